@@ -1,0 +1,1 @@
+//! Types, the strategy trait and the engine of cambist; pure.

@@ -1,0 +1,1 @@
+//! Endpoint table, wire types and codes of the exchange interface.

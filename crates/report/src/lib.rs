@@ -1,0 +1,1 @@
+//! Statistics and attribution from trades and equity.

@@ -1,0 +1,1 @@
+//! The venue's HTTP shell.

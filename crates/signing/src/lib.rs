@@ -1,0 +1,1 @@
+//! Curve, hashes and signatures of the exchange interface.

@@ -1,0 +1,1 @@
+//! Engine and venue in one seeded world.

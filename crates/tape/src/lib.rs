@@ -1,0 +1,1 @@
+//! Recordings of what was heard and done.

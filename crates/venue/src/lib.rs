@@ -1,0 +1,1 @@
+//! The exchange as a pure machine, and its background traders.
