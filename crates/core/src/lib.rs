@@ -1,1 +1,23 @@
-//! Types, the strategy trait and the engine of cambist; pure.
+//! Types, the strategy trait and the engine of cambist.
+//!
+//! Pure: nothing here reads a clock, a file, a socket or an environment variable, and nothing here
+//! knows JSON, keys or HTTP. Time is an argument, requests are data, and the same engine value runs
+//! live, in replay and in simulation. A strategy author needs one page of it: [`strategy`].
+
+pub mod action;
+pub mod config;
+pub mod event;
+pub mod market;
+pub mod note;
+pub mod order;
+pub mod reason;
+pub mod request;
+pub mod strategy;
+pub mod time;
+pub mod token;
+
+pub use market::{MarketId, MarketSpec, Price, Qty, Side};
+pub use order::{ClientOrderId, Hash, OrderKind, OrderStatus, StrategyId};
+pub use reason::Reason;
+pub use time::{Time, VenueTime};
+pub use token::{Amount, TokenId, TokenSpec};

@@ -1,0 +1,49 @@
+//! Everything the engine can want done. The shell does it and reports back as an event.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{BatchId, Level};
+use crate::note::Note;
+use crate::order::{ClientOrderId, UnsignedOrder};
+use crate::request::{Query, RequestId};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// Send a poll or a cancel; answer with `Event::Answer`.
+    Send {
+        /// Number to answer with.
+        request: RequestId,
+        /// What to ask.
+        query: Query,
+    },
+    /// Hash, sign, verify and store all orders in one synced transaction; answer with `Sealed` or
+    /// `SealFailed`. Nothing of the batch may leave before that.
+    Seal {
+        /// Number to answer with.
+        batch: BatchId,
+        /// Complete unsigned orders.
+        orders: Vec<UnsignedOrder>,
+    },
+    /// Send the stored bytes of a sealed order, the same bytes every time.
+    Transmit {
+        /// Number to answer with.
+        request: RequestId,
+        /// Which sealed order.
+        order: ClientOrderId,
+    },
+    /// Make the level durable; answer with `LevelStored`.
+    StoreLevel {
+        /// The level to store.
+        level: Level,
+        /// Why, for people.
+        cause: String,
+    },
+    /// Something to tell; fans out to logs, metrics, store and reports.
+    Note(Note),
+    /// Draining ended; the shell may stop. Nothing follows.
+    Finished {
+        /// Whether it is proven that no own order rests.
+        proven: bool,
+    },
+}

@@ -1,0 +1,279 @@
+//! Markets, prices in ticks, quantities in lots, and the exact conversion to token amounts.
+//!
+//! A tick is 10^−`precisionForPrice` quote tokens per base token. A lot is the smallest base quantity
+//! whose value at **every** tick is a whole number of quote steps, so that an order's two amounts
+//! state exactly its price: a venue that rounds an off-tick ratio towards the passive side then has
+//! nothing to round.
+
+use serde::{Deserialize, Serialize};
+
+use crate::token::{Amount, TokenId, TokenSpec};
+
+/// Index of a market in the engine's configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MarketId(pub u16);
+
+/// Price in ticks of its market; never zero in an order.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Price(pub u64);
+
+/// Quantity of base in lots of its market.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Qty(pub u64);
+
+/// Side of an order seen from the base token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Side {
+    /// Buys base, sells quote.
+    Buy,
+    /// Sells base, buys quote.
+    Sell,
+}
+
+impl Side {
+    /// Both sides, bids first.
+    pub const BOTH: [Self; 2] = [Self::Buy, Self::Sell];
+
+    /// The other side.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Buy => Self::Sell,
+            Self::Sell => Self::Buy,
+        }
+    }
+
+    /// `buy` or `sell`, as used in metrics and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Buy => "buy",
+            Self::Sell => "sell",
+        }
+    }
+
+    /// Whether a price on this side is at least as good for the counterparty as `other`.
+    pub const fn reaches(self, price: Price, other: Price) -> bool {
+        match self {
+            Self::Buy => price.0 >= other.0,
+            Self::Sell => price.0 <= other.0,
+        }
+    }
+}
+
+/// A market as traded: names, tokens and the exact scale between ticks, lots and base units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarketSpec {
+    /// Position in the configuration.
+    pub id: MarketId,
+    /// The venue's name, `BASE-QUOTE`.
+    pub name: String,
+    /// Base token.
+    pub base: TokenSpec,
+    /// Quote token.
+    pub quote: TokenSpec,
+    /// Decimals of the price (interface: `precisionForPrice`).
+    pub price_decimals: u8,
+    /// Base units in one lot.
+    pub lot: Amount,
+    /// Quote base units that one lot costs per tick.
+    pub quote_per_lot_tick: Amount,
+    /// Whether the venue lists the market as open.
+    pub enabled: bool,
+}
+
+/// Why a market cannot be traded with exact amounts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MarketError {
+    /// The price has more decimals than the quote token can express.
+    #[error(
+        "market {market}: price precision {price_decimals} exceeds the quote token's precision {quote_precision}"
+    )]
+    PriceTooFine {
+        /// Market name.
+        market: String,
+        /// `precisionForPrice`.
+        price_decimals: u8,
+        /// The quote token's `precision`.
+        quote_precision: u8,
+    },
+    /// Decimals so large that one token does not fit an amount.
+    #[error("market {market}: token {symbol} has {decimals} decimals, more than can be counted")]
+    Decimals {
+        /// Market name.
+        market: String,
+        /// Token symbol.
+        symbol: String,
+        /// Published decimals.
+        decimals: u8,
+    },
+    /// A token's precision exceeds its decimals, or both tokens are the same.
+    #[error("market {market}: {what}")]
+    Inconsistent {
+        /// Market name.
+        market: String,
+        /// What does not fit together.
+        what: String,
+    },
+}
+
+impl MarketSpec {
+    /// Builds the exact scale of a market from what the venue publishes.
+    ///
+    /// The lot has `min(base.precision, quote.precision − price_decimals)` decimals.
+    pub fn new(
+        id: MarketId,
+        name: &str,
+        base: TokenSpec,
+        quote: TokenSpec,
+        price_decimals: u8,
+        enabled: bool,
+    ) -> Result<Self, MarketError> {
+        let market = || name.to_owned();
+        for token in [&base, &quote] {
+            if token.decimals > 27 {
+                return Err(MarketError::Decimals {
+                    market: market(),
+                    symbol: token.symbol.clone(),
+                    decimals: token.decimals,
+                });
+            }
+            if token.precision > token.decimals {
+                return Err(MarketError::Inconsistent {
+                    market: market(),
+                    what: format!(
+                        "token {} has precision {} but only {} decimals",
+                        token.symbol, token.precision, token.decimals
+                    ),
+                });
+            }
+        }
+        if base.id == quote.id {
+            return Err(MarketError::Inconsistent {
+                market: market(),
+                what: format!("base and quote are the same token {}", base.symbol),
+            });
+        }
+        let spare = quote.precision.checked_sub(price_decimals).ok_or_else(|| {
+            MarketError::PriceTooFine {
+                market: market(),
+                price_decimals,
+                quote_precision: quote.precision,
+            }
+        })?;
+        let lot_decimals = base.precision.min(spare);
+        // Both exponents are at most 27, so the powers fit 128 bits.
+        let lot = 10u128.pow(u32::from(base.decimals - lot_decimals));
+        let quote_per_lot_tick =
+            10u128.pow(u32::from(quote.decimals - price_decimals - lot_decimals));
+        Ok(Self {
+            id,
+            name: market(),
+            base,
+            quote,
+            price_decimals,
+            lot,
+            quote_per_lot_tick,
+            enabled,
+        })
+    }
+
+    /// Base units of `qty` lots. `None` on overflow.
+    pub fn base_amount(&self, qty: Qty) -> Option<Amount> {
+        self.lot.checked_mul(Amount::from(qty.0))
+    }
+
+    /// Quote base units of `qty` lots at `price`, exact by construction. `None` on overflow.
+    pub fn quote_amount(&self, price: Price, qty: Qty) -> Option<Amount> {
+        self.quote_per_lot_tick
+            .checked_mul(Amount::from(price.0))?
+            .checked_mul(Amount::from(qty.0))
+    }
+
+    /// Whole lots in `base` units, rounded down.
+    pub fn lots_floor(&self, base: Amount) -> Qty {
+        Qty(u64::try_from(base / self.lot).unwrap_or(u64::MAX))
+    }
+
+    /// Whole lots that `quote` units can pay for at `price`, rounded down; 0 at price 0.
+    pub fn lots_affordable(&self, quote: Amount, price: Price) -> Qty {
+        let per_lot = self
+            .quote_per_lot_tick
+            .saturating_mul(Amount::from(price.0));
+        quote
+            .checked_div(per_lot)
+            .map_or(Qty(0), |lots| Qty(u64::try_from(lots).unwrap_or(u64::MAX)))
+    }
+
+    /// The token an order on `side` pays with.
+    pub fn sell_token(&self, side: Side) -> TokenId {
+        match side {
+            Side::Buy => self.quote.id,
+            Side::Sell => self.base.id,
+        }
+    }
+
+    /// The token an order on `side` receives.
+    pub fn buy_token(&self, side: Side) -> TokenId {
+        self.sell_token(side.opposite())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    fn token(id: u16, decimals: u8, precision: u8) -> TokenSpec {
+        TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals,
+            precision,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        }
+    }
+
+    #[test]
+    fn one_lot_is_worth_whole_quote_steps_at_every_tick() {
+        let spec =
+            MarketSpec::new(MarketId(0), "A-B", token(0, 18, 6), token(1, 6, 6), 2, true).unwrap();
+        assert_eq!(spec.lot, 10u128.pow(14), "four decimals of base");
+        assert_eq!(spec.quote_per_lot_tick, 1);
+        assert_eq!(spec.base_amount(Qty(10_000)), Some(10u128.pow(18)));
+        assert_eq!(
+            spec.quote_amount(Price(250_000), Qty(10_000)),
+            Some(2_500_000_000)
+        );
+        assert_eq!(
+            spec.lots_affordable(2_500_000_000, Price(250_000)),
+            Qty(10_000)
+        );
+        assert_eq!(
+            spec.lots_affordable(2_499_999_999, Price(250_000)),
+            Qty(9_999)
+        );
+        assert_eq!(spec.lots_affordable(1, Price(0)), Qty(0));
+    }
+
+    #[test]
+    fn a_price_finer_than_the_quote_token_is_refused() {
+        let made = MarketSpec::new(MarketId(0), "A-B", token(0, 18, 6), token(1, 6, 2), 3, true);
+        assert!(matches!(made, Err(MarketError::PriceTooFine { .. })));
+        let same = MarketSpec::new(
+            MarketId(0),
+            "A-A",
+            token(0, 18, 6),
+            token(0, 18, 6),
+            3,
+            true,
+        );
+        assert!(matches!(same, Err(MarketError::Inconsistent { .. })));
+    }
+}

@@ -1,0 +1,410 @@
+//! What the engine tells. Logs, metrics, the store and reports are all made from this one stream, so
+//! they cannot disagree.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Amounts, Level};
+use crate::market::{MarketId, Price, Qty, Side};
+use crate::order::{ClientOrderId, Hash, OrderStatus};
+use crate::reason::Reason;
+use crate::request::{Endpoint, UnknownCause};
+use crate::time::{Time, VenueTime};
+use crate::token::{Amount, TokenId};
+
+/// How an order came to its proven end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum End {
+    /// Completely filled.
+    Filled,
+    /// Cancelled, perhaps after partial fills.
+    Cancelled,
+    /// Ran out of validity.
+    Expired,
+    /// Failed after acceptance.
+    FailedLate,
+    /// Refused, and every transmission was refused for a reason that proves it.
+    Refused,
+    /// Never left: sealed, but the level, expiry or risk forbade the first transmission.
+    NeverSent,
+    /// Never shown by the venue, and the fence has passed.
+    Fenced,
+}
+
+impl End {
+    /// Every end, for metrics that exist from the start.
+    pub const ALL: [Self; 7] = [
+        Self::Filled,
+        Self::Cancelled,
+        Self::Expired,
+        Self::FailedLate,
+        Self::Refused,
+        Self::NeverSent,
+        Self::Fenced,
+    ];
+
+    /// The label used in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Filled => "filled",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::FailedLate => "failed_late",
+            Self::Refused => "rejected",
+            Self::NeverSent => "never_sent",
+            Self::Fenced => "fenced",
+        }
+    }
+}
+
+/// A pre-trade control, or a reason for not quoting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Control {
+    /// The level forbids new orders.
+    Level,
+    /// Price too far from the reference.
+    PriceCollar,
+    /// Price outside the configured floor and ceiling.
+    PriceBand,
+    /// Value of one order too high.
+    OrderValue,
+    /// Order below the venue's minimum or above its maximum.
+    OrderAmount,
+    /// All fills together could leave the inventory band.
+    InventoryBand,
+    /// Too many open orders.
+    OpenOrders,
+    /// A required input is too old or missing.
+    StaleData,
+    /// Would trade with an own order.
+    SelfCross,
+    /// Free balance does not cover it.
+    Balance,
+    /// No storage id is free.
+    StorageIds,
+    /// No request budget.
+    Budget,
+    /// The market is disabled or the account frozen.
+    Permission,
+    /// The book is too wide.
+    Spread,
+    /// The book is too thin.
+    ThinBook,
+    /// The book's content has not changed for too long.
+    FrozenBook,
+    /// The book is empty or one-sided and no seed price is configured.
+    EmptyBook,
+    /// Not yet recovered after the start.
+    Recovering,
+}
+
+impl Control {
+    /// Every control, for metrics that exist from the start.
+    pub const ALL: [Self; 18] = [
+        Self::Level,
+        Self::PriceCollar,
+        Self::PriceBand,
+        Self::OrderValue,
+        Self::OrderAmount,
+        Self::InventoryBand,
+        Self::OpenOrders,
+        Self::StaleData,
+        Self::SelfCross,
+        Self::Balance,
+        Self::StorageIds,
+        Self::Budget,
+        Self::Permission,
+        Self::Spread,
+        Self::ThinBook,
+        Self::FrozenBook,
+        Self::EmptyBook,
+        Self::Recovering,
+    ];
+
+    /// The label used in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Level => "level",
+            Self::PriceCollar => "price_collar",
+            Self::PriceBand => "price_band",
+            Self::OrderValue => "order_value",
+            Self::OrderAmount => "order_amount",
+            Self::InventoryBand => "inventory_band",
+            Self::OpenOrders => "open_orders",
+            Self::StaleData => "stale_data",
+            Self::SelfCross => "self_cross",
+            Self::Balance => "balance",
+            Self::StorageIds => "storage_ids",
+            Self::Budget => "budget",
+            Self::Permission => "permission",
+            Self::Spread => "spread",
+            Self::ThinBook => "thin_book",
+            Self::FrozenBook => "frozen_book",
+            Self::EmptyBook => "empty_book",
+            Self::Recovering => "recovering",
+        }
+    }
+}
+
+/// Why a depth snapshot was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum DepthFault {
+    /// The version went backwards, or repeated with other content.
+    Version,
+    /// Bids reach asks.
+    Crossed,
+    /// Levels out of order, repeated, or of size zero.
+    Malformed,
+}
+
+impl DepthFault {
+    /// Every fault, for metrics that exist from the start.
+    pub const ALL: [Self; 3] = [Self::Version, Self::Crossed, Self::Malformed];
+
+    /// The label used in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Version => "version_backwards",
+            Self::Crossed => "crossed",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// One increment of an order's filled amounts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fill {
+    /// The order.
+    pub order: ClientOrderId,
+    /// Market.
+    pub market: MarketId,
+    /// Side of our order.
+    pub side: Side,
+    /// Base units in this increment.
+    pub base: Amount,
+    /// Quote units in this increment.
+    pub quote: Amount,
+    /// Fee in this increment, in the bought token.
+    pub fee: Amount,
+    /// Mid in half ticks when it was learnt, if one was known.
+    pub mid: Option<u64>,
+}
+
+/// State of one market as decisions see it, for people and metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarketStatus {
+    /// Mid in half ticks (best bid + best ask, own orders removed), if known.
+    pub mid: Option<u64>,
+    /// Our best live bid.
+    pub bid: Option<Price>,
+    /// Our best live ask.
+    pub ask: Option<Price>,
+    /// Live orders per side, buy then sell.
+    pub live: [u32; 2],
+    /// Orders sent and not yet answered.
+    pub in_flight: u32,
+    /// Orders whose state is unknown.
+    pub unknown: u32,
+    /// Orders being cancelled.
+    pub cancelling: u32,
+    /// Why nothing is quoted, if so.
+    pub withheld: Option<Control>,
+    /// Venue time of the newest accepted depth.
+    pub depth_time: Option<VenueTime>,
+}
+
+/// State of everything, at most a few times a second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// By market, in configuration order.
+    pub markets: Vec<MarketStatus>,
+    /// Ledger totals by token (opening plus booked fills).
+    pub ledger: Amounts,
+    /// Venue totals as last polled.
+    pub venue: Amounts,
+    /// The level in force.
+    pub level: Level,
+    /// Past recovery.
+    pub ready: bool,
+    /// Draining.
+    pub draining: bool,
+    /// Requests sent so far.
+    pub sent: u64,
+    /// Requests the budget would have allowed so far.
+    pub allowed: u64,
+    /// When the oldest unknown order became unknown.
+    pub unknown_since: Option<Time>,
+}
+
+/// Something the engine tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Note {
+    /// Recovery finished: every order of an earlier run is accounted for, opening balances are taken.
+    Ready {
+        /// Opening totals by token.
+        opening: Amounts,
+        /// Orders found in the store at start.
+        recovered: u32,
+    },
+    /// An order's first transmission.
+    Submitted {
+        /// The order.
+        order: ClientOrderId,
+        /// Market.
+        market: MarketId,
+        /// Side.
+        side: Side,
+        /// Ticks.
+        price: Price,
+        /// Lots.
+        qty: Qty,
+        /// Expiry.
+        valid_until_s: u32,
+    },
+    /// The same bytes again.
+    Resent {
+        /// The order.
+        order: ClientOrderId,
+        /// Which transmission this is, from 2.
+        attempt: u8,
+    },
+    /// The venue took the order.
+    Acknowledged {
+        /// The order.
+        order: ClientOrderId,
+        /// Its hash.
+        hash: Hash,
+        /// Microseconds from the transmission to the answer.
+        micros: u64,
+    },
+    /// The venue refused a request.
+    Refused {
+        /// Endpoint.
+        endpoint: Endpoint,
+        /// The order, for submits and cancels.
+        order: Option<ClientOrderId>,
+        /// Why.
+        reason: Reason,
+    },
+    /// An answer was lost or could not be understood.
+    Unknown {
+        /// Endpoint.
+        endpoint: Endpoint,
+        /// The order, for submits and cancels.
+        order: Option<ClientOrderId>,
+        /// Why.
+        cause: UnknownCause,
+    },
+    /// A request ended, whatever came of it.
+    Answered {
+        /// Endpoint.
+        endpoint: Endpoint,
+        /// Microseconds from sending.
+        micros: u64,
+    },
+    /// A cancel was sent.
+    CancelSent {
+        /// The order.
+        order: ClientOrderId,
+    },
+    /// An order's end is proven.
+    Ended {
+        /// The order.
+        order: ClientOrderId,
+        /// Market.
+        market: MarketId,
+        /// How.
+        end: End,
+        /// Microseconds from the first cancel, if there was one.
+        cancel_micros: Option<u64>,
+    },
+    /// An unknown order was seen again.
+    Resolved {
+        /// The order.
+        order: ClientOrderId,
+        /// As what.
+        status: OrderStatus,
+    },
+    /// A fill increment was booked.
+    Filled(Fill),
+    /// A depth snapshot was taken in.
+    DepthTaken {
+        /// Market.
+        market: MarketId,
+        /// Mid in half ticks with own orders removed.
+        mid: Option<u64>,
+        /// Venue time.
+        timestamp: VenueTime,
+    },
+    /// A depth snapshot was refused.
+    DepthRefused {
+        /// Market.
+        market: MarketId,
+        /// Why.
+        fault: DepthFault,
+    },
+    /// A wanted order was not sent. Told once per change, counted every time.
+    RiskRefused {
+        /// Market.
+        market: MarketId,
+        /// Which control.
+        control: Control,
+    },
+    /// A request was put off for want of budget.
+    BudgetDenied {
+        /// Endpoint.
+        endpoint: Endpoint,
+    },
+    /// An order on the account that is not ours.
+    Foreign {
+        /// Its hash.
+        hash: Hash,
+    },
+    /// A complete pass over the orders list.
+    Reconciled {
+        /// Orders it showed.
+        orders: u32,
+    },
+    /// Ledger and venue differ at a consistent cut.
+    Mismatch {
+        /// Token.
+        token: TokenId,
+        /// What the ledger says.
+        ledger: Amount,
+        /// What the venue says.
+        venue: Amount,
+    },
+    /// Ledger and venue agree at a consistent cut.
+    Balanced,
+    /// The reported fee exceeds the configured rate.
+    FeeAbove {
+        /// The order.
+        order: ClientOrderId,
+        /// Fee reported for the increment.
+        fee: Amount,
+        /// Most that the configured rate allows.
+        expected: Amount,
+    },
+    /// The level changed.
+    LevelChanged {
+        /// The new level.
+        level: Level,
+    },
+    /// A rule that must always hold did not.
+    InvariantFailed {
+        /// Stable name.
+        name: String,
+        /// What was seen.
+        detail: String,
+    },
+    /// A market has both sides live, or stopped having them.
+    BothSides {
+        /// Market.
+        market: MarketId,
+        /// Now quoted on both sides.
+        both: bool,
+    },
+    /// Draining began.
+    Draining,
+    /// State of everything.
+    Status(Box<Status>),
+}

@@ -1,0 +1,224 @@
+//! Orders as they are asked for, and what the venue reports about them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::market::{MarketId, Price, Qty, Side};
+use crate::time::VenueTime;
+use crate::token::{Amount, TokenId};
+
+/// The hash by which the venue knows an order: 32 opaque bytes to everything but the signer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Hash(pub [u8; 32]);
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0x")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Which configured strategy wanted something; index in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StrategyId(pub u8);
+
+/// The id we give an order: which installation, which strategy, which number.
+///
+/// Text form `c<instance, 8 hex>-<strategy>-<number>`: unreserved characters only, because request
+/// signatures of other characters differ between clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClientOrderId {
+    /// Random number of the store, so that another installation's orders are foreign.
+    pub instance: u32,
+    /// The strategy that wanted it.
+    pub strategy: StrategyId,
+    /// Never repeats within a store.
+    pub number: u64,
+}
+
+impl fmt::Display for ClientOrderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "c{:08x}-{}-{}",
+            self.instance, self.strategy.0, self.number
+        )
+    }
+}
+
+/// Text that is not one of our client order ids (somebody else's order).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a client order id of ours")]
+pub struct NotOurs;
+
+impl FromStr for ClientOrderId {
+    type Err = NotOurs;
+
+    fn from_str(text: &str) -> Result<Self, NotOurs> {
+        let mut parts = text.strip_prefix('c').ok_or(NotOurs)?.split('-');
+        let (Some(instance), Some(strategy), Some(number), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(NotOurs);
+        };
+        let id = Self {
+            instance: u32::from_str_radix(instance, 16).map_err(|_| NotOurs)?,
+            strategy: StrategyId(strategy.parse().map_err(|_| NotOurs)?),
+            number: number.parse().map_err(|_| NotOurs)?,
+        };
+        // Only the one canonical spelling is ours: `+1` or `007` also parse.
+        if id.to_string() == text {
+            Ok(id)
+        } else {
+            Err(NotOurs)
+        }
+    }
+}
+
+/// How an order may meet the book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OrderKind {
+    /// Rests or takes.
+    Limit,
+    /// Refused if it would take.
+    MakerOnly,
+    /// What does not fill at once dies.
+    TakerOnly,
+}
+
+/// Which of the two amounts limits the fill (interface: `fillAmountBOrS`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum FillBy {
+    /// At most the buy amount is bought (`true`).
+    Buy,
+    /// At most the sell amount is sold (`false`).
+    Sell,
+}
+
+/// A complete order before hashing and signing. The shell adds exchange address and account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnsignedOrder {
+    /// Our id.
+    pub client_id: ClientOrderId,
+    /// Market.
+    pub market: MarketId,
+    /// Side seen from base.
+    pub side: Side,
+    /// Limit in ticks.
+    pub price: Price,
+    /// Size in lots.
+    pub qty: Qty,
+    /// How it may meet the book.
+    pub kind: OrderKind,
+    /// Token paid.
+    pub sell_token: TokenId,
+    /// Base units paid at most.
+    pub sell_amount: Amount,
+    /// Token received.
+    pub buy_token: TokenId,
+    /// Base units received at least, before the fee.
+    pub buy_amount: Amount,
+    /// Which amount limits the fill.
+    pub fill_by: FillBy,
+    /// Storage id of the sell token; even, never reused.
+    pub storage_id: u32,
+    /// Expiry in whole seconds of venue time.
+    pub valid_until_s: u32,
+    /// Highest fee accepted, 1 to 63 ten-thousandths.
+    pub max_fee_bips: u8,
+}
+
+/// The venue's word for an order's state; every value set of the interface in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OrderStatus {
+    /// Accepted, not yet on the book.
+    Waiting,
+    /// Accepted and open.
+    Processing,
+    /// Completely filled.
+    Processed,
+    /// Being cancelled; may still fill.
+    Cancelling,
+    /// Cancelled.
+    Cancelled,
+    /// Past its validity.
+    Expired,
+    /// Failed after acceptance.
+    Failed,
+    /// A word that this version does not know: treated as live.
+    Other,
+}
+
+impl OrderStatus {
+    /// Whether the order can never fill again.
+    pub const fn is_final(self) -> bool {
+        match self {
+            Self::Processed | Self::Cancelled | Self::Expired | Self::Failed => true,
+            Self::Waiting | Self::Processing | Self::Cancelling | Self::Other => false,
+        }
+    }
+}
+
+/// One order as the venue reports it (interface: OrderDetailV3), amounts in base units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderReport {
+    /// Order hash.
+    pub hash: Hash,
+    /// Our id if the text is one of ours, `None` for anybody else's.
+    pub client_id: Option<ClientOrderId>,
+    /// Market name as given.
+    pub market: String,
+    /// Side.
+    pub side: Side,
+    /// State.
+    pub status: OrderStatus,
+    /// Base amount of the order.
+    pub base_amount: Amount,
+    /// Quote amount of the order.
+    pub quote_amount: Amount,
+    /// Base filled so far, before fees.
+    pub base_filled: Amount,
+    /// Quote filled so far, before fees.
+    pub quote_filled: Amount,
+    /// Fee so far in the bought token.
+    pub fee: Amount,
+    /// End of validity, seconds.
+    pub valid_until_s: u32,
+    /// Start of validity: the venue's time of creation.
+    pub valid_since: VenueTime,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_order_id_has_one_spelling() {
+        let id = ClientOrderId {
+            instance: 0xab,
+            strategy: StrategyId(3),
+            number: 17,
+        };
+        assert_eq!(id.to_string(), "c000000ab-3-17");
+        assert_eq!("c000000ab-3-17".parse(), Ok(id));
+        for foreign in [
+            "",
+            "c",
+            "cab-3-17",
+            "c000000ab-3-+17",
+            "c000000ab-03-17",
+            "c000000ab-3-17-",
+            "x000000ab-3-17",
+        ] {
+            assert_eq!(foreign.parse::<ClientOrderId>(), Err(NotOurs), "{foreign}");
+        }
+    }
+}

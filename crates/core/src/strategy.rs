@@ -1,0 +1,148 @@
+//! What a strategy author needs, on one page.
+//!
+//! A strategy looks at a [`View`] and says what it wants in [`Targets`]. It never sends, cancels, signs
+//! or waits: comparing the wish with what works, risk, budget and sending are the engine's. It must be
+//! deterministic, do no input or output, and take its only time from [`View::now`].
+
+use crate::market::{MarketSpec, Price, Qty, Side};
+use crate::note::Fill;
+use crate::order::ClientOrderId;
+use crate::time::Time;
+use crate::token::Amount;
+
+/// A price level with our own orders already taken out: ticks and whole lots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookLevel {
+    /// Price in ticks.
+    pub price: Price,
+    /// Lots, rounded down.
+    pub qty: Qty,
+}
+
+/// One of this strategy's orders that may be resting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnOrder {
+    /// Its id.
+    pub id: ClientOrderId,
+    /// Side.
+    pub side: Side,
+    /// Price in ticks.
+    pub price: Price,
+    /// Lots not yet filled.
+    pub remaining: Qty,
+    /// Close to expiry: it will be replaced if its quote is still wanted.
+    pub expiring: bool,
+    /// A cancel is under way.
+    pub cancelling: bool,
+}
+
+/// What the strategy may use of the account, in base units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Base token held (ledger).
+    pub base: Amount,
+    /// Quote token held (ledger).
+    pub quote: Amount,
+}
+
+/// Everything a strategy may look at.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    /// The engine's time.
+    pub now: Time,
+    /// The market.
+    pub market: &'a MarketSpec,
+    /// Bids without our orders, best first.
+    pub bids: &'a [BookLevel],
+    /// Asks without our orders, best first.
+    pub asks: &'a [BookLevel],
+    /// Middle of the book in **half ticks** (best bid + best ask), or twice the configured seed price
+    /// when a side is empty. Decisions are only asked for when there is one.
+    pub mid: u64,
+    /// What we hold.
+    pub holdings: Holdings,
+    /// Own orders that may be resting, oldest first.
+    pub own: &'a [OwnOrder],
+    /// Fills booked since the strategy was last asked.
+    pub fills: &'a [Fill],
+}
+
+impl View<'_> {
+    /// Value of the base holding at the mid over the value of everything held, in ten-thousandths.
+    /// `None` when nothing is held or the value cannot be counted.
+    pub fn base_share_bps(&self) -> Option<u32> {
+        // quote value = base / lot · quote_per_lot_tick · mid / 2; cross-multiplied to stay exact.
+        let base = self
+            .holdings
+            .base
+            .checked_mul(self.market.quote_per_lot_tick)?
+            .checked_mul(u128::from(self.mid))?
+            / (2 * self.market.lot);
+        let all = base.checked_add(self.holdings.quote)?;
+        let share = base.checked_mul(10_000)?.checked_div(all)?;
+        u32::try_from(share).ok()
+    }
+}
+
+/// A wanted resting order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// Side.
+    pub side: Side,
+    /// Price in ticks.
+    pub price: Price,
+    /// Lots.
+    pub qty: Qty,
+    /// Distance rank from the mid, 0 nearest; nearer levels are placed first.
+    pub level: u16,
+}
+
+/// What a strategy wants. Starts empty: wanting nothing means that own orders are cancelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    quotes: Vec<Quote>,
+}
+
+impl Targets {
+    /// Most quotes one decision may hold; more are dropped, nearest levels kept.
+    pub const CAPACITY: usize = 64;
+
+    /// Wants a resting order. Zero price or quantity is nothing.
+    pub fn quote(&mut self, side: Side, price: Price, qty: Qty, level: u16) {
+        if price.0 > 0 && qty.0 > 0 && self.quotes.len() < Self::CAPACITY {
+            self.quotes.push(Quote {
+                side,
+                price,
+                qty,
+                level,
+            });
+        }
+    }
+
+    /// The wanted quotes in the order they were asked for.
+    pub fn quotes(&self) -> &[Quote] {
+        &self.quotes
+    }
+
+    /// Forgets everything wanted.
+    pub fn clear(&mut self) {
+        self.quotes.clear();
+    }
+}
+
+/// A strategy: a deterministic function from views to targets, with a little memory.
+pub trait Strategy: Send {
+    /// Says what is wanted now. `targets` is empty on entry.
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets);
+
+    /// The memory as bytes that `restore` understands; stateless strategies keep the default.
+    fn save(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes back what `save` gave. Returns false if the bytes are not understood, in which case the
+    /// strategy begins afresh.
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        saved.is_empty()
+    }
+}

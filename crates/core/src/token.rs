@@ -1,0 +1,47 @@
+//! Tokens and amounts in base units: the only form in which money is held inside.
+
+use serde::{Deserialize, Serialize};
+
+/// Numeric token id, 16 bits on this interface (ids from 32768 up are not fungible tokens).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TokenId(pub u16);
+
+/// A quantity of one token in its base units. Order amounts are limited to 96 bits by the interface;
+/// balances and sums use the whole width.
+pub type Amount = u128;
+
+/// The largest amount an order, transfer or join may carry: 96 bits.
+pub const AMOUNT_MAX: Amount = (1 << 96) - 1;
+
+/// What the venue publishes about a token (interface, "Token configuration").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenSpec {
+    /// Numeric id.
+    pub id: TokenId,
+    /// Symbol, for people only.
+    pub symbol: String,
+    /// Decimals of the base unit: one whole token is 10^decimals base units.
+    pub decimals: u8,
+    /// Most decimals the venue uses; smaller digits count as zero.
+    pub precision: u8,
+    /// Smallest order amount in base units.
+    pub minimum: Amount,
+    /// Largest order amount in base units.
+    pub maximum: Amount,
+    /// A remainder below this counts as filled, in base units.
+    pub dust: Amount,
+    /// Whether the token may be traded, deposited and withdrawn.
+    pub enabled: bool,
+}
+
+impl TokenSpec {
+    /// Base units in one whole token. `None` when `decimals` exceeds what an amount can hold.
+    pub fn one(&self) -> Option<Amount> {
+        10u128.checked_pow(u32::from(self.decimals))
+    }
+
+    /// The smallest step the venue honours: 10^(decimals − precision) base units.
+    pub fn step(&self) -> Option<Amount> {
+        10u128.checked_pow(u32::from(self.decimals.saturating_sub(self.precision)))
+    }
+}
