@@ -1,0 +1,318 @@
+//! Bands: keeps the amount resting in each margin band between a minimum and a maximum.
+//!
+//! A band is a range of margins from the mid. What rests inside a band stays there, at whatever price,
+//! while the mid moves; only what falls out of every band, or exceeds a band's maximum (outermost
+//! first), is cancelled, and only when a band holds less than its minimum is it topped up to its
+//! average with one order at its average margin. That hysteresis makes few cancels per unit of
+//! liquidity, which is why it is the default where requests are limited.
+//!
+//! Amounts of **both** sides are in whole base tokens. The strategy has no memory: own orders are it.
+
+use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
+use cambist_core::{MarketSpec, Price, Qty, Side};
+
+use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::registry::StrategyInfo;
+use crate::scale::lots_floor;
+use crate::sizing::{BPS, Funds, is_orderable, passive, price_at};
+
+/// The registry's line.
+pub const INFO: StrategyInfo = StrategyInfo {
+    name: "bands",
+    summary: "Keeps the amount in each margin band between a minimum and a maximum: cancels only \
+              overflow, tops up to the average. Few cancels per unit of liquidity.",
+    parameters: &[
+        Parameter {
+            name: "buy_bands",
+            unit: "",
+            kind: Kind::Tables {
+                fields: BAND,
+                max: 16,
+            },
+            default: Some("[]"),
+            meaning: "Bands below the mid. They may touch but not overlap.",
+        },
+        Parameter {
+            name: "sell_bands",
+            unit: "",
+            kind: Kind::Tables {
+                fields: BAND,
+                max: 16,
+            },
+            default: Some("[]"),
+            meaning: "Bands above the mid. They may touch but not overlap.",
+        },
+        Parameter {
+            name: "dust_cutoff",
+            unit: "base tokens",
+            kind: Kind::Decimal {
+                min: "0",
+                max: "1000000000",
+            },
+            default: Some("0"),
+            meaning: "A top-up below this is not worth an order.",
+        },
+    ],
+    build: |params, market| Ok(Box::new(Bands::new(params, market)?)),
+};
+
+const MARGIN: Kind = Kind::Bps { min: 1, max: BPS };
+const AMOUNT: Kind = Kind::Decimal {
+    min: "0",
+    max: "1000000000",
+};
+
+const BAND: &[Parameter] = &[
+    Parameter {
+        name: "min_margin_bps",
+        unit: "bps of the mid",
+        kind: MARGIN,
+        default: None,
+        meaning: "Inner edge of the band, included: an order nearer to the mid is cancelled.",
+    },
+    Parameter {
+        name: "avg_margin_bps",
+        unit: "bps of the mid",
+        kind: MARGIN,
+        default: None,
+        meaning: "Where new orders of the band are placed; rounded away from the mid.",
+    },
+    Parameter {
+        name: "max_margin_bps",
+        unit: "bps of the mid",
+        kind: MARGIN,
+        default: None,
+        meaning: "Outer edge of the band, excluded: an order further from the mid is cancelled.",
+    },
+    Parameter {
+        name: "min_amount",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: None,
+        meaning: "Below this the band is topped up. Rounded down to whole lots.",
+    },
+    Parameter {
+        name: "avg_amount",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: None,
+        meaning: "What the band holds after a top-up. Rounded down to whole lots.",
+    },
+    Parameter {
+        name: "max_amount",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: None,
+        meaning: "Above this the band's outermost orders are cancelled. Rounded down to whole lots.",
+    },
+];
+
+/// One band in integers.
+#[derive(Clone, Copy, Debug)]
+struct Band {
+    margin_min_bps: u32,
+    margin_avg_bps: u32,
+    margin_max_bps: u32,
+    min: Qty,
+    avg: Qty,
+    max: Qty,
+}
+
+impl Band {
+    fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let band = Self {
+            margin_min_bps: params.whole("min_margin_bps")?,
+            margin_avg_bps: params.whole("avg_margin_bps")?,
+            margin_max_bps: params.whole("max_margin_bps")?,
+            min: lots_floor(params, "min_amount", market)?,
+            avg: lots_floor(params, "avg_amount", market)?,
+            max: lots_floor(params, "max_amount", market)?,
+        };
+        if band.margin_avg_bps < band.margin_min_bps || band.margin_avg_bps >= band.margin_max_bps {
+            return Err(params.conflict(
+                "avg_margin_bps",
+                format!(
+                    "{} must be at least min_margin_bps {} and below max_margin_bps {}",
+                    band.margin_avg_bps, band.margin_min_bps, band.margin_max_bps
+                ),
+            ));
+        }
+        if band.min.0 == 0 {
+            return Err(params.conflict(
+                "min_amount",
+                "must be above zero, or the band would never be filled",
+            ));
+        }
+        if band.avg < band.min || band.avg > band.max {
+            return Err(params.conflict(
+                "avg_amount",
+                "must be at least min_amount and at most max_amount",
+            ));
+        }
+        Ok(band)
+    }
+
+    /// Whether a price lies in the band: inner edge included, outer edge excluded. Exact.
+    fn holds(&self, side: Side, price: Price, mid: u64) -> bool {
+        let price = u128::from(price.0) * u128::from(2 * BPS);
+        let edge = |bps: u32| u128::from(mid) * u128::from(bps);
+        match side {
+            Side::Buy => {
+                price <= edge(BPS - self.margin_min_bps) && price > edge(BPS - self.margin_max_bps)
+            }
+            Side::Sell => {
+                price >= edge(BPS + self.margin_min_bps) && price < edge(BPS + self.margin_max_bps)
+            }
+        }
+    }
+
+    /// The price of a new order: the average margin rounded away from the mid, or one tick towards it
+    /// if that falls out of a narrow band; `None` if the band holds no passive tick there.
+    fn entry(&self, view: &View<'_>, side: Side) -> Option<Price> {
+        let away = passive(view, side, price_at(side, view.mid, self.margin_avg_bps));
+        let nearer = match side {
+            Side::Buy => Price(away.0.checked_add(1)?),
+            Side::Sell => Price(away.0.checked_sub(1)?),
+        };
+        [away, nearer]
+            .into_iter()
+            .find(|&price| self.holds(side, price, view.mid) && passive(view, side, price) == price)
+    }
+}
+
+/// The strategy.
+#[derive(Clone, Debug)]
+pub struct Bands {
+    buy: Vec<Band>,
+    sell: Vec<Band>,
+    dust: Qty,
+}
+
+impl Bands {
+    /// Checks what concerns several parameters and converts amounts to lots.
+    pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let buy = side_bands(params, "buy_bands", market)?;
+        let sell = side_bands(params, "sell_bands", market)?;
+        if buy.is_empty() && sell.is_empty() {
+            return Err(params.conflict("buy_bands", "neither buy_bands nor sell_bands has a band"));
+        }
+        Ok(Self {
+            buy,
+            sell,
+            dust: lots_floor(params, "dust_cutoff", market)?,
+        })
+    }
+
+    fn side(&self, view: &View<'_>, side: Side, funds: &mut Funds, targets: &mut Targets) {
+        let bands = match side {
+            Side::Buy => &self.buy,
+            Side::Sell => &self.sell,
+        };
+        let mut own = resting(view, side);
+        let mut wanted: Vec<(Price, Qty)> = Vec::new();
+        let mut short: Vec<(&Band, Qty)> = Vec::new();
+        for band in bands {
+            let (mut members, others): (Vec<OwnOrder>, Vec<OwnOrder>) = own
+                .into_iter()
+                .partition(|order| band.holds(side, order.price, view.mid));
+            own = others;
+            let mut total: u128 = members
+                .iter()
+                .map(|order| u128::from(order.remaining.0))
+                .sum();
+            while total > u128::from(band.max.0) {
+                let Some(outermost) = members.pop() else {
+                    break;
+                };
+                total -= u128::from(outermost.remaining.0);
+            }
+            for order in members {
+                // What rests already is kept as it is, covered or not: the engine knows the locks.
+                let _ = funds.take(view.market, side, order.price, order.remaining);
+                wanted.push((order.price, order.remaining));
+            }
+            let total = Qty(u64::try_from(total).unwrap_or(u64::MAX));
+            if total < band.min {
+                short.push((band, Qty(band.avg.0 - total.0)));
+            }
+        }
+        // Kept orders have been paid for; what is left goes to the innermost gap first.
+        for (band, missing) in short {
+            let Some(price) = band.entry(view, side) else {
+                continue;
+            };
+            let affordable = *funds;
+            let qty = funds.take(view.market, side, price, missing);
+            if qty >= self.dust && is_orderable(view.market, price, qty) {
+                wanted.push((price, qty));
+            } else {
+                *funds = affordable;
+            }
+        }
+        // Stable: of two orders at one price the older stays ahead.
+        wanted.sort_by(|one, two| match side {
+            Side::Buy => two.0.cmp(&one.0),
+            Side::Sell => one.0.cmp(&two.0),
+        });
+        for (level, (price, qty)) in (0..).zip(wanted) {
+            targets.quote(side, price, qty, level);
+        }
+    }
+}
+
+impl Strategy for Bands {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let mut funds = Funds::new(view.holdings);
+        for side in Side::BOTH {
+            self.side(view, side, &mut funds, targets);
+        }
+    }
+}
+
+/// Bands of one side, innermost first, checked against each other.
+fn side_bands(params: &Params, name: &str, market: &MarketSpec) -> Result<Vec<Band>, ParamError> {
+    let mut bands = params
+        .tables(name)?
+        .iter()
+        .map(|table| Band::new(table, market))
+        .collect::<Result<Vec<_>, _>>()?;
+    bands.sort_by_key(|band| band.margin_min_bps);
+    for pair in bands.windows(2) {
+        if let [inner, outer] = pair
+            && outer.margin_min_bps < inner.margin_max_bps
+        {
+            return Err(params.conflict(
+                name,
+                format!(
+                    "bands overlap: {} to {} bps and {} to {} bps",
+                    inner.margin_min_bps,
+                    inner.margin_max_bps,
+                    outer.margin_min_bps,
+                    outer.margin_max_bps
+                ),
+            ));
+        }
+    }
+    Ok(bands)
+}
+
+/// Own orders of one side that may stay: not being cancelled, not reaching the other side. Nearest
+/// to the mid first, older before newer.
+fn resting(view: &View<'_>, side: Side) -> Vec<OwnOrder> {
+    let mut own: Vec<OwnOrder> = view
+        .own
+        .iter()
+        .filter(|order| order.side == side && !order.cancelling)
+        .filter(|order| passive(view, side, order.price) == order.price)
+        .copied()
+        .collect();
+    own.sort_by_key(|order| match side {
+        Side::Buy => u64::MAX - order.price.0,
+        Side::Sell => order.price.0,
+    });
+    own
+}
+
+#[cfg(test)]
+#[path = "bands_tests.rs"]
+mod tests;

@@ -1,0 +1,371 @@
+//! Parameters as a strategy declares them, and as the user's table is read against the declaration.
+//!
+//! The declaration is the only place where unit, default, range and meaning are written: the listing
+//! of the program, the check of a table and the defaults all come from it. This file does not know
+//! any strategy, nor where in which file the table stood: errors carry the key's path inside the
+//! table (`buy_bands[1].min_amount`), from which the program finds the line.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rust_decimal::Decimal;
+
+/// What a parameter's value may be. Ranges are inclusive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number.
+    Integer {
+        /// Least value.
+        min: u32,
+        /// Greatest value.
+        max: u32,
+    },
+    /// Ten-thousandths, a whole number.
+    Bps {
+        /// Least value.
+        min: u32,
+        /// Greatest value.
+        max: u32,
+    },
+    /// A decimal number, written as a TOML number or, for full precision, as a string.
+    Decimal {
+        /// Least value, as text.
+        min: &'static str,
+        /// Greatest value, as text.
+        max: &'static str,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// A list of tables, each with these parameters.
+    Tables {
+        /// Parameters of one table.
+        fields: &'static [Parameter],
+        /// Most tables.
+        max: usize,
+    },
+}
+
+impl Kind {
+    /// One word for people: `integer`, `bps`, `decimal`, `bool`, `tables`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Integer { .. } => "integer",
+            Self::Bps { .. } => "bps",
+            Self::Decimal { .. } => "decimal",
+            Self::Bool => "bool",
+            Self::Tables { .. } => "tables",
+        }
+    }
+
+    /// The range for people.
+    pub fn range(&self) -> String {
+        match self {
+            Self::Integer { min, max } | Self::Bps { min, max } => format!("{min} to {max}"),
+            Self::Decimal { min, max } => format!("{min} to {max}"),
+            Self::Bool => "true or false".to_owned(),
+            Self::Tables { max, .. } => format!("0 to {max} tables"),
+        }
+    }
+}
+
+/// One parameter of a strategy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Key in the table.
+    pub name: &'static str,
+    /// Unit for people; empty where there is none.
+    pub unit: &'static str,
+    /// What the value may be, with its range.
+    pub kind: Kind,
+    /// Default in TOML spelling; `None` means that the parameter must be given.
+    pub default: Option<&'static str>,
+    /// What it does, in one or two sentences.
+    pub meaning: &'static str,
+}
+
+/// Why a table was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ParamError {
+    /// Path of the key inside the table.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// No such parameter.
+    Unknown {
+        /// The nearest known key, if any is near.
+        nearest: Option<&'static str>,
+    },
+    /// Must be given.
+    Missing,
+    /// Of another kind.
+    WrongKind {
+        /// What it should be.
+        expected: &'static str,
+        /// What was written.
+        found: String,
+    },
+    /// Outside the range.
+    OutOfRange {
+        /// What was written.
+        value: String,
+        /// The range.
+        range: String,
+    },
+    /// Does not go with another value or with the market.
+    Conflict(String),
+    /// The strategy asked for a parameter that it does not declare: a bug of the strategy.
+    Undeclared,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { nearest: None } => f.write_str("unknown parameter"),
+            Self::Unknown {
+                nearest: Some(near),
+            } => write!(f, "unknown parameter, did you mean {near}?"),
+            Self::Missing => f.write_str("must be given"),
+            Self::WrongKind { expected, found } => write!(f, "expected {expected}, found {found}"),
+            Self::OutOfRange { value, range } => {
+                write!(f, "{value} is out of range, allowed is {range}")
+            }
+            Self::Conflict(what) => f.write_str(what),
+            Self::Undeclared => f.write_str("read by the strategy but not declared by it"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    Whole(u32),
+    Decimal(Decimal),
+    Bool(bool),
+    Tables(Vec<Params>),
+}
+
+/// A table that was read against a declaration: every declared parameter has a value in its range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    path: String,
+    values: BTreeMap<&'static str, Value>,
+}
+
+impl Params {
+    /// Reads a table as written by the user. The first problem in key order is the error.
+    pub fn read(parameters: &'static [Parameter], table: &toml::Table) -> Result<Self, ParamError> {
+        Self::read_at(parameters, table, String::new())
+    }
+
+    fn read_at(
+        parameters: &'static [Parameter],
+        table: &toml::Table,
+        path: String,
+    ) -> Result<Self, ParamError> {
+        for key in table.keys() {
+            if !parameters.iter().any(|known| known.name == key) {
+                let nearest = nearest(parameters, key);
+                return Err(error(&path, key, Problem::Unknown { nearest }));
+            }
+        }
+        let mut values = BTreeMap::new();
+        for parameter in parameters {
+            let value = match table.get(parameter.name) {
+                Some(written) => read_value(parameter, written, &path)?,
+                None => default_value(parameter, &path)?,
+            };
+            values.insert(parameter.name, value);
+        }
+        Ok(Self { path, values })
+    }
+
+    /// A whole number or a number of ten-thousandths.
+    pub fn whole(&self, name: &str) -> Result<u32, ParamError> {
+        match self.values.get(name) {
+            Some(Value::Whole(value)) => Ok(*value),
+            Some(Value::Decimal(_) | Value::Bool(_) | Value::Tables(_)) | None => {
+                Err(self.error(name, Problem::Undeclared))
+            }
+        }
+    }
+
+    /// A decimal number.
+    pub fn decimal(&self, name: &str) -> Result<Decimal, ParamError> {
+        match self.values.get(name) {
+            Some(Value::Decimal(value)) => Ok(*value),
+            Some(Value::Whole(_) | Value::Bool(_) | Value::Tables(_)) | None => {
+                Err(self.error(name, Problem::Undeclared))
+            }
+        }
+    }
+
+    /// A switch.
+    pub fn switch(&self, name: &str) -> Result<bool, ParamError> {
+        match self.values.get(name) {
+            Some(Value::Bool(value)) => Ok(*value),
+            Some(Value::Whole(_) | Value::Decimal(_) | Value::Tables(_)) | None => {
+                Err(self.error(name, Problem::Undeclared))
+            }
+        }
+    }
+
+    /// A list of tables.
+    pub fn tables(&self, name: &str) -> Result<&[Self], ParamError> {
+        match self.values.get(name) {
+            Some(Value::Tables(value)) => Ok(value),
+            Some(Value::Whole(_) | Value::Decimal(_) | Value::Bool(_)) | None => {
+                Err(self.error(name, Problem::Undeclared))
+            }
+        }
+    }
+
+    /// An error about one key of this table.
+    pub fn error(&self, name: &str, problem: Problem) -> ParamError {
+        error(&self.path, name, problem)
+    }
+
+    /// An error about values that do not go together.
+    pub fn conflict(&self, name: &str, what: impl Into<String>) -> ParamError {
+        self.error(name, Problem::Conflict(what.into()))
+    }
+}
+
+fn error(path: &str, key: &str, problem: Problem) -> ParamError {
+    let key = if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    };
+    ParamError { key, problem }
+}
+
+/// The known key that most resembles `key`, if it resembles it at all.
+fn nearest(parameters: &'static [Parameter], key: &str) -> Option<&'static str> {
+    parameters
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(known.name, key), known.name))
+        .min()
+        .filter(|(distance, name)| *distance * 2 <= name.len())
+        .map(|(_, name)| name)
+}
+
+fn default_value(parameter: &'static Parameter, path: &str) -> Result<Value, ParamError> {
+    let missing = || error(path, parameter.name, Problem::Missing);
+    let text = parameter.default.ok_or_else(missing)?;
+    // A default goes through the same gate as a written value; a test reads every one of them.
+    let table: toml::Table = format!("value = {text}").parse().map_err(|_| missing())?;
+    let written = table.get("value").ok_or_else(missing)?;
+    read_value(parameter, written, path)
+}
+
+fn read_value(
+    parameter: &'static Parameter,
+    written: &toml::Value,
+    path: &str,
+) -> Result<Value, ParamError> {
+    let fail = |problem| error(path, parameter.name, problem);
+    let wrong = |expected| {
+        fail(Problem::WrongKind {
+            expected,
+            found: format!("{} {}", written.type_str(), shortened(written)),
+        })
+    };
+    let outside = || {
+        fail(Problem::OutOfRange {
+            value: shortened(written),
+            range: parameter.kind.range(),
+        })
+    };
+    match parameter.kind {
+        Kind::Integer { min, max } | Kind::Bps { min, max } => {
+            let number = written
+                .as_integer()
+                .ok_or_else(|| wrong("a whole number"))?;
+            let whole = u32::try_from(number).map_err(|_| outside())?;
+            if (min..=max).contains(&whole) {
+                Ok(Value::Whole(whole))
+            } else {
+                Err(outside())
+            }
+        }
+        Kind::Decimal { min, max } => {
+            let number = decimal(written).ok_or_else(|| wrong("a decimal number"))?;
+            let bound = |text: &str| Decimal::from_str_exact(text).map_err(|_| outside());
+            if bound(min)? <= number && number <= bound(max)? {
+                Ok(Value::Decimal(number.normalize()))
+            } else {
+                Err(outside())
+            }
+        }
+        Kind::Bool => written
+            .as_bool()
+            .map(Value::Bool)
+            .ok_or_else(|| wrong("true or false")),
+        Kind::Tables { fields, max } => {
+            let list = written
+                .as_array()
+                .ok_or_else(|| wrong("a list of tables"))?;
+            if list.len() > max {
+                return Err(fail(Problem::OutOfRange {
+                    value: format!("a list of {}", list.len()),
+                    range: parameter.kind.range(),
+                }));
+            }
+            let read = list.iter().enumerate().map(|(index, entry)| {
+                let table = entry.as_table().ok_or_else(|| wrong("a list of tables"))?;
+                let at = error(
+                    path,
+                    &format!("{}[{index}]", parameter.name),
+                    Problem::Missing,
+                );
+                Params::read_at(fields, table, at.key)
+            });
+            Ok(Value::Tables(read.collect::<Result<_, _>>()?))
+        }
+    }
+}
+
+/// Exactly what was written: a TOML float is taken by its shortest spelling, not by its binary value.
+fn decimal(written: &toml::Value) -> Option<Decimal> {
+    match written {
+        toml::Value::Integer(number) => Some(Decimal::from(*number)),
+        toml::Value::Float(number) => Decimal::from_str_exact(&number.to_string()).ok(),
+        toml::Value::String(text) => {
+            // Stricter than the decimal type: no sign games, no underscores, no exponent.
+            let plain = text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.');
+            let framed = text.bytes().next()?.is_ascii_digit() && !text.ends_with('.');
+            Decimal::from_str_exact(text)
+                .ok()
+                .filter(|_| plain && framed)
+        }
+        toml::Value::Boolean(_)
+        | toml::Value::Datetime(_)
+        | toml::Value::Array(_)
+        | toml::Value::Table(_) => None,
+    }
+}
+
+/// The written value for a message, without the risk of repeating a novel.
+fn shortened(written: &toml::Value) -> String {
+    let text = match written {
+        toml::Value::String(text) => format!("{text:?}"),
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Boolean(switch) => switch.to_string(),
+        toml::Value::Datetime(time) => time.to_string(),
+        toml::Value::Array(list) => format!("of {} entries", list.len()),
+        toml::Value::Table(table) => format!("of {} entries", table.len()),
+    };
+    if text.chars().count() > 40 {
+        text.chars().take(39).chain(['…']).collect()
+    } else {
+        text
+    }
+}

@@ -1,0 +1,56 @@
+//! Every strategy this build knows. Adding one is one file and one line here.
+
+use cambist_core::MarketSpec;
+use cambist_core::strategy::Strategy;
+
+use crate::parameter::{ParamError, Parameter, Params};
+use crate::{bands, ladder};
+
+/// Builds a strategy from a table that was read against its declaration, for one market.
+pub type Build = fn(&Params, &MarketSpec) -> Result<Box<dyn Strategy>, ParamError>;
+
+/// What the program knows of a strategy before it is built.
+#[derive(Debug)]
+pub struct StrategyInfo {
+    /// The name in configurations and on the command line.
+    pub name: &'static str,
+    /// One or two sentences.
+    pub summary: &'static str,
+    /// Every parameter.
+    pub parameters: &'static [Parameter],
+    /// Builds it from a table that was read against `parameters`; checks what concerns several
+    /// parameters or the market.
+    pub build: Build,
+}
+
+impl StrategyInfo {
+    /// Reads the user's table and builds the strategy from it.
+    pub fn build_from(
+        &self,
+        table: &toml::Table,
+        market: &MarketSpec,
+    ) -> Result<Box<dyn Strategy>, ParamError> {
+        (self.build)(&Params::read(self.parameters, table)?, market)
+    }
+}
+
+/// Every strategy, in the order of a listing.
+pub fn all() -> &'static [StrategyInfo] {
+    ALL
+}
+
+/// The strategy of that name.
+pub fn find(name: &str) -> Option<&'static StrategyInfo> {
+    ALL.iter().find(|info| info.name == name)
+}
+
+/// The known name that most resembles `name`, for an error message.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    ALL.iter()
+        .map(|info| (strsim::damerau_levenshtein(info.name, name), info.name))
+        .min()
+        .filter(|(distance, near)| *distance * 2 <= near.len())
+        .map(|(_, near)| near)
+}
+
+static ALL: &[StrategyInfo] = &[bands::INFO, ladder::INFO];

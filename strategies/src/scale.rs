@@ -1,0 +1,70 @@
+//! From what people write (whole tokens, decimal prices) to lots and ticks, exactly, with the
+//! rounding direction in the name.
+
+use cambist_core::{MarketSpec, Price, Qty};
+use rust_decimal::Decimal;
+
+use crate::parameter::{ParamError, Params};
+
+/// Whole base tokens under `name` as lots, rounded down. A positive amount below one lot is an error:
+/// it would silently mean nothing.
+pub fn lots_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Qty, ParamError> {
+    let tokens = params.decimal(name)?;
+    let lots = floor_scaled(tokens, u32::from(market.base.decimals))
+        .map(|units| units / market.lot)
+        .and_then(|lots| u64::try_from(lots).ok())
+        .ok_or_else(|| {
+            params.conflict(name, format!("{tokens} {} is too much", market.base.symbol))
+        })?;
+    if lots == 0 && !tokens.is_zero() {
+        return Err(params.conflict(
+            name,
+            format!(
+                "{tokens} {} is less than one lot of {} ({})",
+                market.base.symbol,
+                market.name,
+                whole_tokens(market.lot, market.base.decimals)
+            ),
+        ));
+    }
+    Ok(Qty(lots))
+}
+
+/// A price under `name` in ticks, rounded down.
+pub fn ticks_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Price, ParamError> {
+    let price = params.decimal(name)?;
+    floor_scaled(price, u32::from(market.price_decimals))
+        .and_then(|ticks| u64::try_from(ticks).ok())
+        .map(Price)
+        .ok_or_else(|| params.conflict(name, format!("price {price} is too high")))
+}
+
+/// A price under `name` in ticks, rounded up.
+pub fn ticks_ceil(params: &Params, name: &str, market: &MarketSpec) -> Result<Price, ParamError> {
+    let price = params.decimal(name)?;
+    let down = ticks_floor(params, name, market)?;
+    let exact = price.normalize().scale() <= u32::from(market.price_decimals);
+    Ok(if exact { down } else { Price(down.0 + 1) })
+}
+
+/// A non-negative decimal times 10^`shift`, rounded down; integers throughout.
+fn floor_scaled(value: Decimal, shift: u32) -> Option<u128> {
+    let value = value.normalize();
+    let digits = u128::try_from(value.mantissa()).ok()?;
+    if shift >= value.scale() {
+        digits.checked_mul(10u128.checked_pow(shift - value.scale())?)
+    } else {
+        Some(digits / 10u128.checked_pow(value.scale() - shift)?)
+    }
+}
+
+/// An amount of base units as a decimal text of whole tokens.
+fn whole_tokens(units: u128, decimals: u8) -> String {
+    i128::try_from(units)
+        .ok()
+        .and_then(|units| Decimal::try_from_i128_with_scale(units, u32::from(decimals)).ok())
+        .map_or_else(
+            || format!("{units} units"),
+            |tokens| tokens.normalize().to_string(),
+        )
+}

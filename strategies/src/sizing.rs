@@ -1,0 +1,96 @@
+//! What every strategy needs when it turns margins into orders: prices at a margin from the mid, the
+//! passive clamp, and dividing what is held among what is wanted. Knows no strategy.
+
+use cambist_core::strategy::{Holdings, View};
+use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
+
+/// Ten-thousandths in one.
+pub const BPS: u32 = 10_000;
+
+/// The price `margin_bps` away from the mid, rounded away from it: never narrower than asked.
+///
+/// The mid is in half ticks, so the price is `mid · (10000 ∓ margin) / 20000`.
+pub fn price_at(side: Side, mid: u64, margin_bps: u32) -> Price {
+    let mid = u128::from(mid);
+    let whole = u128::from(2 * BPS);
+    let ticks = match side {
+        Side::Buy => mid * u128::from(BPS.saturating_sub(margin_bps)) / whole,
+        Side::Sell => (mid * u128::from(BPS.saturating_add(margin_bps))).div_ceil(whole),
+    };
+    Price(u64::try_from(ticks).unwrap_or(u64::MAX))
+}
+
+/// Whether a price is at least `margin_bps` away from the mid.
+pub fn at_least(side: Side, price: Price, mid: u64, margin_bps: u32) -> bool {
+    let edge = price_at(side, mid, margin_bps);
+    match side {
+        Side::Buy => price <= edge,
+        Side::Sell => price >= edge,
+    }
+}
+
+/// The best price of the other side that an order would trade with.
+pub fn opposite_best(view: &View<'_>, side: Side) -> Option<Price> {
+    let levels = match side {
+        Side::Buy => view.asks,
+        Side::Sell => view.bids,
+    };
+    levels.first().map(|level| level.price)
+}
+
+/// The price moved so far away from the mid that it does not reach the other side's best.
+pub fn passive(view: &View<'_>, side: Side, price: Price) -> Price {
+    match (side, opposite_best(view, side)) {
+        (_, None) => price,
+        (Side::Buy, Some(ask)) => price.min(Price(ask.0.saturating_sub(1))),
+        (Side::Sell, Some(bid)) => price.max(Price(bid.0.saturating_add(1))),
+    }
+}
+
+/// Whether the venue would take an order of this size at all.
+pub fn is_orderable(market: &MarketSpec, price: Price, qty: Qty) -> bool {
+    let base = market.base_amount(qty);
+    let quote = market.quote_amount(price, qty);
+    qty.0 > 0
+        && base.is_some_and(|amount| amount >= market.base.minimum)
+        && quote.is_some_and(|amount| amount >= market.quote.minimum)
+}
+
+/// What is held and not yet given to a quote of this decision.
+///
+/// Holdings include what own orders bind, and a decision names every order that is wanted, kept ones
+/// included, so each decision divides the whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Funds {
+    base: Amount,
+    quote: Amount,
+}
+
+impl Funds {
+    /// Everything held.
+    pub const fn new(holdings: Holdings) -> Self {
+        Self {
+            base: holdings.base,
+            quote: holdings.quote,
+        }
+    }
+
+    /// Takes as much of `wanted` as is covered, in whole lots, and returns it.
+    #[must_use]
+    pub fn take(&mut self, market: &MarketSpec, side: Side, price: Price, wanted: Qty) -> Qty {
+        match side {
+            Side::Buy => {
+                let qty = wanted.min(market.lots_affordable(self.quote, price));
+                let cost = market.quote_amount(price, qty).unwrap_or(self.quote);
+                self.quote = self.quote.saturating_sub(cost);
+                qty
+            }
+            Side::Sell => {
+                let qty = wanted.min(market.lots_floor(self.base));
+                let cost = market.base_amount(qty).unwrap_or(self.base);
+                self.base = self.base.saturating_sub(cost);
+                qty
+            }
+        }
+    }
+}

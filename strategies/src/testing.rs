@@ -1,0 +1,206 @@
+//! What the strategies' tests share: a market, views made from text, decisions as text, random views.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::fmt::Write;
+
+use cambist_core::note::Fill;
+use cambist_core::order::{ClientOrderId, StrategyId};
+use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, Strategy, Targets, View};
+use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
+
+/// ETH-USDC: prices with two decimals, lots of 0.0001 ETH.
+pub fn market() -> MarketSpec {
+    let token = |id, symbol: &str, decimals| TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: 6,
+        minimum: 1,
+        maximum: 1 << 90,
+        dust: 0,
+        enabled: true,
+    };
+    let base = token(0, "ETH", 18);
+    let quote = token(1, "USDC", 6);
+    MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap()
+}
+
+/// Everything a view borrows.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    pub now: Time,
+    pub market: MarketSpec,
+    pub bids: Vec<BookLevel>,
+    pub asks: Vec<BookLevel>,
+    pub mid: u64,
+    pub holdings: Holdings,
+    pub own: Vec<OwnOrder>,
+    pub fills: Vec<Fill>,
+}
+
+impl Scene {
+    /// Best bid and ask in ticks, ETH and USDC held in whole tokens.
+    pub fn new(bid: u64, ask: u64, eth: u128, usdc: u128) -> Self {
+        let level = |price| BookLevel {
+            price: Price(price),
+            qty: Qty(10_000),
+        };
+        Self {
+            now: Time::from_ms(1_000_000),
+            market: market(),
+            bids: vec![level(bid)],
+            asks: vec![level(ask)],
+            mid: bid + ask,
+            holdings: Holdings {
+                base: eth * 10u128.pow(18),
+                quote: usdc * 1_000_000,
+            },
+            own: Vec::new(),
+            fills: Vec::new(),
+        }
+    }
+
+    pub fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            market: &self.market,
+            bids: &self.bids,
+            asks: &self.asks,
+            mid: self.mid,
+            holdings: self.holdings,
+            own: &self.own,
+            fills: &self.fills,
+        }
+    }
+
+    pub fn decide(&self, strategy: &mut dyn Strategy) -> Targets {
+        let mut targets = Targets::default();
+        strategy.decide(&self.view(), &mut targets);
+        targets
+    }
+
+    pub fn with_own(mut self, side: Side, price: u64, lots: u64) -> Self {
+        self.own.push(own(self.own.len() as u64, side, price, lots));
+        self
+    }
+
+    /// The scene in which exactly the targets rest.
+    pub fn resting(&self, targets: &Targets) -> Self {
+        let mut next = self.clone();
+        next.fills.clear();
+        next.own = (0..)
+            .zip(targets.quotes())
+            .map(|(number, quote)| own(number, quote.side, quote.price.0, quote.qty.0))
+            .collect();
+        next
+    }
+
+    pub fn with_fill(mut self, side: Side) -> Self {
+        self.fills.push(Fill {
+            order: id(0),
+            market: MarketId(0),
+            side,
+            base: 1,
+            quote: 1,
+            fee: 0,
+            mid: None,
+        });
+        self
+    }
+}
+
+fn id(number: u64) -> ClientOrderId {
+    ClientOrderId {
+        instance: 1,
+        strategy: StrategyId(0),
+        number,
+    }
+}
+
+pub fn own(number: u64, side: Side, price: u64, lots: u64) -> OwnOrder {
+    OwnOrder {
+        id: id(number),
+        side,
+        price: Price(price),
+        remaining: Qty(lots),
+        expiring: false,
+        cancelling: false,
+    }
+}
+
+/// One line a quote: `buy 249750 x 1000 @0`.
+pub fn text(targets: &Targets) -> String {
+    targets
+        .quotes()
+        .iter()
+        .fold(String::new(), |mut all, quote| {
+            let (side, price, qty) = (quote.side.name(), quote.price.0, quote.qty.0);
+            writeln!(all, "{side} {price} x {qty} @{}", quote.level).unwrap();
+            all
+        })
+}
+
+/// A splitmix generator: the tests' only randomness, printed seeds reproduce a failure.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn chance(&mut self, in_ten: u64) -> bool {
+        self.below(10) < in_ten
+    }
+
+    /// A market in any state: thin, one-sided, seeded off the book, with own orders anywhere.
+    pub fn scene(&mut self) -> Scene {
+        let bid = 1 + self.below(1 << (3 + self.below(20)));
+        let ask = bid + 1 + self.below(1 + bid / 20);
+        let mut scene = Scene::new(
+            bid,
+            ask,
+            u128::from(self.below(50)),
+            u128::from(self.below(100_000)),
+        );
+        if self.chance(2) {
+            scene.bids.clear();
+        }
+        if self.chance(2) {
+            scene.asks.clear();
+        }
+        if scene.bids.is_empty() || scene.asks.is_empty() {
+            // A seed price may contradict the side that is there.
+            scene.mid = 2 * (1 + bid - self.below(bid) / 10 + self.below(1 + bid / 10));
+        }
+        for number in 0..self.below(8) {
+            let side = if self.chance(5) {
+                Side::Buy
+            } else {
+                Side::Sell
+            };
+            let price =
+                1 + (scene.mid / 2).saturating_sub(scene.mid / 20) + self.below(1 + scene.mid / 10);
+            let mut order = own(number, side, price, 1 + self.below(30_000));
+            order.cancelling = self.chance(1);
+            order.expiring = self.chance(1);
+            scene.own.push(order);
+        }
+        if self.chance(1) {
+            scene = scene.with_fill(if self.chance(5) {
+                Side::Buy
+            } else {
+                Side::Sell
+            });
+        }
+        scene
+    }
+}
