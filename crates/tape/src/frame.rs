@@ -1,0 +1,81 @@
+//! How records lie in a file.
+//!
+//! ```text
+//! file    = "CAMBTAPE" version:u16 record*
+//! record  = length:u32 check(length):u32 check(payload):u32 payload      all little-endian
+//! ```
+//! The length has a check of its own: a damaged length is then known from a torn tail, and is never
+//! used to reserve memory.
+
+/// First bytes of every tape.
+pub const MAGIC: &[u8; 8] = b"CAMBTAPE";
+
+/// Version of the format; another one is refused, not guessed.
+pub const VERSION: u16 = 1;
+
+/// Bytes before the first record.
+pub const PREFIX_BYTES: usize = 10;
+
+/// Bytes before a payload.
+pub const FRAME_BYTES: usize = 12;
+
+/// No record is longer: an event is one bounded answer, an action list one bounded decision.
+pub const RECORD_MAX_BYTES: usize = 16 << 20;
+
+/// The first bytes of a tape.
+pub fn prefix() -> [u8; PREFIX_BYTES] {
+    let mut bytes = [0; PREFIX_BYTES];
+    let (magic, version) = bytes.split_at_mut(MAGIC.len());
+    magic.copy_from_slice(MAGIC);
+    version.copy_from_slice(&VERSION.to_le_bytes());
+    bytes
+}
+
+/// Length and check of a payload, as they stand before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes of the payload.
+    pub length: u32,
+    /// CRC-32 of the payload.
+    pub check: u32,
+}
+
+impl Frame {
+    /// The frame of a payload; `None` if it is too long.
+    pub fn of(payload: &[u8]) -> Option<Self> {
+        let length = u32::try_from(payload.len()).ok()?;
+        (payload.len() <= RECORD_MAX_BYTES).then(|| Self {
+            length,
+            check: crc32fast::hash(payload),
+        })
+    }
+
+    /// The bytes before the payload.
+    pub fn to_bytes(self) -> [u8; FRAME_BYTES] {
+        let length = self.length.to_le_bytes();
+        let mut bytes = [0; FRAME_BYTES];
+        bytes[..4].copy_from_slice(&length);
+        bytes[4..8].copy_from_slice(&crc32fast::hash(&length).to_le_bytes());
+        bytes[8..].copy_from_slice(&self.check.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a frame; `None` if its length does not check or is too long.
+    pub fn from_bytes(bytes: [u8; FRAME_BYTES]) -> Option<Self> {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let (length_check, rest) = rest.split_first_chunk::<4>()?;
+        let (check, _) = rest.split_first_chunk::<4>()?;
+        let frame = Self {
+            length: u32::from_le_bytes(*length),
+            check: u32::from_le_bytes(*check),
+        };
+        let sound = crc32fast::hash(length) == u32::from_le_bytes(*length_check)
+            && usize::try_from(frame.length).is_ok_and(|length| length <= RECORD_MAX_BYTES);
+        sound.then_some(frame)
+    }
+
+    /// Whether a payload is the one that was written.
+    pub fn fits(self, payload: &[u8]) -> bool {
+        crc32fast::hash(payload) == self.check
+    }
+}

@@ -1,0 +1,271 @@
+//! Reads a tape, including one whose end a crash has torn off.
+//!
+//! A crash leaves a file that ends too early, or (where the file system had already grown it) ends in
+//! zeros or in one unfinished record. That is a torn tail: everything before it is good and is given
+//! out. Damage anywhere else is refused with its offset, because what follows cannot be trusted.
+
+use std::io::{self, Read};
+
+use cambist_core::Time;
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+
+use crate::frame::{FRAME_BYTES, Frame, MAGIC, PREFIX_BYTES, VERSION};
+use crate::record::{Header, Record};
+
+/// Why a tape cannot be read further.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The input failed.
+    #[error("tape cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Not a tape.
+    #[error("not a tape: it does not begin with the mark of one")]
+    NotATape,
+    /// Written by another version.
+    #[error("tape format {found} is not the one of this program, {VERSION}")]
+    Version {
+        /// The version of the file.
+        found: u16,
+    },
+    /// Ends before its header.
+    #[error("tape ends before its header is complete, at byte {offset}")]
+    NoHeader {
+        /// Where it ends.
+        offset: u64,
+    },
+    /// A record was changed, or was never one.
+    #[error("tape is damaged at byte {offset}: {what}")]
+    Damaged {
+        /// Where the record begins.
+        offset: u64,
+        /// What does not fit.
+        what: &'static str,
+    },
+}
+
+/// One entry after the opening.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The engine heard this.
+    Heard {
+        /// At this time.
+        now: Time,
+        /// What it heard.
+        event: Event,
+    },
+    /// And then did this.
+    Did {
+        /// Everything it did, in order.
+        actions: Vec<Action>,
+    },
+}
+
+/// How a tape ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// After a whole record.
+    Clean,
+    /// In the middle of one, which was left out.
+    Torn {
+        /// Where the unfinished record begins.
+        offset: u64,
+    },
+}
+
+enum Found {
+    Record(Box<Record>),
+    End(Tail),
+}
+
+/// Reads one tape from anything that gives bytes.
+#[derive(Debug)]
+pub struct Reader<R: Read> {
+    input: R,
+    offset: u64,
+    header: Header,
+    snapshot: Option<Vec<u8>>,
+    /// An entry read while looking for a snapshot.
+    ahead: Option<Entry>,
+    tail: Option<Tail>,
+    after_heard: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the opening: mark, version, header and snapshot. `input` should be buffered.
+    pub fn open(mut input: R) -> Result<Self, ReadError> {
+        let mut first = [0; PREFIX_BYTES];
+        let got = fill(&mut input, &mut first)?;
+        let mark = MAGIC.len().min(got);
+        if first[..mark] != MAGIC[..mark] {
+            return Err(ReadError::NotATape);
+        }
+        if got < PREFIX_BYTES {
+            return Err(ReadError::NoHeader { offset: got as u64 });
+        }
+        let found = u16::from_le_bytes([first[8], first[9]]);
+        if found != VERSION {
+            return Err(ReadError::Version { found });
+        }
+        let mut reader = Self {
+            input,
+            offset: PREFIX_BYTES as u64,
+            header: Header::default(),
+            snapshot: None,
+            ahead: None,
+            tail: None,
+            after_heard: false,
+        };
+        reader.header = match reader.record()? {
+            Found::Record(record) => match *record {
+                Record::Header(header) => header,
+                Record::Snapshot(_) | Record::Heard { .. } | Record::Did { .. } => {
+                    return Err(
+                        reader.damaged(PREFIX_BYTES as u64, "it does not begin with a header")
+                    );
+                }
+            },
+            Found::End(_) => {
+                return Err(ReadError::NoHeader {
+                    offset: reader.offset,
+                });
+            }
+        };
+        let at = reader.offset;
+        match reader.record()? {
+            Found::Record(record) => match *record {
+                Record::Snapshot(state) => reader.snapshot = Some(state),
+                other @ (Record::Header(_) | Record::Heard { .. } | Record::Did { .. }) => {
+                    reader.ahead = Some(reader.entry(at, other)?);
+                }
+            },
+            Found::End(tail) => reader.tail = Some(tail),
+        }
+        Ok(reader)
+    }
+
+    /// The header.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The state to restore before the first event; `None` where the first event is a start.
+    pub fn snapshot(&self) -> Option<&[u8]> {
+        self.snapshot.as_deref()
+    }
+
+    /// The next entry; `None` at the end, which [`Self::tail`] describes.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
+        if let Some(entry) = self.ahead.take() {
+            return Ok(Some(entry));
+        }
+        if self.tail.is_some() {
+            return Ok(None);
+        }
+        let at = self.offset;
+        match self.record()? {
+            Found::Record(record) => self.entry(at, *record).map(Some),
+            Found::End(tail) => {
+                self.tail = Some(tail);
+                Ok(None)
+            }
+        }
+    }
+
+    /// How the tape ended, once it has.
+    pub const fn tail(&self) -> Option<Tail> {
+        self.tail
+    }
+
+    /// Bytes read so far.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn entry(&mut self, at: u64, record: Record) -> Result<Entry, ReadError> {
+        match record {
+            Record::Heard { now, event } if !self.after_heard => {
+                self.after_heard = true;
+                Ok(Entry::Heard { now, event })
+            }
+            Record::Did { actions } if self.after_heard => {
+                self.after_heard = false;
+                Ok(Entry::Did { actions })
+            }
+            Record::Heard { .. } | Record::Did { .. } => {
+                Err(self.damaged(at, "heard and done do not take turns"))
+            }
+            Record::Header(_) | Record::Snapshot(_) => {
+                Err(self.damaged(at, "an opening record in the middle"))
+            }
+        }
+    }
+
+    /// An error after which nothing more is given out.
+    fn damaged(&mut self, offset: u64, what: &'static str) -> ReadError {
+        self.tail = Some(Tail::Torn { offset });
+        ReadError::Damaged { offset, what }
+    }
+
+    fn record(&mut self) -> Result<Found, ReadError> {
+        let start = self.offset;
+        let torn = Found::End(Tail::Torn { offset: start });
+        let mut bytes = [0; FRAME_BYTES];
+        match fill(&mut self.input, &mut bytes)? {
+            0 => return Ok(Found::End(Tail::Clean)),
+            FRAME_BYTES => {}
+            _ => return Ok(torn),
+        }
+        let Some(frame) = Frame::from_bytes(bytes) else {
+            if bytes == [0; FRAME_BYTES] && self.only_zeros_follow()? {
+                return Ok(torn);
+            }
+            return Err(self.damaged(start, "the length of a record does not check"));
+        };
+        let mut payload = Vec::new();
+        let length = u64::from(frame.length);
+        let got = self.input.by_ref().take(length).read_to_end(&mut payload)?;
+        if got as u64 != length {
+            return Ok(torn);
+        }
+        if !frame.fits(&payload) {
+            // The last record of a file may have its length but not all of its content.
+            if self.only_zeros_follow()? {
+                return Ok(torn);
+            }
+            return Err(self.damaged(start, "the content of a record does not check"));
+        }
+        let Ok((record, [])) = postcard::take_from_bytes(&payload) else {
+            return Err(self.damaged(start, "a record has a form this program does not know"));
+        };
+        self.offset = start + FRAME_BYTES as u64 + length;
+        Ok(Found::Record(Box::new(record)))
+    }
+
+    fn only_zeros_follow(&mut self) -> Result<bool, ReadError> {
+        let mut block = [0; 4096];
+        loop {
+            let got = fill(&mut self.input, &mut block)?;
+            if block[..got].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            if got < block.len() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Reads until the buffer is full or the input ends.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest) {
+            Ok(0) => break,
+            Ok(got) => filled += got,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
