@@ -48,6 +48,12 @@ pub struct RecoveredOrder {
     pub order: UnsignedOrder,
     /// Its hash.
     pub hash: Hash,
+    /// Base units already booked as filled.
+    pub base_filled: Amount,
+    /// Quote units already booked as filled.
+    pub quote_filled: Amount,
+    /// Fee already booked, in the bought token.
+    pub fee: Amount,
 }
 
 /// First event of a run: everything that comes from outside the engine's own inputs.

@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod config;
+pub mod engine;
 pub mod event;
 pub mod market;
 pub mod note;
@@ -16,6 +17,7 @@ pub mod strategy;
 pub mod time;
 pub mod token;
 
+pub use engine::Engine;
 pub use market::{MarketId, MarketSpec, Price, Qty, Side};
 pub use order::{ClientOrderId, Hash, OrderKind, OrderStatus, StrategyId};
 pub use reason::Reason;

@@ -134,6 +134,8 @@ pub struct UnsignedOrder {
     pub valid_until_s: u32,
     /// Highest fee accepted, 1 to 63 ten-thousandths.
     pub max_fee_bips: u8,
+    /// Lower bound of the venue's clock when the order was made: it cannot have been created before.
+    pub made_at: VenueTime,
 }
 
 /// The venue's word for an order's state; every value set of the interface in one place.

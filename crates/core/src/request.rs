@@ -104,7 +104,7 @@ impl Query {
 pub struct OrdersPage {
     /// Created at or after, venue milliseconds.
     pub from: VenueTime,
-    /// Created at or before, venue milliseconds.
+    /// Created at or before, venue milliseconds; 0 is no bound, as on the wire.
     pub to: VenueTime,
     /// Entries skipped.
     pub offset: u32,

@@ -1,0 +1,168 @@
+//! What is known of one market: the last accepted depth, own orders taken out, and whether anybody
+//! should price from it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{EmptyBook, MarketConfig};
+use crate::market::{MarketSpec, Price, Qty, Side};
+use crate::note::{Control, DepthFault};
+use crate::request::{Depth, DepthLevel};
+use crate::strategy::BookLevel;
+use crate::time::{Time, VenueTime};
+use crate::token::Amount;
+
+/// Refused snapshots with rising timestamps after which a restarted venue is believed.
+const RESYNC_AFTER: u32 = 3;
+
+/// The last accepted depth of one market.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct MarketBook {
+    depth: Option<Depth>,
+    /// When the accepted depth was asked for: it is at least as old as that.
+    asked: Time,
+    /// When its content last changed.
+    changed: Time,
+    refused: u32,
+    refused_at: VenueTime,
+}
+
+/// What the book is worth for pricing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prices {
+    pub(crate) bids: Vec<BookLevel>,
+    pub(crate) asks: Vec<BookLevel>,
+    /// Half ticks: best bid + best ask, own orders removed.
+    pub(crate) mid: Option<u64>,
+}
+
+impl MarketBook {
+    /// Takes in a snapshot asked for at `asked` that arrived at `now`.
+    pub(crate) fn take(&mut self, asked: Time, now: Time, depth: &Depth) -> Result<(), DepthFault> {
+        check_shape(depth)?;
+        if let Some(known) = &self.depth {
+            let same = known.bids == depth.bids && known.asks == depth.asks;
+            let backwards =
+                depth.version < known.version || (depth.version == known.version && !same);
+            if backwards {
+                let newer = depth.timestamp > self.refused_at && depth.timestamp > known.timestamp;
+                self.refused_at = depth.timestamp;
+                self.refused = if newer { self.refused + 1 } else { 0 };
+                if self.refused < RESYNC_AFTER {
+                    return Err(DepthFault::Version);
+                }
+            }
+            if !same {
+                self.changed = now;
+            }
+        } else {
+            self.changed = now;
+        }
+        self.refused = 0;
+        self.asked = asked;
+        self.depth = Some(depth.clone());
+        Ok(())
+    }
+
+    /// Age of the accepted depth in milliseconds; `None` before the first.
+    pub(crate) fn age_ms(&self, now: Time) -> Option<u64> {
+        self.depth.is_some().then(|| now.ms_since(self.asked))
+    }
+
+    /// Venue time of the accepted depth.
+    pub(crate) fn timestamp(&self) -> Option<VenueTime> {
+        self.depth.as_ref().map(|depth| depth.timestamp)
+    }
+
+    /// The book less our own orders: `own` lists side, price and base units that may be resting.
+    pub(crate) fn prices(&self, spec: &MarketSpec, own: &[(Side, Price, Amount)]) -> Prices {
+        let Some(depth) = &self.depth else {
+            return Prices::default();
+        };
+        let without = |levels: &[DepthLevel], side: Side| -> Vec<BookLevel> {
+            levels
+                .iter()
+                .filter_map(|level| {
+                    let ours: Amount = own
+                        .iter()
+                        .filter(|(s, p, _)| *s == side && *p == level.price)
+                        .map(|(_, _, amount)| *amount)
+                        .sum();
+                    let qty = spec.lots_floor(level.size.saturating_sub(ours));
+                    (qty.0 > 0).then_some(BookLevel {
+                        price: level.price,
+                        qty,
+                    })
+                })
+                .collect()
+        };
+        let bids = without(&depth.bids, Side::Buy);
+        let asks = without(&depth.asks, Side::Sell);
+        let mid = match (bids.first(), asks.first()) {
+            (Some(bid), Some(ask)) => Some(bid.price.0.saturating_add(ask.price.0)),
+            _ => None,
+        };
+        Prices { bids, asks, mid }
+    }
+
+    /// The mid to price from, in half ticks, or why there is none.
+    pub(crate) fn usable_mid(
+        &self,
+        now: Time,
+        prices: &Prices,
+        config: &MarketConfig,
+        depth_age_max_ms: u64,
+    ) -> Result<u64, Control> {
+        if self.age_ms(now).is_none_or(|age| age > depth_age_max_ms) {
+            return Err(Control::StaleData);
+        }
+        if config.frozen_after_ms > 0 && now.ms_since(self.changed) > config.frozen_after_ms {
+            return Err(Control::FrozenBook);
+        }
+        let (Some(bid), Some(ask), Some(mid)) =
+            (prices.bids.first(), prices.asks.first(), prices.mid)
+        else {
+            return match config.empty {
+                EmptyBook::NoQuote => Err(Control::EmptyBook),
+                EmptyBook::Seed(price) => Ok(price.0.saturating_mul(2)),
+            };
+        };
+        // spread / (mid / 2) in bps, cross-multiplied: mid is in half ticks.
+        let spread = u128::from(ask.price.0.saturating_sub(bid.price.0));
+        if spread * 20_000 > u128::from(config.spread_max_bps) * u128::from(mid) {
+            return Err(Control::Spread);
+        }
+        let lots = |levels: &[BookLevel]| {
+            Qty(levels
+                .iter()
+                .fold(0, |sum: u64, level| sum.saturating_add(level.qty.0)))
+        };
+        if lots(&prices.bids) < config.depth_min || lots(&prices.asks) < config.depth_min {
+            return Err(Control::ThinBook);
+        }
+        Ok(mid)
+    }
+}
+
+/// Sorted best first, no level twice, no size zero, not crossed.
+fn check_shape(depth: &Depth) -> Result<(), DepthFault> {
+    let ordered = depth
+        .bids
+        .windows(2)
+        .all(|pair| pair[0].price > pair[1].price)
+        && depth
+            .asks
+            .windows(2)
+            .all(|pair| pair[0].price < pair[1].price);
+    let positive = depth
+        .bids
+        .iter()
+        .chain(&depth.asks)
+        .all(|l| l.size > 0 && l.price.0 > 0);
+    if !ordered || !positive {
+        return Err(DepthFault::Malformed);
+    }
+    match (depth.bids.first(), depth.asks.first()) {
+        (Some(bid), Some(ask)) if bid.price >= ask.price => Err(DepthFault::Crossed),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,236 @@
+//! Request budgets: a common bucket with a reserve for cancels, one bucket per endpoint, and a
+//! penalty box after a 429.
+//!
+//! The arithmetic is governor's; its clock is the engine's and its state is a plain number, so that
+//! the engine stays a value. The budget decides and never queues: what is denied is thought over again
+//! at the next wake.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::Clock;
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+use governor::state::{NotKeyed, StateStore};
+use governor::{Quota, RateLimiter};
+use serde::{Deserialize, Serialize};
+
+use crate::config::BudgetConfig;
+use crate::request::Endpoint;
+use crate::time::Time;
+
+/// State of one bucket: governor's theoretical arrival time, absent before the first request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Bucket(Cell<Option<u64>>);
+
+impl StateStore for &Bucket {
+    type Key = NotKeyed;
+
+    fn measure_and_replace<T, F, E>(&self, _: &NotKeyed, decide: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        let (answer, next) = decide(self.0.get().map(Nanos::new))?;
+        self.0.set(Some(next.as_u64()));
+        Ok(answer)
+    }
+}
+
+/// The engine's time as governor wants it.
+#[derive(Clone, Debug)]
+struct EngineClock<'a>(&'a Cell<u64>);
+
+impl Clock for EngineClock<'_> {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        Nanos::new(self.0.get())
+    }
+}
+
+type Limiter<'a> = RateLimiter<NotKeyed, &'a Bucket, EngineClock<'a>, NoOpMiddleware<Nanos>>;
+
+impl Bucket {
+    /// Takes one token if `1 + spare` are there.
+    fn take(&self, now: Time, quota: Quota, spare: u32) -> bool {
+        let clock = Cell::new(0);
+        if spare > 0 {
+            let copy = self.clone();
+            let limiter = Limiter::new(quota, &copy, EngineClock(&clock));
+            clock.set(now.0.saturating_mul(1_000));
+            let wanted = NonZeroU32::MIN.saturating_add(spare);
+            if !matches!(limiter.check_n(wanted), Ok(Ok(()))) {
+                return false;
+            }
+            clock.set(0);
+        }
+        let limiter = Limiter::new(quota, self, EngineClock(&clock));
+        clock.set(now.0.saturating_mul(1_000));
+        limiter.check().is_ok()
+    }
+}
+
+/// All buckets of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Budget {
+    config: BudgetConfig,
+    begun: Time,
+    common: Bucket,
+    endpoints: BTreeMap<Endpoint, Bucket>,
+    resting_until: BTreeMap<Endpoint, Time>,
+    sent: u64,
+}
+
+fn quota(per_s: u32, burst: u32) -> Quota {
+    let at_least_one = |n: u32| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
+    Quota::with_period(Duration::from_secs(1) / at_least_one(per_s).get())
+        .unwrap_or(Quota::per_second(NonZeroU32::MIN))
+        .allow_burst(at_least_one(burst))
+}
+
+impl Budget {
+    /// Full buckets at `now`.
+    pub(crate) fn new(now: Time, config: BudgetConfig) -> Self {
+        Self {
+            config,
+            begun: now,
+            common: Bucket::default(),
+            endpoints: Endpoint::ALL
+                .iter()
+                .map(|e| (*e, Bucket::default()))
+                .collect(),
+            resting_until: BTreeMap::new(),
+            sent: 0,
+        }
+    }
+
+    /// Takes a token for one request to `endpoint`, or nothing at all.
+    pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
+        if self
+            .resting_until
+            .get(&endpoint)
+            .is_some_and(|until| now < *until)
+        {
+            return false;
+        }
+        let reserve = if endpoint == Endpoint::Cancel {
+            0
+        } else {
+            self.config.cancel_reserve
+        };
+        let common = self.common.clone();
+        if !self
+            .common
+            .take(now, quota(self.config.per_s, self.config.burst), reserve)
+        {
+            return false;
+        }
+        let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
+        if !self
+            .endpoints
+            .entry(endpoint)
+            .or_default()
+            .take(now, own, 0)
+        {
+            self.common = common;
+            return false;
+        }
+        self.sent += 1;
+        true
+    }
+
+    /// The venue answered 429: the endpoint rests.
+    pub(crate) fn punish(&mut self, now: Time, endpoint: Endpoint) {
+        self.resting_until
+            .insert(endpoint, now.plus_ms(self.config.penalty_ms));
+    }
+
+    /// Requests paid for so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Requests the common bucket would have allowed by `now`.
+    pub(crate) fn allowed(&self, now: Time) -> u64 {
+        let refilled = now
+            .micros_since(self.begun)
+            .saturating_mul(u64::from(self.config.per_s));
+        u64::from(self.config.burst).saturating_add(refilled / 1_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> BudgetConfig {
+        BudgetConfig {
+            per_s: 10,
+            burst: 10,
+            cancel_reserve: 3,
+            endpoint_per_s: 5,
+            endpoint_burst: 8,
+            penalty_ms: 2_000,
+        }
+    }
+
+    #[test]
+    fn only_cancels_take_the_reserve() {
+        let mut budget = Budget::new(Time(0), config());
+        let polls = (0..20)
+            .filter(|_| budget.take(Time(0), Endpoint::Depth))
+            .count();
+        assert_eq!(polls, 7, "ten less the reserve of three");
+        let cancels = (0..20)
+            .filter(|_| budget.take(Time(0), Endpoint::Cancel))
+            .count();
+        assert_eq!(cancels, 3, "the rest of the common bucket");
+        assert_eq!(budget.sent(), 10);
+    }
+
+    #[test]
+    fn tokens_come_back_at_the_rate() {
+        let mut budget = Budget::new(Time(0), config());
+        while budget.take(Time(0), Endpoint::Cancel) {}
+        assert!(!budget.take(Time::from_ms(99), Endpoint::Cancel));
+        assert!(budget.take(Time::from_ms(300), Endpoint::Cancel));
+        assert_eq!(budget.allowed(Time::from_ms(2_000)), 30);
+    }
+
+    #[test]
+    fn an_endpoint_has_its_own_limit_and_a_denial_costs_nothing() {
+        let mut budget = Budget::new(
+            Time(0),
+            BudgetConfig {
+                endpoint_burst: 2,
+                ..config()
+            },
+        );
+        assert!(budget.take(Time(0), Endpoint::Submit));
+        assert!(budget.take(Time(0), Endpoint::Submit));
+        assert!(!budget.take(Time(0), Endpoint::Submit));
+        let others = (0..20)
+            .filter(|_| budget.take(Time(0), Endpoint::Cancel))
+            .count();
+        assert_eq!(
+            others, 2,
+            "its own burst, not what the denial might have eaten"
+        );
+        let sent = budget.sent();
+        assert_eq!(sent, 4);
+    }
+
+    #[test]
+    fn a_429_sends_the_endpoint_to_rest() {
+        let mut budget = Budget::new(Time(0), config());
+        budget.punish(Time(0), Endpoint::Depth);
+        assert!(!budget.take(Time::from_ms(1_999), Endpoint::Depth));
+        assert!(
+            budget.take(Time::from_ms(1_999), Endpoint::Orders),
+            "others go on"
+        );
+        assert!(budget.take(Time::from_ms(2_000), Endpoint::Depth));
+    }
+}

@@ -1,0 +1,358 @@
+//! From a changed market to orders: view → strategy → comparison → gate → budget → seal.
+
+use crate::action::Action;
+use crate::market::{MarketId, Price, Side};
+use crate::note::{Control, Note};
+use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
+use crate::request::Endpoint;
+use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
+use crate::time::{Time, VenueTime};
+use crate::token::Amount;
+
+use super::book::Prices;
+use super::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
+use super::orders::{CancelState, Phase, Tracked};
+use super::risk::{Approved, Proposal, Situation};
+use super::state::{Seat, State};
+
+impl State {
+    /// Asks the strategies of every changed market and acts on what they want.
+    pub(crate) fn decide(
+        &mut self,
+        now: Time,
+        strategies: &mut [Box<dyn Strategy>],
+        actions: &mut Vec<Action>,
+    ) {
+        let batch = self.batch();
+        let mut sealed = Vec::new();
+        for index in 0..self.markets.len() {
+            self.markets[index].dirty |= self.something_expires(now, index);
+            if std::mem::take(&mut self.markets[index].dirty) {
+                self.decide_market(now, index, batch, strategies, &mut sealed, actions);
+            }
+        }
+        if !sealed.is_empty() {
+            actions.push(Action::Seal {
+                batch,
+                orders: sealed,
+            });
+        }
+    }
+
+    fn decide_market(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: crate::event::BatchId,
+        strategies: &mut [Box<dyn Strategy>],
+        sealed: &mut Vec<UnsignedOrder>,
+        actions: &mut Vec<Action>,
+    ) {
+        let id = self.markets[index].spec.id;
+        let prices = self.prices(id);
+        let mid = self.quoting_mid(now, id, &prices);
+        self.markets[index].withheld = mid.err();
+        let mut refused = std::collections::BTreeSet::new();
+        for (seat, strategy) in strategies.iter_mut().enumerate() {
+            if self.seats[seat].market != id {
+                continue;
+            }
+            let working = self.working_of(now, seat);
+            let targets = match mid {
+                Ok(mid) => self.ask(now, seat, strategy.as_mut(), &working, &prices, mid),
+                Err(_) => Targets::default(),
+            };
+            let limits = &self.config.markets[index];
+            let tolerance = Tolerance {
+                price_bps: limits.price_tolerance_bps,
+                qty_bps: limits.qty_tolerance_bps,
+            };
+            let Diff { cancel, place } = diff(targets.quotes(), &working, tolerance);
+            for order in cancel {
+                self.want_cancel(now, order);
+            }
+            let strategy = self.seats[seat].strategy;
+            for missing in place {
+                match self.propose(now, index, strategy, &missing.quote, mid, batch) {
+                    Ok(order) => sealed.push(order),
+                    Err(control) => {
+                        refused.insert(control);
+                        self.break_before_make(now, control, &missing);
+                    }
+                }
+            }
+        }
+        for control in refused.difference(&self.markets[index].refused) {
+            actions.push(Action::Note(Note::RiskRefused {
+                market: id,
+                control: *control,
+            }));
+        }
+        self.markets[index].refused = refused;
+    }
+
+    /// Shows the market to a strategy and takes what it wants.
+    fn ask(
+        &mut self,
+        now: Time,
+        seat: usize,
+        strategy: &mut dyn Strategy,
+        working: &[Working],
+        prices: &Prices,
+        mid: u64,
+    ) -> Targets {
+        let fills = std::mem::take(&mut self.seats[seat].fills);
+        let spec = &self.market(self.seats[seat].market).spec;
+        let own: Vec<_> = working.iter().filter_map(own_order).collect();
+        let view = View {
+            now,
+            market: spec,
+            bids: &prices.bids,
+            asks: &prices.asks,
+            mid,
+            holdings: Holdings {
+                base: self.ledger.total(spec.base.id),
+                quote: self.ledger.total(spec.quote.id),
+            },
+            own: &own,
+            fills: &fills,
+        };
+        let mut targets = Targets::default();
+        strategy.decide(&view, &mut targets);
+        targets
+    }
+
+    /// The orders of a seat as the comparison sees them, oldest first.
+    fn working_of(&self, now: Time, seat: usize) -> Vec<Working> {
+        let Seat {
+            strategy, market, ..
+        } = self.seats[seat];
+        self.orders
+            .of_strategy(market, strategy)
+            .map(|t| self.working(now, t))
+            .collect()
+    }
+
+    /// Where funds or limits do not allow old and new at once, the expiring order goes first.
+    fn break_before_make(&mut self, now: Time, control: Control, missing: &Missing) {
+        let short = matches!(
+            control,
+            Control::Balance | Control::InventoryBand | Control::OpenOrders | Control::SelfCross
+        );
+        if let (true, Some(old)) = (short, missing.replaces) {
+            self.want_cancel(now, old);
+        }
+    }
+
+    /// Passes one quote through gate and budget and makes it an order on its way to the store.
+    fn propose(
+        &mut self,
+        now: Time,
+        index: usize,
+        strategy: StrategyId,
+        quote: &Quote,
+        mid: Result<u64, Control>,
+        batch: crate::event::BatchId,
+    ) -> Result<UnsignedOrder, Control> {
+        let spec = &self.markets[index].spec;
+        let amounts = spec
+            .base_amount(quote.qty)
+            .zip(spec.quote_amount(quote.price, quote.qty));
+        let (base, quote_amount) = amounts.ok_or(Control::OrderAmount)?;
+        let proposal = Proposal {
+            side: quote.side,
+            price: quote.price,
+            qty: quote.qty,
+            base,
+            quote: quote_amount,
+        };
+        let approved = self.situation(now, index, mid).approve(proposal)?;
+        if !self.budget.take(now, Endpoint::Submit) {
+            self.denied = true;
+            return Err(Control::Budget);
+        }
+        let sell_token = self.markets[index].spec.sell_token(quote.side);
+        let storage_id = self.storage.take(sell_token).ok_or(Control::StorageIds)?;
+        let order = self.complete(now, index, strategy, approved, storage_id);
+        self.orders.insert(Tracked::sealing(order.clone(), batch));
+        Ok(order)
+    }
+
+    /// Gives an approved proposal its ids, amounts by token, and expiry.
+    fn complete(
+        &mut self,
+        now: Time,
+        index: usize,
+        strategy: StrategyId,
+        approved: Approved<Proposal>,
+        storage_id: u32,
+    ) -> UnsignedOrder {
+        let Proposal {
+            side,
+            price,
+            qty,
+            base,
+            quote,
+        } = approved.into_inner();
+        let spec = &self.markets[index].spec;
+        let number = self.next_number;
+        self.next_number += 1;
+        let venue_now = self.clock.at_least(now);
+        let (sell_amount, buy_amount, fill_by) = match side {
+            Side::Buy => (quote, base, FillBy::Buy),
+            Side::Sell => (base, quote, FillBy::Sell),
+        };
+        UnsignedOrder {
+            client_id: ClientOrderId {
+                instance: self.instance,
+                strategy,
+                number,
+            },
+            market: spec.id,
+            side,
+            price,
+            qty,
+            kind: if self.config.maker_only {
+                OrderKind::MakerOnly
+            } else {
+                OrderKind::Limit
+            },
+            sell_token: spec.sell_token(side),
+            sell_amount,
+            buy_token: spec.buy_token(side),
+            buy_amount,
+            fill_by,
+            storage_id,
+            valid_until_s: u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s())
+                .unwrap_or(u32::MAX),
+            max_fee_bips: self.config.max_fee_bips,
+            made_at: venue_now,
+        }
+    }
+
+    /// Decides to cancel an order that may be resting. Sending it is a matter of budget.
+    pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
+        if let Some(tracked) = self.orders.get_mut(id)
+            && tracked.cancel.is_none()
+        {
+            tracked.cancel = Some(CancelState {
+                decided: now,
+                last_sent: None,
+                in_flight: None,
+                attempts: 0,
+            });
+        }
+    }
+
+    /// The mid to quote from, in half ticks, or why nothing is quoted.
+    fn quoting_mid(&self, now: Time, market: MarketId, prices: &Prices) -> Result<u64, Control> {
+        if self.is_stopped() {
+            return Err(Control::Level);
+        }
+        if !self.ready {
+            return Err(Control::Recovering);
+        }
+        let state = self.market(market);
+        if !state.spec.enabled || self.frozen {
+            return Err(Control::Permission);
+        }
+        let limits = &self.config.markets[usize::from(market.0)];
+        state
+            .book
+            .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
+    }
+
+    /// What the gate judges from.
+    pub(crate) fn situation(
+        &self,
+        now: Time,
+        index: usize,
+        mid: Result<u64, Control>,
+    ) -> Situation<'_> {
+        let market = &self.markets[index];
+        Situation {
+            now,
+            venue_now: self.clock.at_least(now),
+            config: &self.config,
+            limits: &self.config.markets[index],
+            spec: &market.spec,
+            level: self.effective_level(),
+            ready: self.ready && !self.is_stopped(),
+            permitted: market.spec.enabled && !self.frozen,
+            mid,
+            orders_age_ms: self.looked.map(|looked| now.ms_since(looked)),
+            orders: &self.orders,
+            ledger: &self.ledger,
+        }
+    }
+
+    /// As [`State::situation`], with the mid as it is now.
+    pub(crate) fn situation_now(&self, now: Time, market: MarketId) -> Situation<'_> {
+        let mid = self.quoting_mid(now, market, &self.prices(market));
+        self.situation(now, usize::from(market.0), mid)
+    }
+
+    /// The book of a market less every own order that may be in it.
+    pub(crate) fn prices(&self, market: MarketId) -> Prices {
+        let own: Vec<(Side, Price, Amount)> = self
+            .orders
+            .of_market(market)
+            .filter(|t| t.may_have_left())
+            .map(|t| (t.order.side, t.order.price, t.base_left(t.base_amount())))
+            .collect();
+        let state = self.market(market);
+        state.book.prices(&state.spec, &own)
+    }
+
+    fn working(&self, now: Time, tracked: &Tracked) -> Working {
+        let spec = &self.market(tracked.order.market).spec;
+        let standing = match tracked.phase {
+            _ if tracked.cancel.is_some() => Standing::Leaving,
+            Phase::Sealing | Phase::Sealed | Phase::InFlight => Standing::Coming,
+            Phase::Unknown {
+                answered: false, ..
+            } if self.may_be_resent(now, tracked) => Standing::Coming,
+            Phase::Unknown { .. } => Standing::Doubtful,
+            Phase::Live => Standing::Live,
+        };
+        Working {
+            id: tracked.order.client_id,
+            side: tracked.order.side,
+            price: tracked.order.price,
+            remaining: spec.lots_floor(tracked.base_left(tracked.base_amount())),
+            standing,
+            expiring: self.clock.at_least(now) >= self.refresh_at(tracked),
+        }
+    }
+
+    /// The venue time from which an order is to be replaced.
+    pub(crate) fn refresh_at(&self, tracked: &Tracked) -> VenueTime {
+        tracked
+            .valid_until()
+            .minus_ms(self.config.refresh_before_ms)
+    }
+
+    /// Whether an order of the market is due for replacement and nothing has been done about it.
+    fn something_expires(&self, now: Time, index: usize) -> bool {
+        let venue_now = self.clock.at_least(now);
+        self.orders
+            .of_market(self.markets[index].spec.id)
+            .any(|t| t.cancel.is_none() && venue_now >= self.refresh_at(t))
+    }
+}
+
+fn own_order(working: &Working) -> Option<OwnOrder> {
+    let cancelling = match working.standing {
+        Standing::Live | Standing::Coming => false,
+        Standing::Leaving => true,
+        Standing::Doubtful => return None,
+    };
+    Some(OwnOrder {
+        id: working.id,
+        side: working.side,
+        price: working.price,
+        remaining: working.remaining,
+        expiring: working.expiring,
+        cancelling,
+    })
+}

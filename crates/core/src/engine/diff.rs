@@ -1,0 +1,239 @@
+//! Wanted against working: which orders stay, which go, and which quotes need a new order.
+//!
+//! A pure function. An order close to its expiry cannot satisfy a quote, but it is kept resting until
+//! its replacement lives, unless funds force the other way round.
+
+use crate::market::{Price, Qty, Side};
+use crate::order::ClientOrderId;
+use crate::strategy::Quote;
+
+/// One of our orders as the comparison sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Working {
+    pub(crate) id: ClientOrderId,
+    pub(crate) side: Side,
+    pub(crate) price: Price,
+    pub(crate) remaining: Qty,
+    pub(crate) standing: Standing,
+    pub(crate) expiring: bool,
+}
+
+/// What an order's state means for the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Resting as far as is known.
+    Live,
+    /// On its way: counts for its quote, cannot be cancelled yet.
+    Coming,
+    /// Nobody knows: does not count for a quote, may be cancelled.
+    Doubtful,
+    /// A cancel is under way: does not count, and nothing more is to be done.
+    Leaving,
+}
+
+/// How far an order may differ from its quote and stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tolerance {
+    pub(crate) price_bps: u32,
+    pub(crate) qty_bps: u32,
+}
+
+impl Tolerance {
+    fn admits(self, quote: &Quote, order: &Working) -> bool {
+        let within = |wanted: u64, has: u64, bps: u32| {
+            u128::from(wanted.abs_diff(has)) * 10_000 <= u128::from(wanted) * u128::from(bps)
+        };
+        order.side == quote.side
+            && within(quote.price.0, order.price.0, self.price_bps)
+            && within(quote.qty.0, order.remaining.0, self.qty_bps)
+    }
+}
+
+/// A quote without an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) quote: Quote,
+    /// The expiring order that holds its place meanwhile.
+    pub(crate) replaces: Option<ClientOrderId>,
+}
+
+/// The outcome of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Diff {
+    /// Orders to cancel.
+    pub(crate) cancel: Vec<ClientOrderId>,
+    /// Quotes to place, nearest level first.
+    pub(crate) place: Vec<Missing>,
+}
+
+/// Compares what is wanted with what works.
+pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) -> Diff {
+    let mut wanted: Vec<&Quote> = quotes.iter().collect();
+    wanted.sort_by_key(|quote| quote.level);
+    let mut used = vec![false; working.len()];
+    let mut claim = |quote: &Quote, expiring: bool| {
+        let found = working
+            .iter()
+            .enumerate()
+            .filter(|(i, order)| {
+                let counts = matches!(order.standing, Standing::Live | Standing::Coming);
+                !used[*i] && counts && order.expiring == expiring && tolerance.admits(quote, order)
+            })
+            .min_by_key(|(_, order)| (order.price.0.abs_diff(quote.price.0), order.id))?
+            .0;
+        used[found] = true;
+        Some(&working[found])
+    };
+    let mut result = Diff::default();
+    let mut hold = Vec::new();
+    for quote in wanted {
+        let fresh = claim(quote, false);
+        let old = claim(quote, true);
+        match (fresh, old) {
+            (None, old) => {
+                hold.extend(old.map(|order| order.id));
+                result.place.push(Missing {
+                    quote: *quote,
+                    replaces: old.map(|order| order.id),
+                });
+            }
+            (Some(fresh), Some(old)) if fresh.standing == Standing::Coming => hold.push(old.id),
+            (Some(_), _) => {}
+        }
+    }
+    for (order, used) in working.iter().zip(used) {
+        let surplus = if order.expiring {
+            !hold.contains(&order.id)
+        } else {
+            !used
+        };
+        let can_cancel = matches!(order.standing, Standing::Live | Standing::Doubtful);
+        if surplus && can_cancel {
+            result.cancel.push(order.id);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::StrategyId;
+
+    const EXACT: Tolerance = Tolerance {
+        price_bps: 10,
+        qty_bps: 1_000,
+    };
+
+    fn id(number: u64) -> ClientOrderId {
+        ClientOrderId {
+            instance: 1,
+            strategy: StrategyId(0),
+            number,
+        }
+    }
+
+    fn bid(number: u64, price: u64, standing: Standing, expiring: bool) -> Working {
+        Working {
+            id: id(number),
+            side: Side::Buy,
+            price: Price(price),
+            remaining: Qty(100),
+            standing,
+            expiring,
+        }
+    }
+
+    fn want(price: u64) -> Quote {
+        Quote {
+            side: Side::Buy,
+            price: Price(price),
+            qty: Qty(100),
+            level: 0,
+        }
+    }
+
+    #[test]
+    fn an_order_within_tolerance_stays_and_one_outside_is_replaced() {
+        let kept = diff(
+            &[want(10_000)],
+            &[bid(1, 10_010, Standing::Live, false)],
+            EXACT,
+        );
+        assert_eq!(kept, Diff::default());
+        let moved = diff(
+            &[want(10_000)],
+            &[bid(1, 10_011, Standing::Live, false)],
+            EXACT,
+        );
+        assert_eq!(moved.cancel, [id(1)]);
+        assert_eq!(
+            moved.place,
+            [Missing {
+                quote: want(10_000),
+                replaces: None
+            }]
+        );
+    }
+
+    #[test]
+    fn remaining_quantity_counts_not_the_original_one() {
+        let mut order = bid(1, 10_000, Standing::Live, false);
+        order.remaining = Qty(90);
+        assert_eq!(diff(&[want(10_000)], &[order], EXACT), Diff::default());
+        order.remaining = Qty(89);
+        assert_eq!(diff(&[want(10_000)], &[order], EXACT).cancel, [id(1)]);
+    }
+
+    #[test]
+    fn one_order_cannot_serve_two_quotes() {
+        let quotes = [want(10_000), want(10_000)];
+        let result = diff(&quotes, &[bid(1, 10_000, Standing::Live, false)], EXACT);
+        assert_eq!((result.cancel.len(), result.place.len()), (0, 1));
+    }
+
+    #[test]
+    fn an_expiring_order_rests_until_its_replacement_lives() {
+        let old = bid(1, 10_000, Standing::Live, true);
+        let first = diff(&[want(10_000)], &[old], EXACT);
+        assert_eq!(first.cancel, []);
+        assert_eq!(
+            first.place,
+            [Missing {
+                quote: want(10_000),
+                replaces: Some(id(1))
+            }]
+        );
+        let coming = diff(
+            &[want(10_000)],
+            &[old, bid(2, 10_000, Standing::Coming, false)],
+            EXACT,
+        );
+        assert_eq!(coming, Diff::default());
+        let live = diff(
+            &[want(10_000)],
+            &[old, bid(2, 10_000, Standing::Live, false)],
+            EXACT,
+        );
+        assert_eq!((live.cancel, live.place.len()), (vec![id(1)], 0));
+    }
+
+    #[test]
+    fn doubtful_orders_do_not_count_and_leaving_ones_are_left_alone() {
+        let orders = [
+            bid(1, 10_000, Standing::Doubtful, false),
+            bid(2, 10_000, Standing::Leaving, false),
+        ];
+        let result = diff(&[want(10_000)], &orders, EXACT);
+        assert_eq!(result.cancel, [id(1)]);
+        assert_eq!(result.place.len(), 1);
+    }
+
+    #[test]
+    fn what_is_coming_is_never_cancelled_before_its_answer() {
+        assert_eq!(
+            diff(&[], &[bid(1, 10_000, Standing::Coming, false)], EXACT),
+            Diff::default()
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! Taking events in. Every answer moves the venue's clock, frees its request, and changes what is
+//! known; what follows from that is decided afterwards, in the step.
+
+use crate::action::Action;
+use crate::event::{BatchId, Command, Event, Level, SealFailure};
+use crate::market::MarketId;
+use crate::note::{End, Note};
+use crate::order::ClientOrderId;
+use crate::reason::Reason;
+use crate::request::{Endpoint, Outcome, Reply, RequestId, UnknownCause};
+use crate::time::Time;
+
+use super::orders::Phase;
+use super::state::{Asked, Purpose, State};
+
+impl Purpose {
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Depth(_) => Endpoint::Depth,
+            Self::Balances { .. } => Endpoint::Balances,
+            Self::Page => Endpoint::Orders,
+            Self::Markets => Endpoint::Markets,
+            Self::Account => Endpoint::Account,
+            Self::Read => Endpoint::Order,
+            Self::Submit(_) => Endpoint::Submit,
+            Self::Cancel(_) => Endpoint::Cancel,
+        }
+    }
+
+    fn order(&self) -> Option<ClientOrderId> {
+        match self {
+            Self::Submit(id) | Self::Cancel(id) => Some(*id),
+            Self::Depth(_)
+            | Self::Balances { .. }
+            | Self::Page
+            | Self::Markets
+            | Self::Account
+            | Self::Read => None,
+        }
+    }
+}
+
+impl State {
+    /// Takes one event in.
+    pub(crate) fn hear(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Start(_) | Event::Wake => {}
+            Event::Answer {
+                request,
+                outcome,
+                venue_time,
+            } => {
+                if let Some(told) = venue_time {
+                    self.clock.hear(now, *told);
+                }
+                self.hear_answer(now, *request, outcome, actions);
+            }
+            Event::Sealed { hashes, .. } => self.hear_sealed(now, hashes, actions),
+            Event::SealFailed { batch, cause } => self.hear_seal_failed(*batch, *cause, actions),
+            Event::LevelStored(level) => self.hear_level(now, *level, actions),
+            Event::Operator(Command::Drain) => self.begin_drain(now, actions),
+            Event::Operator(Command::Raise(level)) => self.raise(*level, "operator", actions),
+        }
+    }
+
+    fn hear_level(&mut self, now: Time, level: Level, actions: &mut Vec<Action>) {
+        if self.raising.is_some_and(|raising| raising <= level) {
+            self.raising = None;
+        }
+        if level > self.level {
+            self.level = level;
+            actions.push(Action::Note(Note::LevelChanged { level }));
+        }
+        self.touch_all();
+        if self.level == Level::Halted {
+            self.begin_drain(now, actions);
+        }
+    }
+
+    fn hear_seal_failed(&mut self, batch: BatchId, cause: SealFailure, actions: &mut Vec<Action>) {
+        let sealing: Vec<_> = self
+            .orders
+            .iter()
+            .filter(|t| t.phase == Phase::Sealing && t.batch == batch)
+            .map(|t| t.order.client_id)
+            .collect();
+        for id in sealing {
+            self.end(id, End::NeverSent, actions);
+        }
+        match cause {
+            // A failed sync is never retried: what reached the disk is not known any more.
+            SealFailure::Store => {
+                self.store_failed = true;
+                self.raise(Level::CancelOnly, "store", actions);
+            }
+            SealFailure::Signature => self.raise(Level::Halted, "signature", actions),
+        }
+    }
+
+    fn hear_answer(
+        &mut self,
+        now: Time,
+        request: RequestId,
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(Asked { purpose, sent }) = self.asked.remove(&request) else {
+            return;
+        };
+        let endpoint = purpose.endpoint();
+        let order = purpose.order();
+        actions.push(Action::Note(Note::Answered {
+            endpoint,
+            micros: now.micros_since(sent),
+        }));
+        match outcome {
+            Outcome::Refused(reason) => {
+                actions.push(Action::Note(Note::Refused {
+                    endpoint,
+                    order,
+                    reason: *reason,
+                }));
+                self.hear_refusal(now, endpoint, *reason, actions);
+            }
+            Outcome::Unknown(cause) => {
+                actions.push(Action::Note(Note::Unknown {
+                    endpoint,
+                    order,
+                    cause: *cause,
+                }));
+            }
+            Outcome::Reply(_) | Outcome::NotSent => {}
+        }
+        match purpose {
+            Purpose::Submit(id) => self.hear_submit(now, id, sent, outcome, actions),
+            Purpose::Cancel(id) => self.hear_cancel(id, outcome),
+            Purpose::Page => self.hear_page(now, request, outcome, actions),
+            Purpose::Depth(market) => self.hear_depth(now, sent, market, outcome, actions),
+            Purpose::Balances { fills, own_locked } => {
+                if let Outcome::Reply(Reply::Balances(balances)) = outcome {
+                    self.ledger.balances(sent, now, fills, own_locked, balances);
+                }
+            }
+            Purpose::Markets => self.hear_markets(outcome),
+            Purpose::Account => {
+                if let Outcome::Reply(Reply::Account { frozen }) = outcome {
+                    self.frozen = *frozen;
+                }
+            }
+            Purpose::Read => {
+                if let Outcome::Reply(Reply::Order(report)) = outcome {
+                    self.observe(now, report, actions);
+                }
+            }
+        }
+    }
+
+    fn hear_refusal(
+        &mut self,
+        now: Time,
+        endpoint: Endpoint,
+        reason: Reason,
+        actions: &mut Vec<Action>,
+    ) {
+        if reason == Reason::RateLimited {
+            self.budget.punish(now, endpoint);
+        }
+        if reason.is_key_refusal() {
+            self.raise(Level::Halted, "keys refused", actions);
+        }
+    }
+
+    fn hear_depth(
+        &mut self,
+        now: Time,
+        sent: Time,
+        market: MarketId,
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        let Outcome::Reply(Reply::Depth(depth)) = outcome else {
+            return;
+        };
+        if depth.market != market {
+            let (endpoint, cause) = (Endpoint::Depth, UnknownCause::Undecodable);
+            actions.push(Action::Note(Note::Unknown {
+                endpoint,
+                order: None,
+                cause,
+            }));
+            return;
+        }
+        if let Err(fault) = self.market_mut(market).book.take(sent, now, depth) {
+            actions.push(Action::Note(Note::DepthRefused { market, fault }));
+            return;
+        }
+        self.clock.hear(now, depth.timestamp);
+        self.market_mut(market).dirty = true;
+        let mid = self.prices(market).mid;
+        actions.push(Action::Note(Note::DepthTaken {
+            market,
+            mid,
+            timestamp: depth.timestamp,
+        }));
+    }
+
+    fn hear_markets(&mut self, outcome: &Outcome) {
+        let Outcome::Reply(Reply::Markets { enabled }) = outcome else {
+            return;
+        };
+        for market in &mut self.markets {
+            let now_enabled = enabled.contains(&market.spec.name);
+            market.dirty |= market.spec.enabled != now_enabled;
+            market.spec.enabled = now_enabled;
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Our own books: opening balances, every fill once, and comparison with the venue at moments when both
+//! sides of the comparison are known to describe the same instant.
+//!
+//! Orders and balances come from different endpoints at different times. They agree on an instant when
+//! no fill was booked from before the balances were asked for until a pass over the orders that began
+//! after the balances had arrived: that is a *cut*.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Amounts;
+use crate::market::{MarketSpec, Side};
+use crate::request::Balance;
+use crate::time::Time;
+use crate::token::{Amount, TokenId};
+
+use super::orders::Increment;
+
+/// Balances waiting for a pass that confirms nothing happened around them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Candidate {
+    balances: Amounts,
+    fills_before: u64,
+    arrived: Time,
+}
+
+/// What a confirmed cut says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The first one: these are the opening balances.
+    Opening(Amounts),
+    /// Ledger and venue agree on every token.
+    Balanced,
+    /// They differ: token, ledger, venue.
+    Differs(Vec<(TokenId, Amount, Amount)>),
+}
+
+/// Our own books.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Ledger {
+    totals: Option<Amounts>,
+    /// Rises with every booked fill.
+    fills: u64,
+    venue: BTreeMap<TokenId, Balance>,
+    /// When the venue's balances were asked for.
+    asked: Option<Time>,
+    /// Most that our orders bound while the balances were on their way, by token.
+    own_locked: Amounts,
+    candidate: Option<Candidate>,
+}
+
+impl Ledger {
+    /// Rises with every booked fill; taken when balances are asked for.
+    pub(crate) fn fills(&self) -> u64 {
+        self.fills
+    }
+
+    /// Books one increment. Returns false if it takes more than there was, which the totals cannot
+    /// show; before the opening only the count rises.
+    pub(crate) fn book(&mut self, spec: &MarketSpec, side: Side, step: Increment) -> bool {
+        self.fills += 1;
+        let Some(totals) = &mut self.totals else {
+            return true;
+        };
+        let (paid, got, paid_amount, got_amount) = match side {
+            Side::Buy => (spec.quote.id, spec.base.id, step.quote, step.base),
+            Side::Sell => (spec.base.id, spec.quote.id, step.base, step.quote),
+        };
+        let got_total = totals.entry(got).or_default();
+        *got_total = got_total.saturating_add(got_amount);
+        let fee_ok = got_total.checked_sub(step.fee);
+        *got_total = fee_ok.unwrap_or(0);
+        let paid_total = totals.entry(paid).or_default();
+        let paid_ok = paid_total.checked_sub(paid_amount);
+        *paid_total = paid_ok.unwrap_or(0);
+        fee_ok.is_some() && paid_ok.is_some()
+    }
+
+    /// Takes in balances asked for at `asked`, when `fills_before` fills were booked.
+    pub(crate) fn balances(
+        &mut self,
+        asked: Time,
+        arrived: Time,
+        fills_before: u64,
+        own_locked: Amounts,
+        balances: &[Balance],
+    ) {
+        if self.asked.is_some_and(|known| known > asked) {
+            return;
+        }
+        self.asked = Some(asked);
+        self.own_locked = own_locked;
+        self.venue = balances
+            .iter()
+            .map(|balance| (balance.token, *balance))
+            .collect();
+        let balances = balances
+            .iter()
+            .map(|balance| (balance.token, balance.total))
+            .collect();
+        self.candidate = Some(Candidate {
+            balances,
+            fills_before,
+            arrived,
+        });
+    }
+
+    /// A pass over the orders that began at `begun` has ended. `all_seen` says that it showed every
+    /// order that may have been alive when the balances were taken.
+    pub(crate) fn pass_ended(&mut self, begun: Time, all_seen: bool) -> Option<Cut> {
+        if self.candidate.as_ref().is_some_and(|c| begun < c.arrived) {
+            return None;
+        }
+        let candidate = self.candidate.take()?;
+        if candidate.fills_before != self.fills || !all_seen {
+            return None;
+        }
+        let Some(totals) = &self.totals else {
+            self.totals = Some(candidate.balances.clone());
+            return Some(Cut::Opening(candidate.balances));
+        };
+        let tokens: BTreeSet<TokenId> = totals
+            .keys()
+            .chain(candidate.balances.keys())
+            .copied()
+            .collect();
+        let of = |amounts: &Amounts, token| amounts.get(&token).copied().unwrap_or(0);
+        let differing: Vec<_> = tokens
+            .into_iter()
+            .map(|token| (token, of(totals, token), of(&candidate.balances, token)))
+            .filter(|(_, ledger, venue)| ledger != venue)
+            .collect();
+        Some(if differing.is_empty() {
+            Cut::Balanced
+        } else {
+            Cut::Differs(differing)
+        })
+    }
+
+    /// When the candidate cut's balances arrived.
+    pub(crate) fn candidate_arrived(&self) -> Option<Time> {
+        self.candidate.as_ref().map(|candidate| candidate.arrived)
+    }
+
+    /// Age of the venue's balances in milliseconds.
+    pub(crate) fn age_ms(&self, now: Time) -> Option<u64> {
+        self.asked.map(|asked| now.ms_since(asked))
+    }
+
+    /// What we hold by our own books; 0 before the opening.
+    pub(crate) fn total(&self, token: TokenId) -> Amount {
+        self.totals
+            .as_ref()
+            .and_then(|totals| totals.get(&token).copied())
+            .unwrap_or(0)
+    }
+
+    /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders
+    /// lock there, less what our orders bind.
+    pub(crate) fn free(&self, token: TokenId, reserved: Amount) -> Amount {
+        let venue = self.venue.get(&token);
+        let locked = venue.map_or(0, |balance| balance.locked);
+        let foreign = locked.saturating_sub(self.own_locked.get(&token).copied().unwrap_or(0));
+        let there = venue
+            .map_or(0, |balance| balance.total)
+            .saturating_sub(foreign);
+        self.total(token).min(there).saturating_sub(reserved)
+    }
+
+    /// Our totals by token; empty before the opening.
+    pub(crate) fn totals(&self) -> Amounts {
+        self.totals.clone().unwrap_or_default()
+    }
+
+    /// The venue's totals as last polled.
+    pub(crate) fn venue_totals(&self) -> Amounts {
+        self.venue
+            .iter()
+            .map(|(token, balance)| (*token, balance.total))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: TokenId = TokenId(0);
+
+    fn balance(total: Amount, locked: Amount) -> [Balance; 1] {
+        [Balance {
+            token: TOKEN,
+            total,
+            locked,
+        }]
+    }
+
+    fn opened(total: Amount) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.balances(Time(1), Time(2), 0, Amounts::new(), &balance(total, 0));
+        assert!(matches!(
+            ledger.pass_ended(Time(3), true),
+            Some(Cut::Opening(_))
+        ));
+        ledger
+    }
+
+    #[test]
+    fn a_cut_needs_a_pass_begun_after_the_balances_and_no_fill_between() {
+        let mut ledger = Ledger::default();
+        ledger.balances(Time(1), Time(5), 0, Amounts::new(), &balance(100, 0));
+        assert_eq!(
+            ledger.pass_ended(Time(4), true),
+            None,
+            "the pass began too early"
+        );
+        ledger.fills += 1;
+        assert_eq!(
+            ledger.pass_ended(Time(6), true),
+            None,
+            "a fill lies between"
+        );
+        ledger.balances(Time(7), Time(8), 1, Amounts::new(), &balance(100, 0));
+        assert_eq!(
+            ledger.pass_ended(Time(9), false),
+            None,
+            "an order was not seen"
+        );
+        ledger.balances(Time(10), Time(11), 1, Amounts::new(), &balance(100, 0));
+        assert!(matches!(
+            ledger.pass_ended(Time(12), true),
+            Some(Cut::Opening(_))
+        ));
+    }
+
+    #[test]
+    fn a_difference_names_both_sides_and_a_vanished_token() {
+        let mut ledger = opened(100);
+        ledger.balances(Time(4), Time(5), 0, Amounts::new(), &[]);
+        assert_eq!(
+            ledger.pass_ended(Time(6), true),
+            Some(Cut::Differs(vec![(TOKEN, 100, 0)]))
+        );
+    }
+
+    #[test]
+    fn free_is_the_smaller_of_both_books_less_foreign_locks_and_reservations() {
+        let mut ledger = opened(100);
+        assert_eq!(ledger.free(TOKEN, 30), 70);
+        let own = Amounts::from([(TOKEN, 30)]);
+        ledger.balances(Time(4), Time(5), 0, own, &balance(90, 50));
+        assert_eq!(
+            ledger.free(TOKEN, 30),
+            40,
+            "90 less 20 foreign less 30 of ours"
+        );
+        assert_eq!(ledger.free(TOKEN, 100), 0);
+    }
+
+    #[test]
+    fn balances_that_were_asked_for_earlier_do_not_replace_newer_ones() {
+        let mut ledger = opened(100);
+        ledger.balances(Time(8), Time(9), 0, Amounts::new(), &balance(80, 0));
+        ledger.balances(Time(7), Time(10), 0, Amounts::new(), &balance(100, 0));
+        assert_eq!(ledger.free(TOKEN, 0), 80);
+    }
+}

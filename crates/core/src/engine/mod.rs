@@ -1,0 +1,150 @@
+//! The engine: a value that hears events and wants actions.
+//!
+//! It knows nothing of JSON, paths, keys, HTTP, files or clocks. [`Engine::on_event`] is a function of
+//! its state, the time given and the event; [`Engine::next_wakeup`] says when it wants to be woken if
+//! nothing is heard before. The same value runs live, in replay and in simulation.
+//!
+//! One step goes: take the event in → cancels → polls that would lapse → strategies, comparison, risk,
+//! budget → seals and transmissions → other polls → status.
+
+mod book;
+mod budget;
+mod clock;
+mod decide;
+mod diff;
+mod drain;
+mod hear;
+mod ledger;
+mod orders;
+mod passes;
+mod poll;
+mod risk;
+mod send;
+mod settle;
+mod state;
+mod status;
+mod storage;
+
+pub use storage::SLOTS;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::event::{Event, Start};
+use crate::strategy::Strategy;
+use crate::time::Time;
+
+use state::State;
+
+/// The engine with its strategies.
+pub struct Engine {
+    strategies: Vec<Box<dyn Strategy>>,
+    state: Option<State>,
+}
+
+/// A saved engine: its state and the memory of every strategy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    state: Option<State>,
+    strategies: Vec<Vec<u8>>,
+}
+
+/// A snapshot that does not fit the strategies given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the snapshot was made with other strategies")]
+pub struct SnapshotMismatch;
+
+impl Engine {
+    /// An engine that waits for its start event. `strategies` stand in the order of
+    /// [`Start::strategies`].
+    pub fn new(strategies: Vec<Box<dyn Strategy>>) -> Self {
+        Self {
+            strategies,
+            state: None,
+        }
+    }
+
+    /// Hears one event at `now` and appends what it wants done to `actions`.
+    ///
+    /// # Panics
+    /// On a second start event, an event before the start, or a start whose lists do not fit each
+    /// other: mistakes of the shell, not of the outside world.
+    pub fn on_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
+        if let Event::Start(start) = event {
+            assert!(self.state.is_none(), "the engine is started once");
+            self.check_start(start);
+            self.state = Some(State::new(now, start, actions));
+        }
+        let state = self.state.as_mut().expect("the first event is the start");
+        if state.is_finished() {
+            return;
+        }
+        state.hear(now, event, actions);
+        state.step(now, &mut self.strategies, actions);
+    }
+
+    /// When to wake the engine if nothing is heard before; `None` before the start and after the end.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.state
+            .as_ref()
+            .filter(|state| !state.is_finished())
+            .map(State::wakeup)
+    }
+
+    /// Everything the engine is, as a value.
+    pub fn save(&self) -> Snapshot {
+        Snapshot {
+            state: self.state.clone(),
+            strategies: self
+                .strategies
+                .iter()
+                .map(|strategy| strategy.save())
+                .collect(),
+        }
+    }
+
+    /// An engine that goes on where the snapshot was taken.
+    pub fn restore(
+        mut strategies: Vec<Box<dyn Strategy>>,
+        snapshot: Snapshot,
+    ) -> Result<Self, SnapshotMismatch> {
+        if strategies.len() != snapshot.strategies.len() {
+            return Err(SnapshotMismatch);
+        }
+        for (strategy, saved) in strategies.iter_mut().zip(&snapshot.strategies) {
+            if !strategy.restore(saved) {
+                return Err(SnapshotMismatch);
+            }
+        }
+        Ok(Self {
+            strategies,
+            state: snapshot.state,
+        })
+    }
+
+    fn check_start(&self, start: &Start) {
+        assert_eq!(
+            self.strategies.len(),
+            start.strategies.len(),
+            "a strategy per seat"
+        );
+        assert_eq!(
+            start.markets.len(),
+            start.config.markets.len(),
+            "limits per market"
+        );
+        for (index, spec) in start.markets.iter().enumerate() {
+            assert_eq!(
+                usize::from(spec.id.0),
+                index,
+                "markets are numbered in order"
+            );
+        }
+        for (_, market) in &start.strategies {
+            assert!(
+                usize::from(market.0) < start.markets.len(),
+                "a seat names a known market"
+            );
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Every order that may be alive, and what is known of it.
+//!
+//! An order enters when it is sealed and leaves only by proof of its end. Evidence moves one way:
+//! fills never shrink, an end is never taken back.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::BatchId;
+use crate::market::{MarketId, Price, Side};
+use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
+use crate::request::RequestId;
+use crate::time::{Time, VenueTime};
+use crate::token::{Amount, TokenId};
+
+/// How far an order has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    /// Handed to the shell to be sealed; nothing may have left.
+    Sealing,
+    /// Durable, never transmitted.
+    Sealed,
+    /// A transmission is under way.
+    InFlight,
+    /// Transmitted, and what came of it is not known.
+    Unknown {
+        /// Since when.
+        since: Time,
+        /// The venue answered, but with a refusal that proves nothing.
+        answered: bool,
+    },
+    /// Taken by the venue or seen there.
+    Live,
+}
+
+/// A cancel in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CancelState {
+    /// When it was decided.
+    pub(crate) decided: Time,
+    /// The last cancel request.
+    pub(crate) last_sent: Option<Time>,
+    /// A cancel request is under way.
+    pub(crate) in_flight: Option<RequestId>,
+    /// Requests so far.
+    pub(crate) attempts: u32,
+}
+
+/// One order that may be alive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tracked {
+    pub(crate) order: UnsignedOrder,
+    /// The batch it was sealed in; the zeroth for recovered orders.
+    pub(crate) batch: BatchId,
+    /// Known from the moment it is sealed.
+    pub(crate) hash: Option<Hash>,
+    pub(crate) phase: Phase,
+    /// Transmissions so far.
+    pub(crate) attempts: u8,
+    /// Transmissions refused for a reason that proves the copy dead, or that provably never left.
+    pub(crate) disproved: u8,
+    pub(crate) first_sent: Option<Time>,
+    pub(crate) last_sent: Option<Time>,
+    /// A pass over the list that began after the last transmission did not show it.
+    pub(crate) missed: bool,
+    /// Seen in an answer of the venue at all.
+    pub(crate) seen: bool,
+    pub(crate) cancel: Option<CancelState>,
+    /// Its report should be fetched by hash.
+    pub(crate) read_wanted: bool,
+    pub(crate) base_filled: Amount,
+    pub(crate) quote_filled: Amount,
+    pub(crate) fee: Amount,
+}
+
+impl Tracked {
+    /// A new order on its way to the store.
+    pub(crate) fn sealing(order: UnsignedOrder, batch: BatchId) -> Self {
+        Self {
+            order,
+            batch,
+            hash: None,
+            phase: Phase::Sealing,
+            attempts: 0,
+            disproved: 0,
+            first_sent: None,
+            last_sent: None,
+            missed: false,
+            seen: false,
+            cancel: None,
+            read_wanted: false,
+            base_filled: 0,
+            quote_filled: 0,
+            fee: 0,
+        }
+    }
+
+    /// Base units that may still be traded.
+    pub(crate) fn base_left(&self, base_amount: Amount) -> Amount {
+        base_amount.saturating_sub(self.base_filled)
+    }
+
+    /// Units of the sell token that may still be paid.
+    pub(crate) fn reserved(&self) -> Amount {
+        let paid = match self.order.side {
+            Side::Buy => self.quote_filled,
+            Side::Sell => self.base_filled,
+        };
+        self.order.sell_amount.saturating_sub(paid)
+    }
+
+    /// The base amount asked for.
+    pub(crate) fn base_amount(&self) -> Amount {
+        match self.order.side {
+            Side::Buy => self.order.buy_amount,
+            Side::Sell => self.order.sell_amount,
+        }
+    }
+
+    /// The last venue second at which it is valid, in milliseconds.
+    pub(crate) fn valid_until(&self) -> VenueTime {
+        VenueTime::from_s(u64::from(self.order.valid_until_s))
+    }
+
+    /// Whether any byte of it may have left.
+    pub(crate) fn may_have_left(&self) -> bool {
+        match self.phase {
+            Phase::Sealing | Phase::Sealed => false,
+            Phase::InFlight | Phase::Unknown { .. } | Phase::Live => true,
+        }
+    }
+}
+
+/// What a report adds to what was known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Increment {
+    pub(crate) base: Amount,
+    pub(crate) quote: Amount,
+    pub(crate) fee: Amount,
+}
+
+impl Increment {
+    /// The step from known totals to reported ones; `None` if nothing was added. A report that is
+    /// behind on any amount is older than what is known, and adds nothing.
+    pub(crate) fn between(known: (Amount, Amount, Amount), report: &OrderReport) -> Option<Self> {
+        let step = Self {
+            base: report.base_filled.checked_sub(known.0)?,
+            quote: report.quote_filled.checked_sub(known.1)?,
+            fee: report.fee.checked_sub(known.2)?,
+        };
+        (step.base > 0 || step.quote > 0 || step.fee > 0).then_some(step)
+    }
+}
+
+/// An order whose end is proven, remembered for a while so that a late fill is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EndedOrder {
+    pub(crate) id: ClientOrderId,
+    pub(crate) market: MarketId,
+    pub(crate) side: Side,
+    pub(crate) base_filled: Amount,
+    pub(crate) quote_filled: Amount,
+    pub(crate) fee: Amount,
+}
+
+/// How many ended orders are remembered.
+const ENDED_KEPT: usize = 1_024;
+
+/// All orders that may be alive, by number, and the last ones that ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    active: BTreeMap<ClientOrderId, Tracked>,
+    by_hash: BTreeMap<Hash, ClientOrderId>,
+    ended: BTreeMap<Hash, EndedOrder>,
+    /// Ended hashes, oldest first.
+    ended_order: std::collections::VecDeque<Hash>,
+}
+
+impl Orders {
+    pub(crate) fn insert(&mut self, tracked: Tracked) {
+        if let Some(hash) = tracked.hash {
+            self.by_hash.insert(hash, tracked.order.client_id);
+        }
+        self.active.insert(tracked.order.client_id, tracked);
+    }
+
+    pub(crate) fn get(&self, id: ClientOrderId) -> Option<&Tracked> {
+        self.active.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ClientOrderId) -> Option<&mut Tracked> {
+        self.active.get_mut(&id)
+    }
+
+    pub(crate) fn set_hash(&mut self, id: ClientOrderId, hash: Hash) {
+        if let Some(tracked) = self.active.get_mut(&id) {
+            tracked.hash = Some(hash);
+            self.by_hash.insert(hash, id);
+        }
+    }
+
+    pub(crate) fn id_of(&self, hash: Hash) -> Option<ClientOrderId> {
+        self.by_hash.get(&hash).copied()
+    }
+
+    pub(crate) fn ended_mut(&mut self, hash: Hash) -> Option<&mut EndedOrder> {
+        self.ended.get_mut(&hash)
+    }
+
+    /// Takes an order out: its end is proven.
+    pub(crate) fn end(&mut self, id: ClientOrderId) -> Option<Tracked> {
+        let tracked = self.active.remove(&id)?;
+        if let Some(hash) = tracked.hash {
+            self.by_hash.remove(&hash);
+            self.ended.insert(
+                hash,
+                EndedOrder {
+                    id,
+                    market: tracked.order.market,
+                    side: tracked.order.side,
+                    base_filled: tracked.base_filled,
+                    quote_filled: tracked.quote_filled,
+                    fee: tracked.fee,
+                },
+            );
+            self.ended_order.push_back(hash);
+            if self.ended_order.len() > ENDED_KEPT
+                && let Some(oldest) = self.ended_order.pop_front()
+            {
+                self.ended.remove(&oldest);
+            }
+        }
+        Some(tracked)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Tracked> {
+        self.active.values()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tracked> {
+        self.active.values_mut()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    pub(crate) fn of_market(&self, market: MarketId) -> impl Iterator<Item = &Tracked> {
+        self.iter()
+            .filter(move |tracked| tracked.order.market == market)
+    }
+
+    pub(crate) fn of_strategy(
+        &self,
+        market: MarketId,
+        strategy: StrategyId,
+    ) -> impl Iterator<Item = &Tracked> {
+        self.of_market(market)
+            .filter(move |t| t.order.client_id.strategy == strategy)
+    }
+
+    /// Units of `token` bound by all orders that may be alive.
+    pub(crate) fn reserved(&self, token: TokenId) -> Amount {
+        self.iter()
+            .filter(|t| t.order.sell_token == token)
+            .map(Tracked::reserved)
+            .sum()
+    }
+
+    /// Base units that all orders of one side may still trade.
+    pub(crate) fn base_left(&self, market: MarketId, side: Side) -> Amount {
+        self.of_market(market)
+            .filter(|t| t.order.side == side)
+            .map(|t| t.base_left(t.base_amount()))
+            .sum()
+    }
+
+    pub(crate) fn count(&self, market: MarketId, side: Side) -> u32 {
+        let n = self
+            .of_market(market)
+            .filter(|t| t.order.side == side)
+            .count();
+        u32::try_from(n).unwrap_or(u32::MAX)
+    }
+
+    /// The own price nearest to the other side: highest bid or lowest ask.
+    pub(crate) fn best_price(&self, market: MarketId, side: Side) -> Option<Price> {
+        let prices = self
+            .of_market(market)
+            .filter(|t| t.order.side == side)
+            .map(|t| t.order.price);
+        match side {
+            Side::Buy => prices.max(),
+            Side::Sell => prices.min(),
+        }
+    }
+
+    /// When the oldest order that may be alive was made.
+    pub(crate) fn oldest_made(&self) -> Option<VenueTime> {
+        self.iter().map(|t| t.order.made_at).min()
+    }
+}

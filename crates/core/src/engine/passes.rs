@@ -1,0 +1,238 @@
+//! Passes over the orders list.
+//!
+//! A *look* reads the list once, open-ended: what it shows is evidence, what it does not show is not. A
+//! *proof* reads a closed creation window until two passes in a row name the same orders: only then,
+//! and only for orders that must have been in the window, is absence evidence.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::order::{Hash, OrderReport};
+use crate::request::{OrdersPage, RequestId};
+use crate::time::{Time, VenueTime};
+
+/// A list longer than this many pages proves nothing and is given up.
+const PAGES_MAX: u32 = 200;
+/// Passes of one proof before it is given up.
+const ROUNDS_MAX: u32 = 6;
+
+/// What a pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    /// Evidence of what is shown.
+    Look,
+    /// Evidence of absence as well.
+    Proof,
+}
+
+/// A reading of the list under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pass {
+    pub(crate) purpose: Purpose,
+    from: VenueTime,
+    to: VenueTime,
+    /// When the reading that is now counted began.
+    pub(crate) begun: Time,
+    /// The venue's clock showed at least this then.
+    pub(crate) begun_venue: VenueTime,
+    offset: u32,
+    pages: u32,
+    rounds: u32,
+    limit: u32,
+    /// Hashes of this round.
+    pub(crate) seen: BTreeSet<Hash>,
+    /// Hashes of this round in a state that is not final.
+    pub(crate) open: BTreeSet<Hash>,
+    previous: Option<BTreeSet<Hash>>,
+    /// The page under way.
+    pub(crate) request: Option<RequestId>,
+}
+
+/// What a page led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Another page is wanted.
+    More,
+    /// The pass is complete for its purpose.
+    Complete,
+    /// It cannot be completed: too long, or never twice the same.
+    Abandoned,
+}
+
+impl Pass {
+    /// A single open-ended reading of everything created from `from` on.
+    pub(crate) fn look(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
+        Self::new(Purpose::Look, now, venue_now, (from, VenueTime(0)), limit)
+    }
+
+    /// Readings of the window from `from` to now until two agree.
+    pub(crate) fn proof(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
+        Self::new(Purpose::Proof, now, venue_now, (from, venue_now), limit)
+    }
+
+    fn new(
+        purpose: Purpose,
+        now: Time,
+        venue_now: VenueTime,
+        (from, to): (VenueTime, VenueTime),
+        limit: u32,
+    ) -> Self {
+        Self {
+            purpose,
+            from,
+            to,
+            begun: now,
+            begun_venue: venue_now,
+            offset: 0,
+            pages: 0,
+            rounds: 0,
+            limit: limit.max(1),
+            seen: BTreeSet::new(),
+            open: BTreeSet::new(),
+            previous: None,
+            request: None,
+        }
+    }
+
+    /// The page to ask for next.
+    pub(crate) fn page(&self) -> OrdersPage {
+        OrdersPage {
+            from: self.from,
+            to: self.to,
+            offset: self.offset,
+            limit: self.limit,
+        }
+    }
+
+    /// Takes in the page that was asked for.
+    pub(crate) fn take(&mut self, orders: &[OrderReport], total: u32) -> Progress {
+        self.request = None;
+        self.pages += 1;
+        for report in orders {
+            self.seen.insert(report.hash);
+            if report.status.is_final() {
+                self.open.remove(&report.hash);
+            } else {
+                self.open.insert(report.hash);
+            }
+        }
+        let read = u32::try_from(orders.len()).unwrap_or(u32::MAX);
+        self.offset = self.offset.saturating_add(read);
+        if self.offset < total && read > 0 {
+            return if self.pages < PAGES_MAX {
+                Progress::More
+            } else {
+                Progress::Abandoned
+            };
+        }
+        // The end of the list, with as many different orders as the venue counts.
+        let whole = self.seen.len() >= total as usize;
+        match self.purpose {
+            Purpose::Look => Progress::Complete,
+            Purpose::Proof if whole && self.previous.as_ref() == Some(&self.seen) => {
+                Progress::Complete
+            }
+            Purpose::Proof => self.again(whole),
+        }
+    }
+
+    /// Begins another round of a proof.
+    fn again(&mut self, whole: bool) -> Progress {
+        self.rounds += 1;
+        if self.rounds >= ROUNDS_MAX {
+            return Progress::Abandoned;
+        }
+        let seen = std::mem::take(&mut self.seen);
+        self.previous = whole.then_some(seen);
+        self.open.clear();
+        (self.offset, self.pages) = (0, 0);
+        Progress::More
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::Side;
+    use crate::order::OrderStatus;
+
+    fn report(n: u8) -> OrderReport {
+        OrderReport {
+            hash: Hash([n; 32]),
+            client_id: None,
+            market: "A-B".into(),
+            side: Side::Buy,
+            status: OrderStatus::Processing,
+            base_amount: 1,
+            quote_amount: 1,
+            base_filled: 0,
+            quote_filled: 0,
+            fee: 0,
+            valid_until_s: 0,
+            valid_since: VenueTime(0),
+        }
+    }
+
+    fn proof() -> Pass {
+        Pass::proof(Time(0), VenueTime(1_000), VenueTime(0), 2)
+    }
+
+    #[test]
+    fn a_look_ends_with_its_last_page() {
+        let mut pass = Pass::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert_eq!(pass.page().offset, 2);
+        assert_eq!(pass.take(&[report(3)], 3), Progress::Complete);
+    }
+
+    #[test]
+    fn a_proof_needs_two_equal_rounds() {
+        let mut pass = proof();
+        assert_eq!(pass.take(&[report(1)], 1), Progress::More);
+        assert_eq!(pass.page().offset, 0, "begins again");
+        assert_eq!(pass.take(&[report(1)], 1), Progress::Complete);
+        let mut moving = proof();
+        assert_eq!(moving.take(&[report(1)], 1), Progress::More);
+        assert_eq!(
+            moving.take(&[report(2)], 1),
+            Progress::More,
+            "another order: not equal"
+        );
+        assert_eq!(moving.take(&[report(2)], 1), Progress::Complete);
+    }
+
+    #[test]
+    fn a_round_that_lost_entries_between_pages_does_not_count() {
+        let mut pass = proof();
+        // Total 3, but the second page repeats an entry: one order was never shown.
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert_eq!(pass.take(&[report(2)], 3), Progress::More);
+        assert_eq!(
+            pass.take(&[report(1), report(2)], 2),
+            Progress::More,
+            "first whole round"
+        );
+        assert_eq!(pass.take(&[report(1), report(2)], 2), Progress::Complete);
+    }
+
+    #[test]
+    fn a_list_that_never_agrees_is_given_up() {
+        let mut pass = proof();
+        let ends = (1..=20)
+            .map(|n| pass.take(&[report(n)], 1))
+            .find(|p| *p != Progress::More);
+        assert_eq!(ends, Some(Progress::Abandoned));
+    }
+
+    #[test]
+    fn an_empty_page_before_the_total_ends_a_look_and_proves_nothing() {
+        let mut look = Pass::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
+        assert_eq!(look.take(&[], 5), Progress::Complete);
+        let mut pass = proof();
+        let ends = (0..20)
+            .map(|_| pass.take(&[], 5))
+            .find(|p| *p != Progress::More);
+        assert_eq!(ends, Some(Progress::Abandoned));
+    }
+}

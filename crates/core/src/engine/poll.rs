@@ -1,0 +1,281 @@
+//! When to ask what. The venue pushes nothing, so knowing is a matter of asking in time, and the budget
+//! decides what is asked when not everything can be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::event::Amounts;
+use crate::note::Note;
+use crate::request::{Endpoint, Query};
+use crate::time::{Time, VenueTime};
+
+use super::orders::{Phase, Tracked};
+use super::passes::{Pass, Purpose as PassPurpose};
+use super::state::{Purpose, State};
+
+/// Orders are created at the venue a little after and listed a little before what our clock says.
+const WINDOW_MARGIN_MS: u64 = 2_000;
+/// Pause after a pass that failed.
+const RETRY_MS: u64 = 500;
+/// Pause between proofs.
+const PROOF_PAUSE_MS: u64 = 1_000;
+
+/// When each thing is due next.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Polls {
+    depth: Vec<Time>,
+    balances: Time,
+    markets: Time,
+    account: Time,
+    look: Time,
+    proof: Time,
+}
+
+impl Polls {
+    /// The orders list should be read as soon as the budget allows.
+    pub(crate) fn look_soon(&mut self) {
+        self.look = Time(0);
+    }
+
+    /// Balances should be read as soon as the budget allows.
+    pub(crate) fn balances_soon(&mut self) {
+        self.balances = Time(0);
+    }
+
+    pub(crate) fn pass_failed(&mut self, now: Time) {
+        self.look = now.plus_ms(RETRY_MS);
+        self.proof = now.plus_ms(RETRY_MS);
+    }
+
+    pub(crate) fn pass_ended(&mut self, purpose: PassPurpose, now: Time) {
+        if purpose == PassPurpose::Proof {
+            self.proof = now.plus_ms(PROOF_PAUSE_MS);
+        }
+    }
+}
+
+impl State {
+    /// Polls without which decisions would soon stand on stale data.
+    pub(crate) fn poll_lapsing(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let lapsing = |age: Option<u64>, max: u64| age.is_none_or(|age| age > max / 2);
+        let poll = &self.config.poll;
+        let depth_max = poll.depth_age_max_ms;
+        let balances_due = lapsing(self.ledger.age_ms(now), poll.balances_age_max_ms);
+        let looked = self.looked.map(|looked| now.ms_since(looked));
+        let look_due = lapsing(looked, poll.orders_age_max_ms);
+        for index in 0..self.markets.len() {
+            if lapsing(self.markets[index].book.age_ms(now), depth_max) {
+                self.poll_depth(now, index, actions);
+            }
+        }
+        if look_due {
+            self.poll_orders(now, actions);
+        }
+        if balances_due {
+            self.poll_balances(now, actions);
+        }
+    }
+
+    /// Every other poll whose time has come.
+    pub(crate) fn poll_due(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.poll_reads(now, actions);
+        self.poll_orders(now, actions);
+        for index in 0..self.markets.len() {
+            self.poll_depth(now, index, actions);
+        }
+        self.poll_balances(now, actions);
+        self.poll_meta(now, actions);
+    }
+
+    /// Pays for a request or notes that it could not.
+    fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
+        let paid = self.budget.take(now, endpoint);
+        if !paid && !self.denied {
+            self.denied = true;
+            actions.push(Action::Note(Note::BudgetDenied { endpoint }));
+        }
+        paid
+    }
+
+    fn is_asked(&self, wanted: impl Fn(&Purpose) -> bool) -> bool {
+        self.asked.values().any(|asked| wanted(&asked.purpose))
+    }
+
+    fn poll_depth(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
+        self.polls.depth.resize(self.markets.len(), Time(0));
+        let id = self.markets[index].spec.id;
+        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Depth(m) if *m == id));
+        if now < self.polls.depth[index] || asked || !self.pay(now, Endpoint::Depth, actions) {
+            return;
+        }
+        self.polls.depth[index] = now.plus_ms(self.config.poll.depth_ms);
+        self.send(now, Purpose::Depth(id), Query::Depth(id), actions);
+    }
+
+    fn poll_balances(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Balances { .. }));
+        if now < self.polls.balances || asked || !self.pay(now, Endpoint::Balances, actions) {
+            return;
+        }
+        self.polls.balances = now.plus_ms(self.config.poll.balances_ms);
+        let fills = self.ledger.fills();
+        let mut own_locked = Amounts::new();
+        for tracked in self.orders.iter() {
+            *own_locked.entry(tracked.order.sell_token).or_default() += tracked.reserved();
+        }
+        self.send(
+            now,
+            Purpose::Balances { fills, own_locked },
+            Query::Balances,
+            actions,
+        );
+    }
+
+    fn poll_meta(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let again = now.plus_ms(self.config.poll.meta_ms);
+        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Markets));
+        if now >= self.polls.markets && !asked && self.pay(now, Endpoint::Markets, actions) {
+            self.polls.markets = again;
+            self.send(now, Purpose::Markets, Query::Markets, actions);
+        }
+        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Account));
+        if now >= self.polls.account && !asked && self.pay(now, Endpoint::Account, actions) {
+            self.polls.account = again;
+            self.send(now, Purpose::Account, Query::Account, actions);
+        }
+    }
+
+    /// Orders whose report is wanted by hash: one request each, one at a time.
+    fn poll_reads(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.is_asked(|purpose| matches!(purpose, Purpose::Read)) {
+            return;
+        }
+        let wanted = self
+            .orders
+            .iter()
+            .find(|t| t.read_wanted)
+            .map(|t| t.order.client_id);
+        let Some(id) = wanted else { return };
+        if !self.pay(now, Endpoint::Order, actions) {
+            return;
+        }
+        if let Some(tracked) = self.orders.get_mut(id) {
+            tracked.read_wanted = false;
+            if let Some(hash) = tracked.hash {
+                self.send(now, Purpose::Read, Query::Order(hash), actions);
+            }
+        }
+    }
+
+    /// Goes on with the pass under way, or begins the one that is due.
+    fn poll_orders(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self
+            .pass
+            .as_ref()
+            .is_some_and(|pass| pass.request.is_some())
+        {
+            return;
+        }
+        if self.pass.is_none() && !self.pass_is_due(now) {
+            return;
+        }
+        if !self.pay(now, Endpoint::Orders, actions) {
+            return;
+        }
+        let mut pass = self.pass.take().unwrap_or_else(|| self.begin_pass(now));
+        let query = Query::Orders(pass.page());
+        pass.request = Some(self.send(now, Purpose::Page, query, actions));
+        self.pass = Some(pass);
+    }
+
+    fn pass_is_due(&self, now: Time) -> bool {
+        now >= self.polls.look || (self.proof_is_wanted(now) && now >= self.polls.proof)
+    }
+
+    fn begin_pass(&mut self, now: Time) -> Pass {
+        let venue_now = self.clock.at_least(now);
+        let limit = self.config.poll.orders_page;
+        if self.proof_is_wanted(now) && now >= self.polls.proof {
+            let from = self.proof_from(venue_now);
+            return Pass::proof(now, venue_now, from, limit);
+        }
+        self.polls.look = now.plus_ms(self.config.poll.orders_ms);
+        // Back to the oldest order that may be alive, and far enough to see a fill after an end.
+        let recent = venue_now.minus_ms(self.config.grace_ms);
+        let from = self
+            .orders
+            .oldest_made()
+            .map_or(recent, |oldest| oldest.min(recent));
+        Pass::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
+    }
+
+    fn proof_is_wanted(&self, now: Time) -> bool {
+        let venue_now = self.clock.at_least(now);
+        self.drain_wants_proof() || self.orders.iter().any(|t| self.is_past_fence(t, venue_now))
+    }
+
+    /// The venue's clock has passed the order's expiry and grace.
+    fn is_past_fence(&self, tracked: &Tracked, venue_now: VenueTime) -> bool {
+        tracked.may_have_left() && venue_now > tracked.valid_until().plus_ms(self.config.grace_ms)
+    }
+
+    /// The window of a proof: back to the oldest order that may be alive; when draining, back to where
+    /// even an order nobody remembers would have expired.
+    fn proof_from(&self, venue_now: VenueTime) -> VenueTime {
+        let oldest = self.orders.oldest_made().unwrap_or(venue_now);
+        let from = if self.drain.is_some() {
+            oldest.min(venue_now.minus_ms(self.config.ttl_ms + self.config.grace_ms))
+        } else {
+            oldest
+        };
+        from.minus_ms(WINDOW_MARGIN_MS)
+    }
+
+    /// The earliest time at which something is due by itself.
+    pub(crate) fn earliest(&self, now: Time) -> Time {
+        let mut wake = self.status_due;
+        let mut at = |time: Time| wake = wake.min(time);
+        for (index, market) in self.markets.iter().enumerate() {
+            let asked = self.is_asked(|p| matches!(p, Purpose::Depth(m) if *m == market.spec.id));
+            if !asked {
+                at(self.polls.depth.get(index).copied().unwrap_or(now));
+            }
+        }
+        if self.pass.is_none() {
+            at(self.polls.look);
+        }
+        if !self.is_asked(|purpose| matches!(purpose, Purpose::Balances { .. })) {
+            at(self.polls.balances);
+        }
+        if !self.is_asked(|purpose| matches!(purpose, Purpose::Markets | Purpose::Account)) {
+            at(self.polls.markets.min(self.polls.account));
+        }
+        let venue_now = self.clock.at_least(now);
+        let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
+        for tracked in self.orders.iter() {
+            self.resend_at(tracked).into_iter().for_each(&mut at);
+            self.cancel_at(tracked).into_iter().for_each(&mut at);
+            if tracked.cancel.is_none() && venue_now < self.refresh_at(tracked) {
+                at(local(self.refresh_at(tracked)));
+            }
+            if tracked.may_have_left() {
+                let fence = tracked.valid_until().plus_ms(self.config.grace_ms);
+                at(if venue_now > fence {
+                    self.polls.proof
+                } else {
+                    local(fence)
+                });
+            }
+            if tracked.phase == Phase::Sealed {
+                at(now.plus_ms(100));
+            }
+        }
+        if let Some(drain) = &self.drain {
+            at(drain.deadline());
+            at(self.polls.proof);
+        }
+        // What was denied budget, and what is overdue for another reason, is tried again soon.
+        let soonest = now.plus_ms(if self.denied || wake <= now { 20 } else { 1 });
+        wake.max(soonest)
+    }
+}

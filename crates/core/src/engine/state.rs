@@ -1,0 +1,298 @@
+//! Everything the engine remembers, and the order of one step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::config::EngineConfig;
+use crate::event::{BatchId, Level, Start};
+use crate::market::{MarketId, MarketSpec};
+use crate::note::{Control, Fill, Note};
+use crate::order::{ClientOrderId, Hash, StrategyId};
+use crate::request::{Query, RequestId};
+use crate::strategy::Strategy;
+use crate::time::Time;
+
+use super::book::MarketBook;
+use super::budget::Budget;
+use super::clock::VenueClock;
+use super::drain::Drain;
+use super::ledger::Ledger;
+use super::orders::{Orders, Phase, Tracked};
+use super::passes::Pass;
+use super::poll::Polls;
+use super::storage::StorageIds;
+
+/// One market's part of the state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Market {
+    pub(crate) spec: MarketSpec,
+    pub(crate) book: MarketBook,
+    /// Why nothing is quoted.
+    pub(crate) withheld: Option<Control>,
+    /// Controls that refused something in the last decision.
+    pub(crate) refused: BTreeSet<Control>,
+    /// Both sides live.
+    pub(crate) both: bool,
+    /// Something changed since the last decision.
+    pub(crate) dirty: bool,
+}
+
+/// A strategy's place at a market.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Seat {
+    pub(crate) strategy: StrategyId,
+    pub(crate) market: MarketId,
+    /// Fills since it was last asked.
+    pub(crate) fills: Vec<Fill>,
+}
+
+/// What a request was for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    /// Depth of a market.
+    Depth(MarketId),
+    /// Balances, with the count of fills and our locks when they were asked for.
+    Balances {
+        fills: u64,
+        own_locked: crate::event::Amounts,
+    },
+    /// A page of the pass under way.
+    Page,
+    /// Market configuration.
+    Markets,
+    /// Our account.
+    Account,
+    /// The report of one order.
+    Read,
+    /// A transmission of an order.
+    Submit(ClientOrderId),
+    /// A cancel of an order.
+    Cancel(ClientOrderId),
+}
+
+/// A request under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) purpose: Purpose,
+    pub(crate) sent: Time,
+}
+
+/// Everything the engine remembers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states of one thing"
+)]
+pub(crate) struct State {
+    pub(crate) config: EngineConfig,
+    pub(crate) markets: Vec<Market>,
+    pub(crate) seats: Vec<Seat>,
+    pub(crate) clock: VenueClock,
+    pub(crate) budget: Budget,
+    pub(crate) orders: Orders,
+    pub(crate) storage: StorageIds,
+    pub(crate) ledger: Ledger,
+    pub(crate) polls: Polls,
+    pub(crate) pass: Option<Pass>,
+    /// When the last complete pass began.
+    pub(crate) looked: Option<Time>,
+    pub(crate) asked: BTreeMap<RequestId, Asked>,
+    pub(crate) next_request: u64,
+    pub(crate) next_batch: u64,
+    pub(crate) next_number: u64,
+    pub(crate) instance: u32,
+    pub(crate) maker_fee_bips: u16,
+    pub(crate) taker_fee_bips: u16,
+    pub(crate) level: Level,
+    /// A level on its way to the store; forbids new orders already.
+    pub(crate) raising: Option<Level>,
+    /// Opening balances are taken.
+    pub(crate) ready: bool,
+    /// The store failed: nothing can be sealed any more.
+    pub(crate) store_failed: bool,
+    pub(crate) frozen: bool,
+    pub(crate) recovered: u32,
+    pub(crate) foreign: BTreeSet<Hash>,
+    pub(crate) drain: Option<Drain>,
+    pub(crate) status_due: Time,
+    /// Something was denied budget and should be tried again soon.
+    pub(crate) denied: bool,
+    pub(crate) wake: Time,
+}
+
+impl State {
+    /// The state at the first event: nothing is known of the venue but the time, and every recovered
+    /// order is unknown.
+    pub(crate) fn new(now: Time, start: &Start, actions: &mut Vec<Action>) -> Self {
+        let mut storage = StorageIds::new(start.next_storage.clone());
+        let mut orders = Orders::default();
+        for recovered in &start.open {
+            storage.occupy(recovered.order.sell_token, recovered.order.storage_id);
+            let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
+            tracked.hash = Some(recovered.hash);
+            tracked.phase = Phase::Unknown {
+                since: now,
+                answered: false,
+            };
+            // An earlier run may have used up its transmissions; this one adds none.
+            tracked.attempts = start.config.attempts_max;
+            tracked.base_filled = recovered.base_filled;
+            tracked.quote_filled = recovered.quote_filled;
+            tracked.fee = recovered.fee;
+            orders.insert(tracked);
+        }
+        let markets = start
+            .markets
+            .iter()
+            .map(|spec| Market {
+                spec: spec.clone(),
+                book: MarketBook::default(),
+                withheld: None,
+                refused: BTreeSet::new(),
+                both: false,
+                dirty: false,
+            })
+            .collect();
+        let seats = start
+            .strategies
+            .iter()
+            .map(|(strategy, market)| Seat {
+                strategy: *strategy,
+                market: *market,
+                fills: Vec::new(),
+            })
+            .collect();
+        if start.level > Level::Trading {
+            actions.push(Action::Note(Note::LevelChanged { level: start.level }));
+        }
+        Self {
+            config: start.config.clone(),
+            markets,
+            seats,
+            clock: VenueClock::new(now, start.venue_time),
+            budget: Budget::new(now, start.config.budget.clone()),
+            orders,
+            storage,
+            ledger: Ledger::default(),
+            polls: Polls::default(),
+            pass: None,
+            looked: None,
+            asked: BTreeMap::new(),
+            next_request: 1,
+            next_batch: 1,
+            next_number: start.next_number,
+            instance: start.instance,
+            maker_fee_bips: start.maker_fee_bips,
+            taker_fee_bips: start.taker_fee_bips,
+            level: start.level,
+            raising: None,
+            ready: false,
+            store_failed: false,
+            frozen: false,
+            recovered: u32::try_from(start.open.len()).unwrap_or(u32::MAX),
+            foreign: BTreeSet::new(),
+            drain: None,
+            status_due: now,
+            denied: false,
+            wake: now,
+        }
+    }
+
+    /// Everything that follows from what is now known.
+    pub(crate) fn step(
+        &mut self,
+        now: Time,
+        strategies: &mut [Box<dyn Strategy>],
+        actions: &mut Vec<Action>,
+    ) {
+        self.denied = false;
+        self.drop_unsent(now, actions);
+        self.send_cancels(now, actions);
+        self.poll_lapsing(now, actions);
+        self.decide(now, strategies, actions);
+        self.send_cancels(now, actions);
+        self.resend(now, actions);
+        self.poll_due(now, actions);
+        self.finish_drain(now, actions);
+        self.tell_status(now, actions);
+        self.wake = self.earliest(now);
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.drain.as_ref().is_some_and(Drain::is_finished)
+    }
+
+    pub(crate) fn wakeup(&self) -> Time {
+        self.wake
+    }
+
+    /// The level that decisions obey: one on its way to the store already forbids.
+    pub(crate) fn effective_level(&self) -> Level {
+        self.level.max(self.raising.unwrap_or_default())
+    }
+
+    /// Asks for a level; it takes effect when stored, and forbids new orders at once.
+    pub(crate) fn raise(&mut self, level: Level, cause: &str, actions: &mut Vec<Action>) {
+        if level > self.effective_level() {
+            self.raising = Some(level);
+            actions.push(Action::StoreLevel {
+                level,
+                cause: cause.to_owned(),
+            });
+        }
+    }
+
+    /// Sends a poll or a cancel that the budget has paid for.
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        purpose: Purpose,
+        query: Query,
+        actions: &mut Vec<Action>,
+    ) -> RequestId {
+        let request = self.register(now, purpose);
+        actions.push(Action::Send { request, query });
+        request
+    }
+
+    /// Numbers a request.
+    pub(crate) fn register(&mut self, now: Time, purpose: Purpose) -> RequestId {
+        let request = RequestId(self.next_request);
+        self.next_request += 1;
+        self.asked.insert(request, Asked { purpose, sent: now });
+        request
+    }
+
+    /// Numbers a batch.
+    pub(crate) fn batch(&mut self) -> BatchId {
+        let batch = BatchId(self.next_batch);
+        self.next_batch += 1;
+        batch
+    }
+
+    pub(crate) fn market_mut(&mut self, id: MarketId) -> &mut Market {
+        &mut self.markets[usize::from(id.0)]
+    }
+
+    pub(crate) fn market(&self, id: MarketId) -> &Market {
+        &self.markets[usize::from(id.0)]
+    }
+
+    /// Every market is thought over again.
+    pub(crate) fn touch_all(&mut self) {
+        self.markets
+            .iter_mut()
+            .for_each(|market| market.dirty = true);
+    }
+
+    /// Reports a rule that did not hold, and stops new orders.
+    pub(crate) fn violated(&mut self, name: &str, detail: String, actions: &mut Vec<Action>) {
+        actions.push(Action::Note(Note::InvariantFailed {
+            name: name.to_owned(),
+            detail,
+        }));
+        self.raise(Level::CancelOnly, name, actions);
+    }
+}

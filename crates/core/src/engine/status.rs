@@ -1,0 +1,88 @@
+//! What people and metrics see, from the same state that decisions see.
+
+use crate::action::Action;
+use crate::market::{MarketId, Side};
+use crate::note::{MarketStatus, Note, Status};
+use crate::time::Time;
+
+use super::orders::{Phase, Tracked};
+use super::state::State;
+
+impl State {
+    /// Tells a change of both-sidedness at once and everything now and then.
+    pub(crate) fn tell_status(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for index in 0..self.markets.len() {
+            let market = self.markets[index].spec.id;
+            let both = Side::BOTH
+                .iter()
+                .all(|side| self.is_quoted(now, market, *side));
+            if both != self.markets[index].both {
+                self.markets[index].both = both;
+                actions.push(Action::Note(Note::BothSides { market, both }));
+            }
+        }
+        if now >= self.status_due {
+            self.status_due = now.plus_ms(self.config.status_ms.max(1));
+            actions.push(Action::Note(Note::Status(Box::new(self.status(now)))));
+        }
+    }
+
+    /// A live order that is neither being cancelled nor past its validity.
+    fn is_quoted(&self, now: Time, market: MarketId, side: Side) -> bool {
+        let venue_now = self.clock.at_least(now);
+        self.orders.of_market(market).any(|t| {
+            t.order.side == side
+                && t.phase == Phase::Live
+                && t.cancel.is_none()
+                && venue_now < t.valid_until()
+        })
+    }
+
+    fn status(&self, now: Time) -> Status {
+        let unknown_since = self
+            .orders
+            .iter()
+            .filter_map(|t| match t.phase {
+                Phase::Unknown { since, .. } => Some(since),
+                Phase::Sealing | Phase::Sealed | Phase::InFlight | Phase::Live => None,
+            })
+            .min();
+        Status {
+            markets: self
+                .markets
+                .iter()
+                .map(|m| self.market_status(m.spec.id))
+                .collect(),
+            ledger: self.ledger.totals(),
+            venue: self.ledger.venue_totals(),
+            level: self.level,
+            ready: self.ready,
+            draining: self.drain.is_some(),
+            sent: self.budget.sent(),
+            allowed: self.budget.allowed(now),
+            unknown_since,
+        }
+    }
+
+    fn market_status(&self, id: MarketId) -> MarketStatus {
+        let market = self.market(id);
+        let count = |wanted: &dyn Fn(&Tracked) -> bool| {
+            let n = self.orders.of_market(id).filter(|t| wanted(t)).count();
+            u32::try_from(n).unwrap_or(u32::MAX)
+        };
+        let live = |side: Side| {
+            count(&|t| t.order.side == side && t.phase == Phase::Live && t.cancel.is_none())
+        };
+        MarketStatus {
+            mid: self.prices(id).mid,
+            bid: self.orders.best_price(id, Side::Buy),
+            ask: self.orders.best_price(id, Side::Sell),
+            live: [live(Side::Buy), live(Side::Sell)],
+            in_flight: count(&|t| !t.may_have_left() || t.phase == Phase::InFlight),
+            unknown: count(&|t| matches!(t.phase, Phase::Unknown { .. })),
+            cancelling: count(&|t| t.phase == Phase::Live && t.cancel.is_some()),
+            withheld: market.withheld,
+            depth_time: market.book.timestamp(),
+        }
+    }
+}
