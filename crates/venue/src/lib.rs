@@ -1,1 +1,38 @@
 //! The exchange as a pure machine, and its background traders.
+//!
+//! [`Venue::handle`] is the one entry: time, caller and request in, answer out, and nothing else
+//! changes the state but [`Venue::advance`]. The rules are in `docs/venue-rules.md`, a test for each.
+//! Absent on purpose: JSON, HTTP, signatures, strategies, clocks, files. Randomness (new API keys) is
+//! part of a request, so that the inputs are the whole history.
+
+mod account;
+mod audit;
+mod book;
+mod config;
+mod depth;
+mod fill;
+mod matching;
+mod math;
+mod operator;
+mod orders;
+mod queries;
+mod random;
+mod request;
+mod response;
+mod scale;
+mod slots;
+mod submit;
+mod venue;
+
+pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};
+pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKind, VenueConfig};
+pub use random::Random;
+pub use request::{AccountQuery, Caller, NewOrder, Operator, OrdersQuery, Request};
+pub use response::{
+    AccountView, BalanceView, Cancelled, DepthRow, DepthView, ExchangeView, OrderView, OrdersView,
+    Refusal, Response, Submitted, Trade,
+};
+pub use scale::Scale;
+pub use slots::SLOTS;
+pub use submit::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
+pub use venue::Venue;

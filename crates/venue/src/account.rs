@@ -1,0 +1,178 @@
+//! Accounts: who they are, what they hold, which storage slots and orders are theirs.
+//!
+//! Keys are opaque bytes; nothing here verifies anything.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use cambist_core::{Amount, TokenId};
+use serde::{Deserialize, Serialize};
+
+use crate::orders::OrderKey;
+use crate::slots::SlotTable;
+
+/// Number of an account.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct AccountId(pub u32);
+
+/// An address of the chain.
+pub type Address = [u8; 20];
+
+/// How often the signing key was replaced: a signature verified against an older key is stale.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct KeyEpoch(pub u32);
+
+/// The signing key as two 32-byte values, opaque here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublicKey {
+    /// First coordinate.
+    pub x: [u8; 32],
+    /// Second coordinate.
+    pub y: [u8; 32],
+}
+
+/// A key that opens an account to requests; never printed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ApiKey(pub String);
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(hidden)")
+    }
+}
+
+/// What is held of one token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Balance {
+    /// Everything held.
+    pub total: Amount,
+    /// Part of the total bound by open orders.
+    pub locked: Amount,
+}
+
+impl Balance {
+    /// What new orders may use.
+    pub const fn free(&self) -> Amount {
+        self.total.saturating_sub(self.locked)
+    }
+}
+
+/// One account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its number.
+    pub id: AccountId,
+    /// Its owner.
+    pub owner: Address,
+    /// Its signing key.
+    pub public_key: PublicKey,
+    /// Which of its keys that is.
+    pub key_epoch: KeyEpoch,
+    /// Nonce of the next account request.
+    pub nonce: u32,
+    /// Nonce with which the signing key was made.
+    pub key_nonce: u32,
+    /// A frozen account cannot submit orders.
+    pub frozen: bool,
+    /// A background trader of the venue.
+    pub internal: bool,
+    pub(crate) api_key: Option<ApiKey>,
+    pub(crate) balances: BTreeMap<TokenId, Balance>,
+    pub(crate) slots: BTreeMap<TokenId, SlotTable>,
+    /// Every known order by number, open ones and history.
+    pub(crate) orders: BTreeMap<u64, OrderKey>,
+    /// Finished orders in the order in which they ended.
+    pub(crate) finished: VecDeque<OrderKey>,
+    pub(crate) client_ids: BTreeMap<String, OrderKey>,
+    pub(crate) open_orders: u32,
+}
+
+impl Account {
+    pub(crate) fn new(id: AccountId, owner: Address) -> Self {
+        Self {
+            id,
+            owner,
+            public_key: PublicKey::default(),
+            key_epoch: KeyEpoch(0),
+            nonce: 1,
+            key_nonce: 0,
+            frozen: false,
+            internal: false,
+            api_key: None,
+            balances: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            finished: VecDeque::new(),
+            client_ids: BTreeMap::new(),
+            open_orders: 0,
+        }
+    }
+
+    /// What the account holds of a token.
+    pub fn balance(&self, token: TokenId) -> Balance {
+        self.balances.get(&token).copied().unwrap_or_default()
+    }
+
+    /// Everything it holds, by token.
+    pub fn balances(&self) -> impl Iterator<Item = (TokenId, Balance)> + '_ {
+        self.balances
+            .iter()
+            .map(|(token, balance)| (*token, *balance))
+    }
+
+    /// How many of its orders are open.
+    pub const fn open_orders(&self) -> u32 {
+        self.open_orders
+    }
+
+    pub(crate) fn credit(&mut self, token: TokenId, amount: Amount) {
+        let balance = self.balances.entry(token).or_default();
+        balance.total = balance
+            .total
+            .checked_add(amount)
+            .expect("the supply of a token is below 2^96");
+    }
+
+    pub(crate) fn lock(&mut self, token: TokenId, amount: Amount) {
+        let balance = self.balances.entry(token).or_default();
+        assert!(amount <= balance.free(), "locked more than is free");
+        balance.locked += amount;
+    }
+
+    pub(crate) fn unlock(&mut self, token: TokenId, amount: Amount) {
+        let balance = self.balances.entry(token).or_default();
+        balance.locked = balance
+            .locked
+            .checked_sub(amount)
+            .expect("an order releases only what it locked");
+    }
+
+    /// Takes `amount` out of what is locked.
+    pub(crate) fn pay_locked(&mut self, token: TokenId, amount: Amount) {
+        self.unlock(token, amount);
+        self.take_free(token, amount);
+    }
+
+    /// Takes `amount` out of what is free.
+    pub(crate) fn take_free(&mut self, token: TokenId, amount: Amount) {
+        let balance = self.balances.entry(token).or_default();
+        assert!(amount <= balance.free(), "took more than is free");
+        balance.total -= amount;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_api_key_is_never_printed() {
+        let mut account = Account::new(AccountId(1), [0; 20]);
+        account.api_key = Some(ApiKey("opensesame".to_owned()));
+        assert!(!format!("{account:?}").contains("opensesame"));
+    }
+}

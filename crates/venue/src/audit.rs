@@ -1,0 +1,183 @@
+//! The books against themselves: conservation, locks, order of the levels. Reads everything, so it
+//! costs as much as there is; tests call it after every request, an operator when in doubt.
+
+use std::collections::BTreeMap;
+
+use cambist_core::{Amount, OrderStatus, Side, TokenId};
+
+use crate::account::{AccountId, Balance};
+use crate::orders::{Order, OrderKey};
+use crate::venue::{Market, Venue};
+
+impl Venue {
+    /// Checks every invariant that must hold between requests; the first that fails is named.
+    pub fn audit(&self) -> Result<(), String> {
+        self.audit_orders()?;
+        self.audit_money()?;
+        let mut resting = 0;
+        for market in &self.markets {
+            resting += self.audit_book(market)?;
+        }
+        let open = self.expiries.len();
+        if resting != open {
+            return Err(format!("{resting} orders rest but {open} are open"));
+        }
+        Ok(())
+    }
+
+    fn audit_money(&self) -> Result<(), String> {
+        let mut held: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        let mut locked: BTreeMap<(AccountId, TokenId), Amount> = BTreeMap::new();
+        for (_, order) in self.orders.iter() {
+            *locked
+                .entry((order.account, self.sell_token(order)))
+                .or_default() += order.locked();
+        }
+        for account in self.accounts.values() {
+            for (token, Balance { total, locked: is }) in account.balances() {
+                *held.entry(token).or_default() += total;
+                let should = locked.remove(&(account.id, token)).unwrap_or(0);
+                if is != should || is > total {
+                    return Err(format!(
+                        "account {} token {}: locked {is} of {total}, open orders bind {should}",
+                        account.id.0, token.0
+                    ));
+                }
+            }
+        }
+        if let Some((key, amount)) = locked.iter().find(|(_, amount)| **amount > 0) {
+            return Err(format!("{amount} bound without a balance: {key:?}"));
+        }
+        for token in self.tokens.keys() {
+            let supply = self.supply.get(token).copied().unwrap_or_default();
+            let held = held.remove(token).unwrap_or(0);
+            if supply.deposited.checked_sub(supply.withdrawn) != Some(held) {
+                return Err(format!("token {}: {held} held, {supply:?}", token.0));
+            }
+        }
+        match held.iter().find(|(_, amount)| **amount > 0) {
+            Some((token, amount)) => Err(format!("{amount} of unlisted token {}", token.0)),
+            None => Ok(()),
+        }
+    }
+
+    fn audit_orders(&self) -> Result<(), String> {
+        for (key, order) in self.orders.iter() {
+            let within = if order.limited_by_base() {
+                order.base_filled <= order.base
+            } else {
+                order.quote_filled <= order.quote
+            };
+            if !within || order.sold() > order.sell_amount() {
+                return Err(format!("order {} is overfilled", order.hash));
+            }
+            if !fair(order) {
+                return Err(format!("order {} traded past its limit", order.hash));
+            }
+            let open = order.is_open();
+            if open != self.expiries.contains(&(order.valid_until_s, key)) {
+                return Err(format!("order {} and its expiry disagree", order.hash));
+            }
+            if self.by_hash.get(&order.hash) != Some(&key) {
+                return Err(format!("order {} is not found by hash", order.hash));
+            }
+            if order.status == OrderStatus::Processing && order.rest == 0 {
+                return Err(format!("order {} is open and offers nothing", order.hash));
+            }
+        }
+        for account in self.accounts.values() {
+            self.audit_account(account.id)?;
+        }
+        Ok(())
+    }
+
+    fn audit_account(&self, id: AccountId) -> Result<(), String> {
+        let account = &self.accounts[&id];
+        let open = account
+            .orders
+            .values()
+            .filter(|key| self.orders.get(**key).is_open())
+            .count();
+        let held: Vec<OrderKey> = account
+            .slots
+            .values()
+            .flat_map(|table| table.open().map(|(_, key)| key))
+            .collect();
+        let consistent = open == account.open_orders as usize
+            && held.len() == open
+            && held.iter().all(|key| self.orders.get(*key).is_open())
+            && account.orders.len() == open + account.finished.len();
+        if consistent {
+            Ok(())
+        } else {
+            Err(format!(
+                "account {}: orders, slots and history disagree",
+                id.0
+            ))
+        }
+    }
+
+    /// Walks a book; the answer is how many orders rest in it.
+    fn audit_book(&self, market: &Market) -> Result<usize, String> {
+        let name = &market.config.name;
+        let (bid, ask) = (market.book.best(Side::Buy), market.book.best(Side::Sell));
+        if let (Some(bid), Some(ask)) = (bid, ask)
+            && bid >= ask
+        {
+            return Err(format!("{name} is crossed: {} and {}", bid.0, ask.0));
+        }
+        let mut resting = 0;
+        for side in Side::BOTH {
+            for (price, level) in market.book.levels(side) {
+                let (mut size, mut count, mut last) = (0, 0, None::<u64>);
+                let mut next = Some(level.first);
+                let mut before = None;
+                while let Some(key) = next {
+                    let order = self.orders.get(key);
+                    let sound = order.is_open()
+                        && order.rest > 0
+                        && order.side == side
+                        && order.level == price
+                        && order.before == before
+                        && last.is_none_or(|last| last < order.sequence)
+                        && order.rest == order.capacity(&market.scale, price);
+                    if !sound {
+                        return Err(format!("{name} {}: order {}", price.0, order.hash));
+                    }
+                    size += order.rest;
+                    count += 1;
+                    last = Some(order.sequence);
+                    before = Some(key);
+                    next = order.after;
+                }
+                if size != level.size || count != level.count || before != Some(level.last) {
+                    return Err(format!("{name} {}: level disagrees with orders", price.0));
+                }
+                resting += count as usize;
+            }
+        }
+        Ok(resting)
+    }
+
+    fn sell_token(&self, order: &Order) -> TokenId {
+        let market = &self.markets[usize::from(order.market.0)].config;
+        match order.side {
+            Side::Buy => market.quote,
+            Side::Sell => market.base,
+        }
+    }
+}
+
+/// Whether all fills together are within the order's own limit.
+fn fair(order: &Order) -> bool {
+    let paid = crate::math::compare_products(
+        order.quote_filled,
+        order.base,
+        order.base_filled,
+        order.quote,
+    );
+    match order.side {
+        Side::Buy => paid.is_le(),
+        Side::Sell => paid.is_ge(),
+    }
+}

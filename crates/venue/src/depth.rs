@@ -1,0 +1,95 @@
+//! Depth: a market's levels, coarser by one decimal per aggregation level.
+
+use cambist_core::{Price, Reason, Side};
+
+use crate::response::{DepthRow, DepthView, Refusal};
+use crate::venue::{Market, Venue};
+
+impl Venue {
+    pub(crate) fn depth(
+        &self,
+        name: &str,
+        level: u64,
+        limit: Option<u64>,
+    ) -> Result<DepthView, Refusal> {
+        let Some(market) = self
+            .markets
+            .iter()
+            .find(|market| market.config.name == name)
+        else {
+            return Err(Refusal::new(
+                Reason::UnsupportedDepthMarket,
+                "the market is not listed",
+            ));
+        };
+        let step = u32::try_from(level)
+            .ok()
+            .filter(|level| *level <= u32::from(market.config.aggregation_levels))
+            .and_then(|level| 10u64.checked_pow(level));
+        let Some(step) = step else {
+            return Err(Refusal::new(
+                Reason::UnsupportedDepthLevel,
+                format!(
+                    "level {level} is not within 0 to {}",
+                    market.config.aggregation_levels
+                ),
+            ));
+        };
+        let limits = &self.config.limits;
+        let limit = limit
+            .unwrap_or(u64::from(limits.depth_levels))
+            .clamp(1, u64::from(limits.depth_levels_max));
+        let rows = |side| {
+            rows(
+                market,
+                side,
+                step,
+                usize::try_from(limit).unwrap_or(usize::MAX),
+            )
+        };
+        Ok(DepthView {
+            market: market.config.name.clone(),
+            price_decimals: market.config.price_decimals,
+            version: market.book.version,
+            timestamp: self.now,
+            changed: market.book.changed,
+            bids: rows(Side::Buy),
+            asks: rows(Side::Sell),
+        })
+    }
+}
+
+/// Rows of one side, best first. Bids fall to a multiple of the step, asks rise to one, so that a row
+/// never shows a better price than the orders in it offer. A bid below one step is not shown.
+fn rows(market: &Market, side: Side, step: u64, limit: usize) -> Vec<DepthRow> {
+    let mut rows: Vec<DepthRow> = Vec::new();
+    for (price, level) in market.book.levels(side) {
+        let shown = Price(match side {
+            Side::Buy => price.0 - price.0 % step,
+            Side::Sell => price.0.checked_next_multiple_of(step).unwrap_or(price.0),
+        });
+        if shown.0 == 0 {
+            break;
+        }
+        let volume = market.scale.quote_floor(level.size, price).unwrap_or(0);
+        match rows.last_mut() {
+            Some(row) if row.price == shown => {
+                row.size += level.size;
+                row.volume += volume;
+                row.count += level.count;
+            }
+            Some(_) | None => {
+                if rows.len() == limit {
+                    break;
+                }
+                rows.push(DepthRow {
+                    price: shown,
+                    size: level.size,
+                    volume,
+                    count: level.count,
+                });
+            }
+        }
+    }
+    rows
+}

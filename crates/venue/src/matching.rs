@@ -1,0 +1,215 @@
+//! Matching by price, then time; money moves here and orders end here.
+
+use cambist_core::{Amount, OrderKind, OrderStatus, Side};
+
+use crate::account::AccountId;
+use crate::fill::{Plan, plan};
+use crate::orders::{Order, OrderKey};
+use crate::response::Trade;
+use crate::venue::Venue;
+
+/// Why an incoming order met no further resting order.
+enum Stop {
+    /// Nothing that it reaches is left, or it is full.
+    Nothing,
+    /// What is left of it cannot be priced at the best level.
+    TooSmall,
+    /// The next resting order is its owner's.
+    Own,
+}
+
+impl Venue {
+    /// Lets an admitted order trade with the book, then rest or end.
+    pub(crate) fn trade(&mut self, key: OrderKey) -> Vec<Trade> {
+        let mut trades = Vec::new();
+        let stop = self.take(key, &mut trades);
+        let order = self.orders.get(key);
+        let market = &self.markets[usize::from(order.market.0)];
+        let rest = order.capacity(&market.scale, order.level);
+        let traded = order.base_filled > 0;
+        let used_up = rest == 0 || (traded && self.is_dust(order, rest));
+        let end = match (stop, order.kind) {
+            (Stop::Nothing | Stop::TooSmall | Stop::Own, _) if traded && used_up => {
+                Some(OrderStatus::Processed)
+            }
+            (Stop::TooSmall, _) if traded => Some(OrderStatus::Processed),
+            (Stop::TooSmall | Stop::Own, _) | (Stop::Nothing, OrderKind::TakerOnly) => {
+                Some(OrderStatus::Cancelled)
+            }
+            (Stop::Nothing, OrderKind::Limit | OrderKind::MakerOnly) if rest == 0 => {
+                Some(OrderStatus::Cancelled)
+            }
+            (Stop::Nothing, OrderKind::Limit | OrderKind::MakerOnly) => None,
+        };
+        if let Some(status) = end {
+            self.close(key, status);
+        } else {
+            let order = self.orders.get_mut(key);
+            order.rest = rest;
+            let market = usize::from(order.market.0);
+            self.markets[market]
+                .book
+                .append(&mut self.orders, key, self.now);
+        }
+        trades
+    }
+
+    fn take(&mut self, key: OrderKey, trades: &mut Vec<Trade>) -> Stop {
+        loop {
+            let taker = self.orders.get(key);
+            let market = &self.markets[usize::from(taker.market.0)];
+            let full = taker.limited_by_base() && taker.base_filled == taker.base
+                || !taker.limited_by_base() && taker.quote_filled == taker.quote;
+            let Some((price, maker_key)) = market.book.front(taker.side.opposite()) else {
+                return Stop::Nothing;
+            };
+            if full || !taker.side.reaches(taker.level, price) {
+                return Stop::Nothing;
+            }
+            let maker = self.orders.get(maker_key);
+            if maker.account == taker.account {
+                return Stop::Own;
+            }
+            match plan(&market.scale, taker, maker) {
+                Plan::Fill { base, quote } => {
+                    trades.push(self.settle(key, maker_key, base, quote));
+                }
+                Plan::TakerTooSmall => return Stop::TooSmall,
+                Plan::MakerTooSmall => self.close(maker_key, OrderStatus::Processed),
+            }
+        }
+    }
+
+    /// Moves the money of one fill and shrinks or ends the resting order.
+    fn settle(
+        &mut self,
+        taker_key: OrderKey,
+        maker_key: OrderKey,
+        base: Amount,
+        quote: Amount,
+    ) -> Trade {
+        let taker_side = self.orders.get(taker_key).side;
+        let market = &self.markets[usize::from(self.orders.get(taker_key).market.0)].config;
+        let (maker_bips, taker_bips) = (market.maker_fee_bips, market.taker_fee_bips);
+        let taker_fee = self.exchange_one(taker_key, base, quote, taker_bips);
+        let maker_fee = self.exchange_one(maker_key, base, quote, maker_bips);
+        let maker = self.orders.get(maker_key);
+        let trade = Trade {
+            maker: maker.hash,
+            maker_account: maker.account,
+            taker_side,
+            price: maker.level,
+            base,
+            quote,
+            maker_fee,
+            taker_fee,
+        };
+        let market = &mut self.markets[usize::from(maker.market.0)];
+        let rest = maker.capacity(&market.scale, maker.level);
+        if rest == 0 || self.is_dust(self.orders.get(maker_key), rest) {
+            self.close(maker_key, OrderStatus::Processed);
+        } else {
+            self.markets[usize::from(self.orders.get(maker_key).market.0)]
+                .book
+                .resize(&mut self.orders, maker_key, rest, self.now);
+        }
+        trade
+    }
+
+    /// One party's half of a fill: pays from what it locked, receives less the fee. Returns the fee.
+    fn exchange_one(&mut self, key: OrderKey, base: Amount, quote: Amount, bips: u8) -> Amount {
+        let order = self.orders.get_mut(key);
+        let market = &self.markets[usize::from(order.market.0)].config;
+        let (sell, sold, buy, bought) = match order.side {
+            Side::Buy => (market.quote, quote, market.base, base),
+            Side::Sell => (market.base, base, market.quote, quote),
+        };
+        // Amounts are below 2^97 and a fee below 2^6, so the product fits. What was signed is the
+        // most that is ever taken, whatever the market asks by now.
+        let fee = bought * Amount::from(bips.min(order.max_fee_bips)) / 10_000;
+        order.base_filled += base;
+        order.quote_filled += quote;
+        order.fee += fee;
+        order.updated = self.now;
+        let owner = order.account;
+        let account = self.account_mut(owner);
+        account.pay_locked(sell, sold);
+        account.credit(buy, bought - fee);
+        if fee > 0 {
+            self.account_mut(self.config.fee_collector).credit(buy, fee);
+        }
+        fee
+    }
+
+    /// Ends an order: out of the book, funds released, slot kept but free, history trimmed.
+    pub(crate) fn close(&mut self, key: OrderKey, status: OrderStatus) {
+        let order = self.orders.get(key);
+        let market = usize::from(order.market.0);
+        if order.rest > 0 {
+            self.markets[market]
+                .book
+                .remove(&mut self.orders, key, self.now);
+        }
+        let sell = match self.orders.get(key).side {
+            Side::Buy => self.markets[market].config.quote,
+            Side::Sell => self.markets[market].config.base,
+        };
+        let order = self.orders.get_mut(key);
+        let locked = order.locked();
+        order.rest = 0;
+        order.status = status;
+        order.updated = self.now;
+        let (owner, storage_id) = (order.account, order.storage_id);
+        self.expiries.remove(&(order.valid_until_s, key));
+        let account = self.account_mut(owner);
+        account.unlock(sell, locked);
+        if let Some(table) = account.slots.get_mut(&sell) {
+            table.release(storage_id);
+        }
+        account.open_orders -= 1;
+        account.finished.push_back(key);
+        self.trim(owner);
+    }
+
+    /// Forgets the oldest finished orders of an account beyond its history.
+    fn trim(&mut self, owner: AccountId) {
+        let limits = &self.config.limits;
+        let (external, internal) = (
+            limits.history_orders_max,
+            limits.internal_history_orders_max,
+        );
+        let account = self
+            .accounts
+            .get_mut(&owner)
+            .expect("orders belong to accounts");
+        let kept = if account.internal { internal } else { external };
+        while account.finished.len() > kept as usize {
+            let Some(order) = account
+                .finished
+                .pop_front()
+                .and_then(|key| self.orders.remove(key))
+            else {
+                continue;
+            };
+            account.orders.remove(&order.sequence);
+            if let Some(id) = &order.client_id {
+                account.client_ids.remove(id);
+            }
+            self.by_hash.remove(&order.hash);
+        }
+    }
+
+    /// Whether a rest counts as filled: below the dust of either token.
+    fn is_dust(&self, order: &Order, rest: Amount) -> bool {
+        let market = &self.markets[usize::from(order.market.0)];
+        let dust = |token| self.tokens.get(token).map_or(0, |token| token.spec.dust);
+        let value = market.scale.quote_floor(rest, order.level).unwrap_or(0);
+        rest < dust(&market.config.base) || value < dust(&market.config.quote)
+    }
+
+    pub(crate) fn account_mut(&mut self, id: AccountId) -> &mut crate::account::Account {
+        self.accounts
+            .get_mut(&id)
+            .expect("orders and fees belong to accounts")
+    }
+}

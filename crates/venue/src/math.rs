@@ -1,0 +1,116 @@
+//! Products of two 128-bit numbers, divided and compared exactly.
+//!
+//! Knows nothing of prices: rounding direction is the caller's word, overflow is an answer.
+
+use std::cmp::Ordering;
+
+/// `a · b` as high and low half.
+fn wide(a: u128, b: u128) -> (u128, u128) {
+    const LOW: u128 = u64::MAX as u128;
+    let (a_high, a_low) = (a >> 64, a & LOW);
+    let (b_high, b_low) = (b >> 64, b & LOW);
+    let low = a_low * b_low;
+    let middle = a_high * b_low + (low >> 64);
+    let carried = a_low * b_high + (middle & LOW);
+    (
+        a_high * b_high + (middle >> 64) + (carried >> 64),
+        (carried << 64) | (low & LOW),
+    )
+}
+
+/// Quotient and remainder of a 256-bit number. `None` when the quotient does not fit or `c` is 0.
+fn divide(high: u128, low: u128, c: u128) -> Option<(u128, u128)> {
+    if high == 0 {
+        return Some((low.checked_div(c)?, low % c));
+    }
+    if high >= c {
+        return None;
+    }
+    let (mut rest, mut quotient) = (high, 0u128);
+    for bit in (0..128).rev() {
+        let carry = rest >> 127;
+        rest = (rest << 1) | ((low >> bit) & 1);
+        quotient <<= 1;
+        if carry == 1 || rest >= c {
+            rest = rest.wrapping_sub(c);
+            quotient |= 1;
+        }
+    }
+    Some((quotient, rest))
+}
+
+/// `⌊a · b / c⌋`, or `None` when it does not fit.
+pub(crate) fn mul_div_floor(a: u128, b: u128, c: u128) -> Option<u128> {
+    let (high, low) = wide(a, b);
+    divide(high, low, c).map(|(quotient, _)| quotient)
+}
+
+/// `⌈a · b / c⌉`, or `None` when it does not fit.
+pub(crate) fn mul_div_ceil(a: u128, b: u128, c: u128) -> Option<u128> {
+    let (high, low) = wide(a, b);
+    let (quotient, rest) = divide(high, low, c)?;
+    quotient.checked_add(u128::from(rest > 0))
+}
+
+/// Compares `a · b` with `c · d`.
+pub(crate) fn compare_products(a: u128, b: u128, c: u128, d: u128) -> Ordering {
+    wide(a, b).cmp(&wide(c, d))
+}
+
+/// Greatest common divisor; `gcd(a, 0) = a`.
+pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn products_beyond_128_bits_divide_exactly() {
+        assert_eq!(mul_div_floor(u128::MAX, 7, 7), Some(u128::MAX));
+        assert_eq!(
+            mul_div_floor(u128::MAX, u128::MAX, u128::MAX),
+            Some(u128::MAX)
+        );
+        assert_eq!(mul_div_floor(u128::MAX, 8, 7), None);
+        assert_eq!(mul_div_floor(1, 1, 0), None);
+        assert_eq!(mul_div_floor(7, 3, 2), Some(10));
+        assert_eq!(mul_div_ceil(7, 3, 2), Some(11));
+        assert_eq!(mul_div_ceil(6, 3, 2), Some(9));
+        assert_eq!(mul_div_ceil(u128::MAX, 3, 2), None);
+    }
+
+    #[test]
+    fn quotient_times_divisor_plus_rest_is_the_product() {
+        let mut random = Random::new(1);
+        for _ in 0..2_000 {
+            let mut number = || {
+                let wide = (u128::from(random.next_u64()) << 64) | u128::from(random.next_u64());
+                wide >> random.below(128)
+            };
+            let (a, b, c) = (number(), number(), number().max(1));
+            let (high, low) = wide(a, b);
+            let Some((quotient, rest)) = divide(high, low, c) else {
+                assert!(high >= c, "{a} * {b} / {c} fits");
+                continue;
+            };
+            let (back_high, back_low) = wide(quotient, c);
+            let (sum, carry) = back_low.overflowing_add(rest);
+            assert!(rest < c);
+            assert_eq!((back_high + u128::from(carry), sum), (high, low));
+        }
+    }
+
+    #[test]
+    fn products_are_compared_in_full_width() {
+        assert_eq!(compare_products(u128::MAX, 2, u128::MAX, 3), Ordering::Less);
+        assert_eq!(compare_products(6, 4, 8, 3), Ordering::Equal);
+        assert_eq!(gcd(100, 30), 10);
+        assert_eq!(gcd(7, 0), 7);
+    }
+}

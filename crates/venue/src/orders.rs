@@ -1,0 +1,146 @@
+//! Orders as the venue keeps them, in a slab whose indices are reused.
+
+use cambist_core::order::FillBy;
+use cambist_core::{Amount, Hash, MarketId, OrderKind, OrderStatus, Price, Side, VenueTime};
+use serde::{Deserialize, Serialize};
+
+use crate::account::AccountId;
+use crate::scale::Scale;
+
+/// Place of an order in the slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct OrderKey(pub u32);
+
+/// One order, open or finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub sequence: u64,
+    pub hash: Hash,
+    pub client_id: Option<String>,
+    pub account: AccountId,
+    pub market: MarketId,
+    pub side: Side,
+    pub kind: OrderKind,
+    pub fill_by: FillBy,
+    pub base: Amount,
+    pub quote: Amount,
+    pub level: Price,
+    pub storage_id: u32,
+    pub valid_until_s: u32,
+    pub max_fee_bips: u8,
+    pub created: VenueTime,
+    pub updated: VenueTime,
+    pub status: OrderStatus,
+    pub base_filled: Amount,
+    pub quote_filled: Amount,
+    /// So far, in the bought token.
+    pub fee: Amount,
+    /// Base units offered at the level while resting.
+    pub rest: Amount,
+    pub before: Option<OrderKey>,
+    pub after: Option<OrderKey>,
+}
+
+impl Order {
+    /// Units of the sell token the order may give at most.
+    pub fn sell_amount(&self) -> Amount {
+        match self.side {
+            Side::Buy => self.quote,
+            Side::Sell => self.base,
+        }
+    }
+
+    /// Units of the sell token given so far.
+    pub fn sold(&self) -> Amount {
+        match self.side {
+            Side::Buy => self.quote_filled,
+            Side::Sell => self.base_filled,
+        }
+    }
+
+    /// What it still binds of the sell token.
+    pub fn locked(&self) -> Amount {
+        if self.status.is_final() {
+            0
+        } else {
+            self.sell_amount() - self.sold()
+        }
+    }
+
+    /// Whether the base amount is what ends the order (else the quote amount).
+    pub fn limited_by_base(&self) -> bool {
+        matches!(
+            (self.side, self.fill_by),
+            (Side::Buy, FillBy::Buy) | (Side::Sell, FillBy::Sell)
+        )
+    }
+
+    /// Base units the order can still trade at `price`, never more than its limiting amount allows.
+    pub fn capacity(&self, scale: &Scale, price: Price) -> Amount {
+        if self.limited_by_base() {
+            self.base - self.base_filled
+        } else {
+            scale.base_floor(self.quote - self.quote_filled, price)
+        }
+    }
+
+    /// Whether it rests in its book.
+    pub fn is_open(&self) -> bool {
+        !self.status.is_final()
+    }
+}
+
+/// Orders by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    entries: Vec<Option<Order>>,
+    free: Vec<u32>,
+}
+
+impl Orders {
+    /// Keeps an order.
+    pub fn insert(&mut self, order: Order) -> OrderKey {
+        if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = Some(order);
+            return OrderKey(index);
+        }
+        let index = u32::try_from(self.entries.len())
+            .expect("limits per account keep the number of orders below 2^32");
+        self.entries.push(Some(order));
+        OrderKey(index)
+    }
+
+    /// The order of a key; keys are only held for kept orders.
+    pub fn get(&self, key: OrderKey) -> &Order {
+        self.entries[key.0 as usize]
+            .as_ref()
+            .expect("a held key names a kept order")
+    }
+
+    /// As `get`, to change it.
+    pub fn get_mut(&mut self, key: OrderKey) -> &mut Order {
+        self.entries[key.0 as usize]
+            .as_mut()
+            .expect("a held key names a kept order")
+    }
+
+    /// Forgets an order.
+    pub fn remove(&mut self, key: OrderKey) -> Option<Order> {
+        let order = self.entries.get_mut(key.0 as usize)?.take();
+        if order.is_some() {
+            self.free.push(key.0);
+        }
+        order
+    }
+
+    /// Everything kept.
+    pub fn iter(&self) -> impl Iterator<Item = (OrderKey, &Order)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| {
+                let key = OrderKey(u32::try_from(index).ok()?);
+                entry.as_ref().map(|order| (key, order))
+            })
+    }
+}

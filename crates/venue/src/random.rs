@@ -1,0 +1,79 @@
+//! A small seeded generator (SplitMix64), so that a seed means the same run on every platform.
+//!
+//! Nothing here is fit for secrets: keys come from outside as data.
+
+use serde::{Deserialize, Serialize};
+
+/// The generator; its state is one number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Random(u64);
+
+impl Random {
+    /// Begins at a seed; every seed is as good as any other, 0 included.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number in `0..bound`; 0 when the bound is 0. The bias is below 2^-64 · bound.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let product = u128::from(self.next_u64()) * u128::from(bound);
+        u64::try_from(product >> 64).unwrap_or(0)
+    }
+
+    /// A number in `low..=high`; `low` when the range is empty.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below(high.saturating_sub(low).saturating_add(1))
+    }
+
+    /// True in `parts` of `of` cases.
+    pub fn chance(&mut self, parts: u64, of: u64) -> bool {
+        self.below(of) < parts
+    }
+
+    /// Uniform in the open interval (0, 1): 53 bits, never an end.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+    pub fn unit(&mut self) -> f64 {
+        ((self.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+    }
+
+    /// A generator of its own, for a part that must not shift others when it draws more.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self(self.next_u64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_the_published_one() {
+        // First outputs of SplitMix64 for seed 1234567.
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn numbers_stay_in_their_range() {
+        let mut random = Random::new(7);
+        for _ in 0..1_000 {
+            assert!(random.below(10) < 10);
+            assert!((5..=6).contains(&random.between(5, 6)));
+            let unit = random.unit();
+            assert!(unit > 0.0 && unit < 1.0);
+        }
+        assert_eq!(random.below(0), 0);
+        assert_eq!(random.between(9, 3), 9);
+    }
+}

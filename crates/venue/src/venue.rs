@@ -1,0 +1,294 @@
+//! The machine itself: its state, the one entry for requests, and time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::{Amount, Hash, MarketId, OrderStatus, Price, Reason, Side, TokenId, VenueTime};
+use serde::{Deserialize, Serialize};
+
+use crate::account::{Account, AccountId, Address, KeyEpoch};
+use crate::book::Book;
+use crate::config::{ConfigError, MarketConfig, TokenConfig, VenueConfig};
+use crate::orders::{OrderKey, Orders};
+use crate::request::{Caller, Request};
+use crate::response::{Refusal, Response};
+use crate::scale::Scale;
+
+/// A listed market and its book.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Market {
+    pub config: MarketConfig,
+    pub scale: Scale,
+    pub book: Book,
+}
+
+/// What came in and went out of one token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Supply {
+    pub deposited: Amount,
+    pub withdrawn: Amount,
+}
+
+/// The exchange as a value: same inputs, same state, same answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Venue {
+    pub(crate) config: VenueConfig,
+    pub(crate) now: VenueTime,
+    pub(crate) tokens: BTreeMap<TokenId, TokenConfig>,
+    pub(crate) markets: Vec<Market>,
+    pub(crate) accounts: BTreeMap<AccountId, Account>,
+    pub(crate) owners: BTreeMap<Address, AccountId>,
+    pub(crate) api_keys: BTreeMap<String, AccountId>,
+    pub(crate) orders: Orders,
+    pub(crate) by_hash: BTreeMap<Hash, OrderKey>,
+    /// Open orders by expiry.
+    pub(crate) expiries: BTreeSet<(u32, OrderKey)>,
+    /// Number of the next order.
+    pub(crate) sequence: u64,
+    pub(crate) supply: BTreeMap<TokenId, Supply>,
+}
+
+impl Venue {
+    /// An empty exchange with its markets open and its fee account made.
+    pub fn new(config: VenueConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        let tokens: BTreeMap<_, _> = config
+            .tokens
+            .iter()
+            .map(|token| (token.spec.id, token.clone()))
+            .collect();
+        let decimals = |id| tokens.get(&id).map_or(0, |token| token.spec.decimals);
+        let markets = config
+            .markets
+            .iter()
+            .filter_map(|market| {
+                let scale = Scale::new(
+                    decimals(market.base),
+                    decimals(market.quote),
+                    market.price_decimals,
+                )?;
+                Some(Market {
+                    config: market.clone(),
+                    scale,
+                    book: Book::default(),
+                })
+            })
+            .collect();
+        let mut collector = Account::new(config.fee_collector, config.fee_collector_owner);
+        collector.internal = true;
+        Ok(Self {
+            now: VenueTime(0),
+            tokens,
+            markets,
+            owners: BTreeMap::from([(collector.owner, collector.id)]),
+            accounts: BTreeMap::from([(collector.id, collector)]),
+            api_keys: BTreeMap::new(),
+            orders: Orders::default(),
+            by_hash: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            sequence: 0,
+            supply: BTreeMap::new(),
+            config,
+        })
+    }
+
+    /// Answers one request. Time that runs backwards stands still instead.
+    pub fn handle(
+        &mut self,
+        now: VenueTime,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Response, Refusal> {
+        self.advance(now);
+        match request {
+            Request::Submit(order) => self.submit(caller, order).map(Response::Submitted),
+            Request::Cancel {
+                account,
+                hash,
+                client_id,
+            } => self
+                .cancel(caller, *account, *hash, client_id.as_deref())
+                .map(Response::Cancelled),
+            Request::Order { account, hash } => self
+                .order_of(caller, *account, *hash)
+                .map(|order| Response::Order(Box::new(order))),
+            Request::Orders(query) => self.list_orders(caller, query).map(Response::Orders),
+            Request::Depth {
+                market,
+                level,
+                limit,
+            } => self.depth(market, *level, *limit).map(Response::Depth),
+            Request::Balances { account, tokens } => self
+                .list_balances(caller, *account, tokens.as_deref())
+                .map(Response::Balances),
+            Request::Account(query) => self.find_account(*query).map(Response::Account),
+            Request::ApiKey { account, fresh } => {
+                self.api_key(caller, *account, fresh).map(Response::ApiKey)
+            }
+            Request::RotateApiKey { account, fresh } => self
+                .rotate_api_key(caller, *account, fresh)
+                .map(Response::ApiKey),
+            Request::NextStorageId {
+                account,
+                sell_token,
+            } => self.next_storage_id(caller, *account, *sell_token),
+            Request::ExchangeInfo => Ok(Response::Exchange(self.exchange_info())),
+            Request::Tokens => Ok(Response::Tokens(self.tokens.values().cloned().collect())),
+            Request::Markets => Ok(Response::Markets(
+                self.markets
+                    .iter()
+                    .map(|market| market.config.clone())
+                    .collect(),
+            )),
+            Request::Operator(wish) => self.operate(caller, wish).map(Response::Done),
+        }
+    }
+
+    /// What can be refused before a signature is worth verifying: whose request it is, and its fields.
+    /// `handle` checks the same again.
+    pub fn precheck(&self, caller: &Caller, request: &Request) -> Result<(), Refusal> {
+        match request {
+            Request::Submit(order) => {
+                self.check_submitter(caller, order.account)?;
+                self.place(order).map(|_| ())
+            }
+            Request::Cancel {
+                account,
+                hash,
+                client_id,
+            } => {
+                self.check_owner(caller, *account)?;
+                self.check_cancel_fields(*hash, client_id.as_deref())
+            }
+            Request::Order { account, .. }
+            | Request::Balances { account, .. }
+            | Request::ApiKey { account, .. }
+            | Request::RotateApiKey { account, .. }
+            | Request::NextStorageId { account, .. } => self.check_owner(caller, *account),
+            Request::Orders(query) => self.check_owner(caller, query.account),
+            Request::Depth { .. }
+            | Request::Account(_)
+            | Request::ExchangeInfo
+            | Request::Tokens
+            | Request::Markets
+            | Request::Operator(_) => Ok(()),
+        }
+    }
+
+    /// Lets time pass: orders whose validity has ended expire, earliest first.
+    pub fn advance(&mut self, now: VenueTime) {
+        self.now = self.now.max(now);
+        while let Some((valid_until_s, key)) = self.expiries.first().copied() {
+            if VenueTime::from_s(u64::from(valid_until_s)) > self.now {
+                break;
+            }
+            self.close(key, OrderStatus::Expired);
+        }
+    }
+
+    /// When `advance` next has something to do.
+    pub fn next_wakeup(&self) -> Option<VenueTime> {
+        self.expiries
+            .first()
+            .map(|(valid_until_s, _)| VenueTime::from_s(u64::from(*valid_until_s)))
+    }
+
+    /// The latest time heard.
+    pub const fn now(&self) -> VenueTime {
+        self.now
+    }
+
+    /// The configuration it was made from.
+    pub const fn config(&self) -> &VenueConfig {
+        &self.config
+    }
+
+    /// Whose API key this is.
+    pub fn account_of_api_key(&self, key: &str) -> Option<AccountId> {
+        self.api_keys.get(key).copied()
+    }
+
+    /// An account.
+    pub fn account(&self, id: AccountId) -> Option<&Account> {
+        self.accounts.get(&id)
+    }
+
+    /// The account of an owner address.
+    pub fn account_of_owner(&self, owner: &Address) -> Option<&Account> {
+        self.accounts.get(self.owners.get(owner)?)
+    }
+
+    /// Number of a market by name.
+    pub fn market_id(&self, name: &str) -> Option<MarketId> {
+        let index = self
+            .markets
+            .iter()
+            .position(|market| market.config.name == name)?;
+        u16::try_from(index).ok().map(MarketId)
+    }
+
+    /// A market as listed now.
+    pub fn market(&self, id: MarketId) -> Option<&MarketConfig> {
+        self.markets
+            .get(usize::from(id.0))
+            .map(|market| &market.config)
+    }
+
+    /// A token as listed now.
+    pub fn token(&self, id: TokenId) -> Option<&TokenConfig> {
+        self.tokens.get(&id)
+    }
+
+    /// The best price of a side.
+    pub fn best(&self, market: MarketId, side: Side) -> Option<Price> {
+        self.markets.get(usize::from(market.0))?.book.best(side)
+    }
+
+    /// A market's scale between ticks and amounts.
+    pub fn scale(&self, market: MarketId) -> Option<&Scale> {
+        self.markets
+            .get(usize::from(market.0))
+            .map(|market| &market.scale)
+    }
+
+    /// Whether the caller may act for `account`.
+    pub(crate) fn check_owner(&self, caller: &Caller, account: AccountId) -> Result<(), Refusal> {
+        let own = match caller {
+            Caller::Public => return Err(Refusal::new(Reason::EmptyApiKey, "no api key given")),
+            Caller::Account { account: own, .. } | Caller::Internal { account: own } => *own,
+            Caller::Operator => account,
+        };
+        if own == account && self.accounts.contains_key(&account) {
+            Ok(())
+        } else {
+            Err(Refusal::new(
+                Reason::InvalidAccount,
+                format!("the api key does not open account {}", account.0),
+            ))
+        }
+    }
+
+    /// Whether the caller's signature was verified with the account's present key. `missing` is the
+    /// code for none at all.
+    pub(crate) fn check_signature(
+        &self,
+        caller: &Caller,
+        account: AccountId,
+        missing: Option<Reason>,
+    ) -> Result<(), Refusal> {
+        let signed: Option<KeyEpoch> = match caller {
+            Caller::Public => None,
+            Caller::Account { signed, .. } => *signed,
+            Caller::Internal { .. } | Caller::Operator => return Ok(()),
+        };
+        let present = self.accounts.get(&account).map(|account| account.key_epoch);
+        match (signed, missing) {
+            (Some(epoch), _) if Some(epoch) == present => Ok(()),
+            (Some(_), _) => Err(Refusal::new(
+                Reason::WrongSignature,
+                "signed with a key that was replaced",
+            )),
+            (None, Some(reason)) => Err(Refusal::new(reason, "a signature is required")),
+            (None, None) => Ok(()),
+        }
+    }
+}
