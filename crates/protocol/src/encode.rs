@@ -1,0 +1,221 @@
+//! From the engine's orders to the exact bytes that are signed, stored and sent.
+//!
+//! The bytes are made once; every transmission sends the same ones. No key is kept here.
+
+use cambist_core::order::{FillBy, UnsignedOrder};
+use cambist_core::{Hash, OrderKind};
+use cambist_signing::{Address, OrderMessage, SecretKey, SignError, Signature};
+use serde::Serialize;
+
+use crate::json::FromWire;
+use crate::wire::{OrderType, SubmitOrder, TokenVolume};
+
+/// An order ready to be stored and sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedOrder {
+    /// The hash by which the venue will know it.
+    pub hash: Hash,
+    /// Body of POST order.
+    pub body: Vec<u8>,
+}
+
+/// Why an order was not signed. Nothing of it may leave then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// Signing failed, or the signature did not verify.
+    #[error("order not signed: {0}")]
+    Sign(#[from] SignError),
+    /// The bytes, read back the way a venue reads them, do not say what was signed.
+    #[error("order body does not read back as the order that was signed")]
+    ReadBack,
+}
+
+/// What an order of the engine signs.
+pub fn order_message(order: &UnsignedOrder, exchange: Address, account_id: u32) -> OrderMessage {
+    OrderMessage {
+        exchange,
+        storage_id: order.storage_id,
+        account_id,
+        sell_token: order.sell_token.0,
+        buy_token: order.buy_token.0,
+        sell_amount: order.sell_amount,
+        buy_amount: order.buy_amount,
+        valid_until: order.valid_until_s,
+        max_fee_bips: u16::from(order.max_fee_bips),
+        fill_by_buy: fills_by_buy(order.fill_by),
+        taker: Address::ZERO,
+    }
+}
+
+/// What a submitted order must have signed. A named taker is part of it.
+pub fn submitted_message(order: &SubmitOrder) -> OrderMessage {
+    OrderMessage {
+        exchange: order.exchange,
+        storage_id: order.storage_id,
+        account_id: order.account_id,
+        sell_token: order.sell_token.token.0,
+        buy_token: order.buy_token.token.0,
+        sell_amount: order.sell_token.volume,
+        buy_amount: order.buy_token.volume,
+        valid_until: order.valid_until,
+        max_fee_bips: u16::from(order.max_fee_bips),
+        fill_by_buy: order.fill_amount_b_or_s,
+        taker: order.taker.unwrap_or(Address::ZERO),
+    }
+}
+
+/// The body of POST order: field order and spelling never vary.
+pub fn order_body(
+    order: &UnsignedOrder,
+    exchange: Address,
+    account_id: u32,
+    signature: Signature,
+) -> Vec<u8> {
+    to_bytes(&SubmitOrder {
+        exchange,
+        account_id,
+        storage_id: order.storage_id,
+        sell_token: TokenVolume {
+            token: order.sell_token,
+            volume: order.sell_amount,
+        },
+        buy_token: TokenVolume {
+            token: order.buy_token,
+            volume: order.buy_amount,
+        },
+        all_or_none: false,
+        fill_amount_b_or_s: fills_by_buy(order.fill_by),
+        valid_until: order.valid_until_s,
+        max_fee_bips: order.max_fee_bips,
+        eddsa_signature: signature,
+        client_order_id: Some(order.client_id.to_string()),
+        order_type: match order.kind {
+            OrderKind::Limit => OrderType::Limit,
+            OrderKind::MakerOnly => OrderType::MakerOnly,
+            OrderKind::TakerOnly => OrderType::TakerOnly,
+        },
+        taker: None,
+        pool_address: None,
+        channel_id: None,
+    })
+}
+
+/// Hashes and signs an order and writes its body. The signature is verified by the signer before it
+/// comes back, and the body is read back as a venue reads it and compared with what was signed.
+pub fn sign_order(
+    order: &UnsignedOrder,
+    exchange: Address,
+    account_id: u32,
+    key: &SecretKey,
+) -> Result<SignedOrder, SealError> {
+    let message = order_message(order, exchange, account_id);
+    let hash = message.hash();
+    let signature = key.sign(&hash.message())?;
+    let body = order_body(order, exchange, account_id, signature);
+    let read = SubmitOrder::from_bytes(&body).map_err(|_| SealError::ReadBack)?;
+    if submitted_message(&read) != message || read.eddsa_signature != signature {
+        return Err(SealError::ReadBack);
+    }
+    Ok(SignedOrder {
+        hash: Hash(hash.0),
+        body,
+    })
+}
+
+/// Any wire type as bytes.
+pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
+    // Wire types are structs of numbers, texts and lists with text keys, which cannot fail to
+    // serialise into memory; an empty body would be refused by every reader.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+const fn fills_by_buy(fill_by: FillBy) -> bool {
+    match fill_by {
+        FillBy::Buy => true,
+        FillBy::Sell => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use cambist_core::order::ClientOrderId;
+    use cambist_core::token::AMOUNT_MAX;
+    use cambist_core::{MarketId, Price, Qty, Side, StrategyId, TokenId, VenueTime};
+
+    fn order() -> UnsignedOrder {
+        UnsignedOrder {
+            client_id: ClientOrderId {
+                instance: 0xab,
+                strategy: StrategyId(1),
+                number: 7,
+            },
+            market: MarketId(0),
+            side: Side::Buy,
+            price: Price(250_000),
+            qty: Qty(10),
+            kind: OrderKind::MakerOnly,
+            sell_token: TokenId(1),
+            sell_amount: AMOUNT_MAX,
+            buy_token: TokenId(0),
+            buy_amount: 5,
+            fill_by: FillBy::Buy,
+            storage_id: 32_768,
+            valid_until_s: 1_700_000_000,
+            max_fee_bips: 63,
+            made_at: VenueTime(1),
+        }
+    }
+
+    #[test]
+    fn the_body_is_the_interface_to_the_byte() {
+        let key = SecretKey::from_hex("0x1").unwrap();
+        let exchange = Address([0x11; 20]);
+        let signed = sign_order(&order(), exchange, 10_000, &key).unwrap();
+        let text = String::from_utf8(signed.body.clone()).unwrap();
+        let signature = key
+            .sign(&cambist_signing::Hash32(signed.hash.0).message())
+            .unwrap();
+        assert_eq!(
+            text,
+            format!(
+                "{{\"exchange\":\"0x1111111111111111111111111111111111111111\",\"accountId\":10000,\
+                 \"storageId\":32768,\
+                 \"sellToken\":{{\"tokenId\":\"1\",\"volume\":\"79228162514264337593543950335\"}},\
+                 \"buyToken\":{{\"tokenId\":\"0\",\"volume\":\"5\"}},\"allOrNone\":\"false\",\
+                 \"fillAmountBOrS\":\"true\",\"validUntil\":1700000000,\"maxFeeBips\":63,\
+                 \"eddsaSignature\":\"{signature}\",\"clientOrderId\":\"c000000ab-1-7\",\
+                 \"orderType\":\"MAKER_ONLY\"}}"
+            )
+        );
+        assert_eq!(
+            sign_order(&order(), exchange, 10_000, &key).unwrap(),
+            signed
+        );
+        let read = SubmitOrder::from_bytes(&signed.body).unwrap();
+        let message = submitted_message(&read).hash();
+        assert_eq!(message.0, signed.hash.0);
+        assert!(
+            key.public()
+                .verify(&message.message(), &read.eddsa_signature)
+        );
+    }
+
+    #[test]
+    fn an_order_that_no_venue_could_read_is_not_signed() {
+        let key = SecretKey::from_hex("0x1").unwrap();
+        let mut free = order();
+        free.max_fee_bips = 0;
+        assert_eq!(
+            sign_order(&free, Address::ZERO, 1, &key),
+            Err(SealError::ReadBack)
+        );
+        let mut huge = order();
+        huge.sell_amount = AMOUNT_MAX + 1;
+        assert_eq!(
+            sign_order(&huge, Address::ZERO, 1, &key),
+            Err(SealError::ReadBack)
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Failures as they travel: what our venue writes, and everything a client may meet instead.
+//!
+//! What a refusal proves is not known here.
+
+use std::collections::BTreeMap;
+
+use cambist_core::Reason;
+use serde::Serialize;
+
+use crate::code;
+use crate::json::{self, Json};
+use crate::number::quoted;
+
+/// Longest failure text kept.
+const MESSAGE_MAX: usize = 240;
+
+/// `{"resultInfo":{"code":102011,"message":"…"}}`: every failure our venue answers. A success never
+/// carries `resultInfo`, which public clients take for failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorBody {
+    result_info: ResultInfo,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct ResultInfo {
+    code: u32,
+    message: String,
+}
+
+impl ErrorBody {
+    /// The body of a refusal, with the code's own text and what is known beyond it.
+    pub fn new(reason: Reason, detail: Option<&str>) -> Self {
+        let text = code::message(reason);
+        Self {
+            result_info: ResultInfo {
+                code: code::number(reason),
+                message: detail
+                    .map_or_else(|| text.to_owned(), |detail| format!("{text}: {detail}")),
+            },
+        }
+    }
+
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // A struct of a number and a string always serialises.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// A failure as read from any of the shapes that services of this interface answer with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The code, where one could be read.
+    pub reason: Option<Reason>,
+    /// Text for logs: capped, control characters escaped. Never part of a decision.
+    pub message: String,
+}
+
+impl Failure {
+    /// Reads a failure: `{resultInfo:{code, message|msg}}`, flat `{code, message|msg}`, a map of field
+    /// names to texts (refused by a gateway before any processing), an empty body, or anything else.
+    pub fn read(body: &[u8]) -> Self {
+        let Ok(json) = json::parse(body) else {
+            let text = String::from_utf8_lossy(body);
+            return Self {
+                reason: None,
+                message: quoted(&text, MESSAGE_MAX),
+            };
+        };
+        let Ok(object) = json.object() else {
+            return Self {
+                reason: None,
+                message: json.to_string(),
+            };
+        };
+        let info = match object.get("resultInfo") {
+            Some(Json::Object(fields)) => Some(fields),
+            _ => None,
+        };
+        if let Some(reason) = code_of(info.unwrap_or(object.0)) {
+            return Self {
+                reason: Some(reason),
+                message: message_of(info.unwrap_or(object.0)),
+            };
+        }
+        if !object.0.is_empty() && object.0.values().all(is_list_of_texts) {
+            return Self {
+                reason: Some(Reason::InvalidArgument),
+                message: fields_message(object.0),
+            };
+        }
+        Self {
+            reason: None,
+            message: message_of(info.unwrap_or(object.0)),
+        }
+    }
+
+    /// Whether a body of a success status is a failure after all: it carries `resultInfo` with a code
+    /// other than zero, or is a flat failure.
+    pub fn in_success(json: &Json) -> Option<Self> {
+        let object = json.object().ok()?;
+        let fields = match object.get("resultInfo") {
+            Some(Json::Object(fields)) => fields,
+            Some(_) => {
+                return Some(Self {
+                    reason: None,
+                    message: "resultInfo is no object".to_owned(),
+                });
+            }
+            None if object.get("code").is_some()
+                && (object.get("msg").is_some() || object.get("message").is_some()) =>
+            {
+                object.0
+            }
+            None => return None,
+        };
+        if matches!(fields.get("code"), Some(Json::Integer(0))) {
+            return None;
+        }
+        Some(Self {
+            reason: code_of(fields),
+            message: message_of(fields),
+        })
+    }
+}
+
+fn code_of(fields: &BTreeMap<String, Json>) -> Option<Reason> {
+    json::integer(fields.get("code")?).ok().map(code::reason)
+}
+
+fn message_of(fields: &BTreeMap<String, Json>) -> String {
+    let text = [fields.get("message"), fields.get("msg")]
+        .into_iter()
+        .flatten()
+        .find_map(|json| match json {
+            Json::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+    quoted(text.unwrap_or_default(), MESSAGE_MAX)
+}
+
+fn is_list_of_texts(json: &Json) -> bool {
+    matches!(json, Json::List(items)
+        if !items.is_empty() && items.iter().all(|item| matches!(item, Json::Text(_))))
+}
+
+fn fields_message(fields: &BTreeMap<String, Json>) -> String {
+    let mut out = String::new();
+    for (field, problems) in fields {
+        if let Json::List(problems) = problems {
+            for problem in problems {
+                if let Json::Text(problem) = problem {
+                    if !out.is_empty() {
+                        out.push_str("; ");
+                    }
+                    out.push_str(field);
+                    out.push_str(": ");
+                    out.push_str(problem);
+                }
+            }
+        }
+    }
+    quoted(&out, MESSAGE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn what_our_venue_writes_reads_back() {
+        let body = ErrorBody::new(Reason::InsufficientBalance, Some("needs 5"));
+        assert_eq!(
+            String::from_utf8(body.to_bytes()).unwrap(),
+            r#"{"resultInfo":{"code":102011,"message":"insufficient balance: needs 5"}}"#
+        );
+        for reason in Reason::LISTED {
+            let read = Failure::read(&ErrorBody::new(reason, None).to_bytes());
+            assert_eq!(read.reason, Some(reason));
+            assert_eq!(read.message, code::message(reason));
+        }
+    }
+
+    #[test]
+    fn every_known_shape_of_failure_is_read() {
+        let reason = |body: &str| Failure::read(body.as_bytes()).reason;
+        assert_eq!(
+            reason(r#"{"resultInfo":{"code":101002,"msg":"account not found"}}"#),
+            Some(Reason::UserNotFound)
+        );
+        assert_eq!(
+            reason(r#"{"code":102117,"msg":"x"}"#),
+            Some(Reason::NothingToCancel)
+        );
+        assert_eq!(reason(r#"{"code":"104002"}"#), Some(Reason::InvalidApiKey));
+        assert_eq!(
+            reason(r#"{"resultInfo":{"code":109999}}"#),
+            Some(Reason::Unlisted(109_999))
+        );
+        let gateway = Failure::read(br#"{"exchange":["Must satisfy 0x[0-9a-fA-F]{40}"]}"#);
+        assert_eq!(gateway.reason, Some(Reason::InvalidArgument));
+        assert_eq!(gateway.message, "exchange: Must satisfy 0x[0-9a-fA-F]{40}");
+        for nothing in [
+            "",
+            "{}",
+            r#"{"a":[]}"#,
+            "[]",
+            "null",
+            "<html>\u{1b}[2J",
+            r#"{"code":-1}"#,
+            r#"{"code":1.5}"#,
+        ] {
+            assert_eq!(reason(nothing), None, "{nothing}");
+        }
+        assert!(!Failure::read(b"<html>\x1b[2J").message.contains('\u{1b}'));
+        assert!(Failure::read(&vec![b'x'; 10_000]).message.chars().count() <= MESSAGE_MAX + 1);
+    }
+
+    #[test]
+    fn a_failure_hidden_in_a_success_is_found() {
+        let found = |body: &str| Failure::in_success(&json::parse(body.as_bytes()).unwrap());
+        assert_eq!(
+            found(r#"{"resultInfo":{"code":102007,"message":"m"}}"#)
+                .unwrap()
+                .reason,
+            Some(Reason::OrderExists)
+        );
+        assert_eq!(
+            found(r#"{"code":102007,"msg":"m"}"#).unwrap().reason,
+            Some(Reason::OrderExists)
+        );
+        assert_eq!(found(r#"{"resultInfo":{"code":0},"hash":"0x1"}"#), None);
+        assert_eq!(found(r#"{"hash":"0x1"}"#), None);
+        assert_eq!(found("[]"), None);
+        assert_eq!(found(r#"{"resultInfo":7}"#).unwrap().reason, None);
+    }
+}
