@@ -5,22 +5,34 @@
 
 use core::fmt;
 
-use ark_ff::{BigInt, BigInteger, Fp256, MontBackend, MontConfig, PrimeField};
+use ark_ff::{BigInt, BigInteger, Fp256, MontBackend, PrimeField};
 
 use crate::error::SignError;
 use crate::text;
 
-/// Montgomery parameters of the field all hashes live in (the scalar field of BN254).
-#[derive(MontConfig)]
-#[modulus = "21888242871839275222246405745257275088548364400416034343698204186575808495617"]
-#[generator = "5"]
-pub struct BaseConfig;
+mod moduli {
+    #![allow(
+        unexpected_cfgs,
+        reason = "the derive asks for a feature that only its own crate has"
+    )]
 
-/// Montgomery parameters of the integers modulo the order of the base point.
-#[derive(MontConfig)]
-#[modulus = "2736030358979909402780800718157159386076813972158567259200215660948447373041"]
-#[generator = "31"]
-pub struct OrderConfig;
+    use ark_ff::MontConfig;
+
+    /// Montgomery parameters of the field all hashes live in (the scalar field of BN254).
+    #[derive(MontConfig)]
+    #[modulus = "21888242871839275222246405745257275088548364400416034343698204186575808495617"]
+    #[generator = "5"]
+    pub struct BaseConfig;
+
+    /// Montgomery parameters of the integers modulo the order of the base point.
+    #[derive(MontConfig)]
+    #[modulus = "2736030358979909402780800718157159386076813972158567259200215660948447373041"]
+    #[generator = "31"]
+    pub struct OrderConfig;
+}
+
+pub(crate) use moduli::BaseConfig;
+use moduli::OrderConfig;
 
 /// An element of the field the curve and all hashes are defined over.
 pub(crate) type Fq = Fp256<MontBackend<BaseConfig, 4>>;

@@ -18,20 +18,18 @@ pub const FLOAT16: FloatEncoding = FloatEncoding { mantissa_bits: 11 };
 const EXPONENT_BITS: u32 = 5;
 
 impl FloatEncoding {
-    /// The largest encodable amount not above `amount`, encoded.
+    /// The amount encoded, rounded down, with the smallest exponent whose largest mantissa is not below it.
     ///
     /// # Errors
     /// [`SignError::FloatRange`] if the amount needs a larger exponent than there is.
     pub fn encode(self, amount: u128) -> Result<u32, SignError> {
-        let (mut mantissa, mut exponent) = (amount, 0_u32);
-        while mantissa >> self.mantissa_bits != 0 {
-            mantissa /= 10;
-            exponent += 1;
-        }
-        if exponent >> EXPONENT_BITS != 0 {
-            return Err(SignError::FloatRange);
-        }
-        let mantissa = u32::try_from(mantissa).map_err(|_| SignError::FloatRange)?;
+        // An amount just above the largest mantissa of an exponent takes the next one, though its quotient would fit.
+        let largest = (1_u128 << self.mantissa_bits) - 1;
+        let exponent =
+            (0..1_u32 << EXPONENT_BITS).find(|exponent| amount <= largest * 10_u128.pow(*exponent));
+        let exponent = exponent.ok_or(SignError::FloatRange)?;
+        let mantissa =
+            u32::try_from(amount / 10_u128.pow(exponent)).map_err(|_| SignError::FloatRange)?;
         Ok(exponent << self.mantissa_bits | mantissa)
     }
 

@@ -18,6 +18,7 @@ mod samples;
 mod secret_key;
 mod signature;
 mod text;
+pub mod vectors;
 mod wide;
 
 pub use address::Address;

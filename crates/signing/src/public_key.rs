@@ -130,6 +130,7 @@ pub(crate) fn challenge(r: &Affine, a: &Affine, message: &Field) -> [u64; 4] {
 }
 
 /// Checks S·B − t·A = R; the caller says how to compute −t·A.
+#[expect(clippy::many_single_char_names, reason = "the letters of the equation")]
 fn holds(
     a: &Affine,
     message: &Field,

@@ -27,7 +27,7 @@ pub fn sdk_form(method: &str, base_url: &str, path: &str, params: &[Param<'_>]) 
         .copied()
         .filter(|(_, value)| !value.is_empty())
         .collect();
-    params.sort_by(|(a, _), (b, _)| dictionary_key(a).cmp(&dictionary_key(b)));
+    params.sort_by_key(|(name, _)| dictionary_key(name));
     let once = encode(&joined(&params, str::to_owned), JAVASCRIPT).replace("%2C", "%252C");
     canonical(method, &encode(&url(base_url, path), JAVASCRIPT), &once)
 }

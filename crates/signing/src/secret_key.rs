@@ -118,6 +118,16 @@ impl SecretKey {
         Signature::new(r.x.into(), r.y.into(), s).map_err(|_| SignError::SelfCheck)
     }
 
+    /// Whether this is the key with that number. For vectors, which state secrets.
+    pub(crate) fn is(&self, number: &Field) -> bool {
+        Field::from(self.scalar.0.into_bigint()) == *number
+    }
+
+    /// The nonce of a message. For vectors only: with a signature it gives the secret away.
+    pub(crate) fn nonce_number(&self, message: &Field) -> Field {
+        Field::from(self.nonce(message).0.into_bigint())
+    }
+
     /// r = SHA-512(secret ‖ message), both 32 bytes little-endian, as a little-endian integer modulo L.
     fn nonce(&self, message: &Field) -> Scalar {
         let mut input = Zeroizing::new([0_u8; 64]);

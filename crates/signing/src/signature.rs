@@ -6,6 +6,8 @@ use core::fmt;
 
 use crate::error::SignError;
 use crate::field::Field;
+use crate::poseidon;
+use crate::public_key::PublicKey;
 use crate::text;
 
 /// A signature (Rx, Ry, S), each below the field modulus.
@@ -52,6 +54,12 @@ impl Signature {
     pub fn to_hex(&self) -> String {
         let parts = [self.rx, self.ry, self.s].map(Field::to_be_bytes);
         text::hex_0x(&parts.concat())
+    }
+
+    /// The challenge t this signature answers, for a key and a message. For vectors.
+    pub(crate) fn challenge(&self, key: &PublicKey, message: &Field) -> Field {
+        let inputs = [self.rx, self.ry, key.x, key.y, *message].map(Field::element);
+        poseidon::CHALLENGE.hash(&inputs).into()
     }
 
     /// The x coordinate of R.

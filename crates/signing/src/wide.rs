@@ -39,7 +39,7 @@ struct Sum {
 }
 
 impl Sum {
-    #[inline(always)]
+    #[inline]
     fn add(&mut self, a: &[Fq], b: &[Fq]) {
         self.terms += a.len().min(b.len());
         debug_assert!(
@@ -51,7 +51,7 @@ impl Sum {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn add_product(&mut self, a: &[u64; 4], b: &[u64; 4]) {
         let t = &mut self.limbs;
         let mut product = [0_u64; 8];
@@ -73,7 +73,7 @@ impl Sum {
     }
 
     /// Montgomery reduction. With at most 32 products the quotient is below 32·p²/2^256 + p < 8p.
-    #[inline(always)]
+    #[inline]
     fn reduce(mut self) -> Fq {
         let t = &mut self.limbs;
         for i in 0..4 {
@@ -97,7 +97,7 @@ impl Sum {
 }
 
 /// `base + x·y + carry`, the low limb; the high limb becomes the new carry.
-#[inline(always)]
+#[inline]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the two halves of a 128-bit number are taken on purpose"
@@ -108,7 +108,7 @@ fn multiply_add(base: u64, x: u64, y: u64, carry: &mut u64) -> u64 {
     wide as u64
 }
 
-#[inline(always)]
+#[inline]
 fn subtract_if_not_below(value: &mut [u64; 5], modulus: &[u64; 5]) {
     let mut difference = [0_u64; 5];
     let mut borrow = false;

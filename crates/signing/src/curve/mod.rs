@@ -104,6 +104,10 @@ impl Point {
         }
     }
 
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "the letters of the published formulas"
+    )]
     pub(crate) fn doubled(&self) -> Self {
         let a = self.x.square();
         let b = self.y.square();
@@ -136,6 +140,10 @@ impl Point {
         Self::from_parts(a, b, c, d)
     }
 
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "the letters of the published formulas"
+    )]
     fn from_parts(a: Fq, b: Fq, c: Fq, d: Fq) -> Self {
         let (e, f, g, h) = (b - a, d - c, d + c, b + a);
         Self {

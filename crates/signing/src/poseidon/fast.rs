@@ -53,6 +53,10 @@ pub(crate) struct Fast {
 
 impl Fast {
     /// Prepares the fast form, or nothing where it does not apply (sizes out of range, or an unobservable matrix).
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "the letters of the system above"
+    )]
     pub(crate) fn new(reference: &Reference) -> Option<Self> {
         let (width, partial, half) = (
             reference.width(),
@@ -117,7 +121,7 @@ impl Fast {
         for constant in &reference.constants[half + 1..=half + partial] {
             carried[0] = Fq::ZERO;
             carried = matrix::times_column(&reference.mds, &carried);
-            carried.iter_mut().for_each(|cell| *cell += constant);
+            add_to_all(&mut carried, constant);
             offsets.push(carried[0]);
         }
 

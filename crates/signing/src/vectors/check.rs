@@ -1,0 +1,190 @@
+//! Comparing what a file says with what was computed, and counting.
+
+use super::{FileReport, Node, VectorError};
+use crate::address::Address;
+use crate::field::Field;
+use crate::signature::Signature;
+
+/// The outcome of one case.
+#[derive(Default, Debug)]
+pub struct Case {
+    failure: Option<String>,
+    reported: bool,
+}
+
+impl Case {
+    /// The text at `node` must be exactly `computed`. Any other value there is a difference.
+    pub fn same(&mut self, node: &Node<'_>, computed: &str) {
+        let stated = node.text().unwrap_or("neither text nor a number");
+        self.require(stated == computed, node, || {
+            format!("the file says {stated}, computed {computed}")
+        });
+    }
+
+    /// The text of the required member must be exactly `computed`.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn member(
+        &mut self,
+        node: &Node<'_>,
+        name: &str,
+        computed: &str,
+    ) -> Result<(), VectorError> {
+        self.same(&node.get(name)?, computed);
+        Ok(())
+    }
+
+    /// The required member must be this truth value.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn flag(&mut self, node: &Node<'_>, name: &str, computed: bool) -> Result<(), VectorError> {
+        let node = node.get(name)?;
+        self.require(node.flag() == Ok(computed), &node, || {
+            format!("computed {computed}")
+        });
+        Ok(())
+    }
+
+    /// The required member must be the same number in hexadecimal digits, however many zeros lead it.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn number(
+        &mut self,
+        node: &Node<'_>,
+        name: &str,
+        computed: Field,
+    ) -> Result<(), VectorError> {
+        let node = node.get(name)?;
+        self.require(node.hex() == Ok(computed), &node, || {
+            format!("computed {computed}")
+        });
+        Ok(())
+    }
+
+    /// The required member must be this address; mixed case must be its checksum.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn address(
+        &mut self,
+        node: &Node<'_>,
+        name: &str,
+        computed: &Address,
+    ) -> Result<(), VectorError> {
+        let node = node.get(name)?;
+        let stated = node
+            .text()
+            .ok()
+            .and_then(|text| Address::from_checked_hex(text).ok());
+        self.require(stated == Some(*computed), &node, || {
+            format!("computed {computed}")
+        });
+        Ok(())
+    }
+
+    /// The required member must be this address in any case of letters.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn same_address(
+        &mut self,
+        node: &Node<'_>,
+        name: &str,
+        computed: &Address,
+    ) -> Result<(), VectorError> {
+        let node = node.get(name)?;
+        self.require(node.address() == Ok(*computed), &node, || {
+            format!("computed {computed}")
+        });
+        Ok(())
+    }
+
+    /// The list at the required member must hold exactly these texts.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn list(
+        &mut self,
+        node: &Node<'_>,
+        name: &str,
+        computed: &[String],
+    ) -> Result<(), VectorError> {
+        let node = node.get(name)?;
+        let items = node.items().unwrap_or_default();
+        self.require(items.len() == computed.len(), &node, || {
+            format!("{} elements computed", computed.len())
+        });
+        for (item, computed) in items.iter().zip(computed) {
+            self.same(item, computed);
+        }
+        Ok(())
+    }
+
+    /// The members Rx, Ry, S must be the parts of this signature.
+    ///
+    /// # Errors
+    /// [`VectorError::Missing`].
+    pub fn signature_parts(
+        &mut self,
+        node: &Node<'_>,
+        computed: &Signature,
+    ) -> Result<(), VectorError> {
+        self.member(node, "Rx", &computed.rx().to_hex())?;
+        self.member(node, "Ry", &computed.ry().to_hex())?;
+        self.member(node, "S", &computed.s().to_hex())
+    }
+
+    /// A condition on the value at `node`; `difference` says what is wrong if it does not hold.
+    pub fn require(&mut self, holds: bool, node: &Node<'_>, difference: impl FnOnce() -> String) {
+        if !holds && self.failure.is_none() {
+            self.failure = Some(format!("{}: {}", node.path(), difference()));
+        }
+    }
+
+    /// The file leaves the outcome to the implementation: the case counts as reported, not as passed.
+    pub fn report_only(&mut self) {
+        self.reported = true;
+    }
+}
+
+/// The outcomes of all cases of a file.
+#[derive(Default, Debug)]
+pub struct Cases {
+    passed: usize,
+    failed: usize,
+    reported: usize,
+    first_failure: Option<String>,
+}
+
+impl Cases {
+    /// Counts one case.
+    pub fn add(&mut self, case: Case) {
+        match (case.failure, case.reported) {
+            (Some(failure), _) => {
+                self.failed += 1;
+                self.first_failure.get_or_insert(failure);
+            }
+            (None, true) => self.reported += 1,
+            (None, false) => self.passed += 1,
+        }
+    }
+
+    /// Cases counted so far.
+    pub fn count(&self) -> usize {
+        self.passed + self.failed + self.reported
+    }
+
+    pub(super) fn into_report(self, shape: &'static str) -> FileReport {
+        FileReport {
+            shape,
+            cases: self.count(),
+            passed: self.passed,
+            failed: self.failed,
+            reported: self.reported,
+            first_failure: self.first_failure,
+        }
+    }
+}
