@@ -1,4 +1,36 @@
 //! Curve, hashes and signatures of the exchange interface.
+//!
+//! A request is signed with one or both of two keys: the layer-2 key ([`SecretKey`], EdDSA on the Baby Jubjub curve over
+//! a Poseidon hash) and the owner's wallet ([`ecdsa::EthKey`], typed data of EIP-712). The structs of this crate are the
+//! signed requests as plain integers; [`request_signature`] is the header that signs a whole HTTP request; [`vectors`]
+//! evaluates files of test vectors.
+//!
+//! The rules are those of the interface's public clients. Deliberately absent: input and output, clocks, randomness
+//! (signing is deterministic), JSON of requests, and every judgement of a request beyond its signature.
+//!
+//! ```
+//! use cambist_signing::{Address, OrderMessage, SecretKey};
+//!
+//! # fn main() -> Result<(), cambist_signing::SignError> {
+//! let key = SecretKey::from_hex("0x1234")?;
+//! let order = OrderMessage {
+//!     exchange: Address::from_hex("0x0BABA1Ad5bE3a5C0a66E7ac838a129Bf948f1eA4")?,
+//!     storage_id: 0,
+//!     account_id: 10_001,
+//!     sell_token: 1,
+//!     buy_token: 0,
+//!     sell_amount: 1_000_000_000,
+//!     buy_amount: 2_000_000,
+//!     valid_until: 1_900_000_000,
+//!     max_fee_bips: 20,
+//!     fill_by_buy: false,
+//!     taker: Address::ZERO,
+//! };
+//! let signature = key.sign(&order.hash().message())?;
+//! assert!(key.public().verify(&order.hash().message(), &signature));
+//! # Ok(())
+//! # }
+//! ```
 
 mod address;
 mod curve;

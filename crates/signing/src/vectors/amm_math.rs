@@ -10,8 +10,8 @@ pub(super) const SHAPE: Shape = Shape {
     name: "pool arithmetic",
     recognises: |json: &Json| json.get("swap").is_some() || json.get("lp").is_some(),
     evaluate: |file, cases| {
-        list(&file, "swap", cases, swap)?;
-        list(&file, "lp", cases, shares)
+        list(file, "swap", cases, swap)?;
+        list(file, "lp", cases, shares)
     },
 };
 

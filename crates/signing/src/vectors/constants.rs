@@ -11,14 +11,14 @@ pub(super) const SHAPE: Shape = Shape {
     evaluate,
 };
 
-fn evaluate(file: Node<'_>, cases: &mut Cases) -> Result<(), VectorError> {
+fn evaluate(file: &Node<'_>, cases: &mut Cases) -> Result<(), VectorError> {
     let constants = file.get("round_constants")?;
     let count = constants.items()?.len();
     if count == 0 || count > MAX_PARTIAL + 16 {
         return Err(constants.malformed("as many constants as there are rounds"));
     }
     let mut case = Case::default();
-    case.list(&file, "round_constants", &shown(&round_constants(count)))?;
+    case.list(file, "round_constants", &shown(&round_constants(count)))?;
     cases.add(case);
 
     let matrices = file.get("mds")?;

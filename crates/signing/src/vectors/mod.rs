@@ -96,7 +96,7 @@ pub struct Shape {
     /// Whether a parsed file is of this shape.
     pub recognises: fn(&Json) -> bool,
     /// Evaluates all cases of the file.
-    pub evaluate: fn(Node<'_>, &mut Cases) -> Result<(), VectorError>,
+    pub evaluate: fn(&Node<'_>, &mut Cases) -> Result<(), VectorError>,
 }
 
 /// The shapes of the interface's own vectors, in the order in which they are tried.
@@ -145,7 +145,7 @@ pub fn evaluate_with(shapes: &[Shape], name: &str, json: &str) -> Result<FileRep
         });
     };
     let mut cases = Cases::default();
-    (shape.evaluate)(Node::root(name, &parsed), &mut cases)?;
+    (shape.evaluate)(&Node::root(name, &parsed), &mut cases)?;
     if cases.count() == 0 {
         return Err(VectorError::NoCases { file });
     }

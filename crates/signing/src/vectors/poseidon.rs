@@ -13,7 +13,7 @@ pub(super) const SHAPE: Shape = Shape {
     evaluate: |file, cases| {
         let vectors = file.get("vectors")?;
         vectors.each(cases, |node, case| {
-            parameters(&file, case);
+            parameters(file, case);
             evaluate(node, case)
         })
     },
