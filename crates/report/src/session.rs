@@ -1,0 +1,362 @@
+//! Takes in the engine's notes and adds up, in bounded memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::event::Amounts;
+use cambist_core::note::{End, Fill, Note, Status};
+use cambist_core::request::Endpoint;
+use cambist_core::{ClientOrderId, MarketId, MarketSpec, Reason, Side, Time, TokenId, TokenSpec};
+use hdrhistogram::Histogram;
+
+use crate::money::decimal_text;
+use crate::pnl::{Attribution, MarketPnl};
+use crate::sides::Sides;
+use crate::summary::{AckMs, Closing, MarketRow, Orders, PnlQuote, Requests, Summary};
+
+/// Kinds of refusal counted apart; a hostile venue may invent codes for ever.
+const REASONS_MAX: usize = 64;
+
+/// The slowest acknowledgement told apart from slower ones: one hour.
+const ACK_MAX_US: u64 = 3_600_000_000;
+
+#[derive(Debug)]
+struct Market {
+    spec: MarketSpec,
+    pnl: MarketPnl,
+    sides: Sides,
+    fills: u64,
+    base_volume: u128,
+    quote_volume: u128,
+}
+
+/// Adds up one session.
+#[derive(Debug)]
+pub struct Session {
+    markets: Vec<Market>,
+    tokens: BTreeMap<TokenId, TokenSpec>,
+    orders: Orders,
+    refused: BTreeMap<Reason, u64>,
+    refused_other: u64,
+    http_429: u64,
+    unknown: BTreeSet<ClientOrderId>,
+    ack: Histogram<u64>,
+    fills: u64,
+    opening: Option<Amounts>,
+    /// Booked since the opening.
+    flows: BTreeMap<TokenId, i128>,
+    status: Status,
+}
+
+impl Session {
+    /// A session on these markets, in the order of the configuration.
+    pub fn new(markets: &[MarketSpec]) -> Self {
+        let tokens = markets
+            .iter()
+            .flat_map(|spec| [&spec.base, &spec.quote])
+            .map(|token| (token.id, token.clone()))
+            .collect();
+        let markets = markets.iter().map(|spec| Market {
+            pnl: MarketPnl::new(spec),
+            spec: spec.clone(),
+            sides: Sides::default(),
+            fills: 0,
+            base_volume: 0,
+            quote_volume: 0,
+        });
+        Self {
+            markets: markets.collect(),
+            tokens,
+            orders: Orders::default(),
+            refused: BTreeMap::new(),
+            refused_other: 0,
+            http_429: 0,
+            unknown: BTreeSet::new(),
+            ack: Histogram::new_with_bounds(1, ACK_MAX_US, 3)
+                .expect("one to an hour in microseconds at three digits is a valid range"),
+            fills: 0,
+            opening: None,
+            flows: BTreeMap::new(),
+            status: Status::default(),
+        }
+    }
+
+    /// Takes in one note.
+    pub fn observe(&mut self, now: Time, note: &Note) {
+        match note {
+            Note::Ready { opening, .. } => self.open(opening),
+            Note::Submitted { .. } => self.orders.submitted += 1,
+            Note::Acknowledged { order, micros, .. } => {
+                self.orders.acknowledged += 1;
+                self.unknown.remove(order);
+                self.ack.saturating_record(*micros);
+            }
+            Note::Refused {
+                endpoint, reason, ..
+            } => self.refuse(*endpoint, *reason),
+            Note::Unknown {
+                endpoint: Endpoint::Submit,
+                order: Some(order),
+                ..
+            } => {
+                self.unknown.insert(*order);
+            }
+            Note::Ended { order, end, .. } => {
+                self.unknown.remove(order);
+                self.end(*end);
+            }
+            Note::Resolved { order, .. } => {
+                self.unknown.remove(order);
+            }
+            Note::Filled(fill) => self.fill(fill),
+            Note::DepthTaken {
+                market,
+                mid: Some(mid),
+                ..
+            } => {
+                if let Some(market) = self.market(*market) {
+                    market.pnl.mid(*mid);
+                }
+            }
+            Note::BothSides { market, both } => {
+                if let Some(market) = self.market(*market) {
+                    market.sides.set(now, *both);
+                }
+            }
+            Note::Draining => {
+                for market in &mut self.markets {
+                    market.sides.close(now);
+                }
+            }
+            Note::Status(status) => self.status.clone_from(status),
+            Note::Unknown { .. }
+            | Note::DepthTaken { mid: None, .. }
+            | Note::Resent { .. }
+            | Note::Answered { .. }
+            | Note::CancelSent { .. }
+            | Note::DepthRefused { .. }
+            | Note::RiskRefused { .. }
+            | Note::BudgetDenied { .. }
+            | Note::Foreign { .. }
+            | Note::Reconciled { .. }
+            | Note::Mismatch { .. }
+            | Note::Balanced
+            | Note::FeeAbove { .. }
+            | Note::LevelChanged { .. }
+            | Note::InvariantFailed { .. } => {}
+        }
+    }
+
+    /// The summary as of `now`. `code` spells a refusal as the venue does.
+    pub fn summary(
+        &self,
+        now: Time,
+        closing: &Closing,
+        code: impl Fn(Reason) -> String,
+    ) -> Summary {
+        let mut orders = self.orders.clone();
+        orders.unknown_left = self.unknown.len() as u64;
+        for (reason, count) in &self.refused {
+            *orders.refused.entry(code(*reason)).or_default() += count;
+        }
+        if self.refused_other > 0 {
+            orders
+                .refused
+                .insert("other".to_owned(), self.refused_other);
+        }
+        let held = self.held();
+        let pnl_exact = self.pnl();
+        let rows: Vec<MarketRow> = self.markets.iter().map(|market| row(market, now)).collect();
+        let lowest = rows.iter().map(|row| row.both_sides_ratio).reduce(f64::min);
+        Summary {
+            seed: closing.seed,
+            duration_s: closing.duration_s,
+            orders,
+            fills: self.fills,
+            quoted_both_sides_ratio: lowest.unwrap_or(0.0),
+            inventory: self.by_symbol(&held),
+            pnl_quote: pnl_exact.map(PnlQuote::from),
+            ack_ms: AckMs {
+                p50: self.ack_ms(0.50),
+                p99: self.ack_ms(0.99),
+            },
+            requests: Requests {
+                sent: self.status.sent,
+                allowed: self.status.allowed,
+                http_429: self.http_429,
+            },
+            resting_after: closing.resting_after,
+            residual_units: self.by_symbol(&closing.residual_units),
+            replay_equal: closing.replay_equal,
+            quote: self
+                .markets
+                .first()
+                .map(|market| market.spec.quote.symbol.clone())
+                .unwrap_or_default(),
+            pnl_exact,
+            inventory_tokens: held
+                .iter()
+                .map(|(token, units)| (self.symbol(*token), self.whole(*token, *units, 30)))
+                .collect(),
+            markets: rows,
+        }
+    }
+
+    /// Profit and loss so far over the markets that share the first market's quote token.
+    pub fn pnl(&self) -> Option<Attribution> {
+        let quote = self.markets.first()?.spec.quote.id;
+        let mut parts = self
+            .markets
+            .iter()
+            .filter(|market| market.spec.quote.id == quote)
+            .map(|market| market.pnl.attribution());
+        let first = parts.next()??;
+        parts.try_fold(first, |sum, part| sum.checked_add(part?))
+    }
+
+    /// Held now by token in base units: opening and everything booked since.
+    pub fn held(&self) -> BTreeMap<TokenId, i128> {
+        let opening = self.opening.iter().flatten();
+        let mut held: BTreeMap<TokenId, i128> = opening
+            .map(|(token, amount)| (*token, i128::try_from(*amount).unwrap_or(i128::MAX)))
+            .collect();
+        for (token, flow) in &self.flows {
+            let entry = held.entry(*token).or_default();
+            *entry = entry.saturating_add(*flow);
+        }
+        held
+    }
+
+    /// The engine's newest status.
+    pub const fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// Fill increments booked.
+    pub const fn fills(&self) -> u64 {
+        self.fills
+    }
+
+    /// The markets.
+    pub fn specs(&self) -> impl Iterator<Item = &MarketSpec> {
+        self.markets.iter().map(|market| &market.spec)
+    }
+
+    /// The symbol of a token, or its number where no market names it.
+    pub fn symbol(&self, token: TokenId) -> String {
+        self.tokens
+            .get(&token)
+            .map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
+    }
+
+    /// Base units as whole tokens, cut after `places`; base units where decimals are not known.
+    pub fn whole(&self, token: TokenId, units: i128, places: usize) -> String {
+        let decimals = self.tokens.get(&token).map_or(0, |spec| spec.decimals);
+        let sign = if units < 0 { "-" } else { "" };
+        let text = decimal_text(units.unsigned_abs(), usize::from(decimals), places);
+        format!("{sign}{text}")
+    }
+
+    fn market(&mut self, id: MarketId) -> Option<&mut Market> {
+        self.markets.iter_mut().find(|market| market.spec.id == id)
+    }
+
+    /// A base token that two markets share is counted as opening of the first one only.
+    fn open(&mut self, opening: &Amounts) {
+        if self.opening.is_some() {
+            return;
+        }
+        let mut given = BTreeSet::new();
+        for market in &mut self.markets {
+            let base = market.spec.base.id;
+            let units = opening.get(&base).copied().unwrap_or(0);
+            market.pnl.open(if given.insert(base) { units } else { 0 });
+        }
+        self.opening = Some(opening.clone());
+    }
+
+    fn refuse(&mut self, endpoint: Endpoint, reason: Reason) {
+        if reason == Reason::RateLimited {
+            self.http_429 += 1;
+        }
+        if endpoint != Endpoint::Submit {
+            return;
+        }
+        if self.refused.len() < REASONS_MAX || self.refused.contains_key(&reason) {
+            *self.refused.entry(reason).or_default() += 1;
+        } else {
+            self.refused_other += 1;
+        }
+    }
+
+    const fn end(&mut self, end: End) {
+        match end {
+            End::Filled => self.orders.filled += 1,
+            End::Cancelled => self.orders.cancelled += 1,
+            End::Expired | End::FailedLate | End::Refused | End::NeverSent | End::Fenced => {}
+        }
+    }
+
+    fn fill(&mut self, fill: &Fill) {
+        self.fills += 1;
+        let is_open = self.opening.is_some();
+        let Some(market) = self.market(fill.market) else {
+            return;
+        };
+        market.fills += 1;
+        market.base_volume = market.base_volume.saturating_add(fill.base);
+        market.quote_volume = market.quote_volume.saturating_add(fill.quote);
+        market.pnl.fill(fill);
+        let (base, quote) = (market.spec.base.id, market.spec.quote.id);
+        if !is_open {
+            // Found in the recovery: part of the opening that is about to be taken.
+            return;
+        }
+        let signed = |amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let changes = match fill.side {
+            Side::Buy => [
+                (base, signed(fill.base).saturating_sub(signed(fill.fee))),
+                (quote, -signed(fill.quote)),
+            ],
+            Side::Sell => [
+                (base, -signed(fill.base)),
+                (quote, signed(fill.quote).saturating_sub(signed(fill.fee))),
+            ],
+        };
+        for (token, change) in changes {
+            let flow = self.flows.entry(token).or_default();
+            *flow = flow.saturating_add(change);
+        }
+    }
+
+    fn by_symbol(&self, units: &BTreeMap<TokenId, i128>) -> BTreeMap<String, String> {
+        units
+            .iter()
+            .map(|(token, units)| (self.symbol(*token), units.to_string()))
+            .collect()
+    }
+
+    fn ack_ms(&self, quantile: f64) -> Option<f64> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "microseconds of at most an hour"
+        )]
+        let ms = |us: u64| us as f64 / 1_000.0;
+        (!self.ack.is_empty()).then(|| ms(self.ack.value_at_quantile(quantile)))
+    }
+}
+
+fn row(market: &Market, now: Time) -> MarketRow {
+    MarketRow {
+        name: market.spec.name.clone(),
+        quote: market.spec.quote.symbol.clone(),
+        fills: market.fills,
+        base_volume: market.base_volume,
+        quote_volume: market.quote_volume,
+        both_sides_ratio: market.sides.ratio(now),
+        pnl: market.pnl.attribution(),
+    }
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

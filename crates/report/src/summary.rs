@@ -1,0 +1,147 @@
+//! The summary of a session, in the shape that scripts read.
+//!
+//! Serialised, it has exactly the fields of the demo's `--json`; what is kept beside them (rows by
+//! market, exact money) is for people and later reports.
+
+use std::collections::BTreeMap;
+
+use cambist_core::TokenId;
+use serde::Serialize;
+
+use crate::pnl::Attribution;
+
+/// What only the program knows at the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Closing {
+    /// Seed of the world, where there is one.
+    pub seed: Option<u64>,
+    /// How long it ran.
+    pub duration_s: f64,
+    /// Own orders that the venue still shows, if it was asked.
+    pub resting_after: Option<u64>,
+    /// Ledger less the venue's books by token, in base units.
+    pub residual_units: BTreeMap<TokenId, i128>,
+    /// Whether the tape replayed to the same actions, if it was replayed.
+    pub replay_equal: Option<bool>,
+}
+
+/// Orders by what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Orders {
+    /// First transmissions.
+    pub submitted: u64,
+    /// Taken by the venue.
+    pub acknowledged: u64,
+    /// Ended by cancel.
+    pub cancelled: u64,
+    /// Ended by complete fill.
+    pub filled: u64,
+    /// Refused submits by the venue's code.
+    pub refused: BTreeMap<String, u64>,
+    /// Orders of which nobody knows whether they live.
+    pub unknown_left: u64,
+}
+
+/// Profit and loss in whole quote tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PnlQuote {
+    /// Fill prices against the mid.
+    pub spread: f64,
+    /// Moves of the mid against what was held.
+    pub inventory: f64,
+    /// Fees; negative.
+    pub fees: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+impl From<Attribution> for PnlQuote {
+    fn from(exact: Attribution) -> Self {
+        Self {
+            spread: exact.spread.to_f64(),
+            inventory: exact.inventory.to_f64(),
+            fees: exact.fees.to_f64(),
+            total: exact.total.to_f64(),
+        }
+    }
+}
+
+/// Time from a submit's transmission to its acknowledgement, exact to 0.1 %; null without any.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AckMs {
+    /// Median.
+    pub p50: Option<f64>,
+    /// The slowest hundredth begins here.
+    pub p99: Option<f64>,
+}
+
+/// Requests against their budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    /// Sent.
+    pub sent: u64,
+    /// What the budget would have allowed.
+    pub allowed: u64,
+    /// Answers 429.
+    pub http_429: u64,
+}
+
+/// One market.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MarketRow {
+    /// The venue's name.
+    pub name: String,
+    /// Symbol of the quote token.
+    pub quote: String,
+    /// Fill increments.
+    pub fills: u64,
+    /// Base traded, base units.
+    pub base_volume: u128,
+    /// Quote traded, base units.
+    pub quote_volume: u128,
+    /// Share of time with both sides live.
+    pub both_sides_ratio: f64,
+    /// Exact profit and loss, in the market's quote token.
+    pub pnl: Option<Attribution>,
+}
+
+/// A whole session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Seed of the world.
+    pub seed: Option<u64>,
+    /// Seconds.
+    pub duration_s: f64,
+    /// Orders.
+    pub orders: Orders,
+    /// Fill increments booked.
+    pub fills: u64,
+    /// Share of time with both sides live, of the market where it was lowest.
+    pub quoted_both_sides_ratio: f64,
+    /// Held at the end by token symbol: integers in base units, as text.
+    pub inventory: BTreeMap<String, String>,
+    /// Profit and loss over the markets that share the first market's quote token.
+    pub pnl_quote: Option<PnlQuote>,
+    /// Acknowledgement times.
+    pub ack_ms: AckMs,
+    /// Requests.
+    pub requests: Requests,
+    /// Own orders the venue still shows.
+    pub resting_after: Option<u64>,
+    /// Ledger less the venue's books for every token held: integers in base units, as text.
+    pub residual_units: BTreeMap<String, String>,
+    /// Whether the tape replayed to the same actions.
+    pub replay_equal: Option<bool>,
+    /// Symbol of the token that `pnl_quote` is in.
+    #[serde(skip)]
+    pub quote: String,
+    /// `pnl_quote`, exactly.
+    #[serde(skip)]
+    pub pnl_exact: Option<Attribution>,
+    /// `inventory` as people write it: whole tokens.
+    #[serde(skip)]
+    pub inventory_tokens: BTreeMap<String, String>,
+    /// By market.
+    #[serde(skip)]
+    pub markets: Vec<MarketRow>,
+}
