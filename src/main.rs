@@ -1,3 +1,8 @@
-//! The cambist program: command line and live shells around the pure rooms.
+//! The cambist program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cambist::exit::on_panic();
+    cambist::cli::main().into()
+}

@@ -1,0 +1,221 @@
+//! The command line: one table of commands and their arguments. What they do is in `commands`.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+use crate::exit::{self, Exit};
+
+/// Market making daemon and the exchange it trades on.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cambist",
+    version,
+    about,
+    after_help = "Examples:\n  cambist demo                                   watch a market being made for a minute\n  cambist venue --config config/venue.toml       the exchange alone (first terminal)\n  cambist run --config config/demo.toml          the daemon as its client (second terminal)\n  cambist check --config config/cambist.toml     what a configuration means in money\n\nExit codes: 0 done, 1 a check failed, 2 usage, 70 bug, 75 another instance runs,\n77 configuration or keys refused, 78 level latched, 79 invariant failed, 80 panic not proven."
+)]
+pub struct Cli {
+    /// One JSON value on stdout and nothing else there; prose goes to stderr.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Every command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a market on an exchange of its own, and show whether it earns.
+    #[command(
+        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder"
+    )]
+    Demo(DemoArgs),
+    /// Run the daemon against a venue until it is told to stop.
+    #[command(after_help = "Example:\n  cambist run --config config/demo.toml")]
+    Run(ConfigArgs),
+    /// Check a configuration and say what it means in money and requests. Sends nothing.
+    #[command(
+        after_help = "Examples:\n  cambist check --config config/cambist.toml\n  cambist check --config config/demo.toml --json | jq .markets"
+    )]
+    Check(CheckArgs),
+    /// Run the exchange alone.
+    #[command(after_help = "Example:\n  cambist venue --config config/venue.toml")]
+    Venue(ConfigArgs),
+    /// List strategies, or show every parameter of one.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  cambist strategy list\n  cambist strategy show bands"
+    )]
+    Strategy(StrategyCommand),
+    /// Evaluate files of test vectors of the wire's hashes and signatures.
+    #[command(after_help = "Example:\n  cambist vectors vectors/orders.json vectors/negative.json")]
+    Vectors(VectorsArgs),
+    /// Run a recording through the engine and compare every action.
+    #[command(after_help = "Example:\n  cambist replay state/tape/00000001.tape")]
+    Replay(ReplayArgs),
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// How long, such as 25s or 10m.
+    #[arg(long, default_value = "60s", value_parser = seconds, conflicts_with = "forever")]
+    pub duration: u64,
+    /// Until Ctrl-C.
+    #[arg(long)]
+    pub forever: bool,
+    /// Seed of the market; the same seed is the same crowd.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Which strategy quotes (see `cambist strategy list`).
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<String>,
+}
+
+/// Arguments of commands that need only a configuration.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Configuration file.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Configuration file, of the daemon or of the exchange.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Do not open the files with the secrets.
+    #[arg(long)]
+    pub no_secrets: bool,
+}
+
+/// What to do with strategies.
+#[derive(Debug, Subcommand)]
+pub enum StrategyCommand {
+    /// Names and what they do.
+    List,
+    /// Every parameter with unit, default, range and meaning.
+    Show {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Arguments of `vectors`.
+#[derive(Debug, Args)]
+pub struct VectorsArgs {
+    /// Files of vectors.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The recording.
+    #[arg(value_name = "TAPE")]
+    pub tape: PathBuf,
+}
+
+/// Reads a duration such as `25s`, `10m` or `2h`.
+fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no duration; write a whole number and s, m or h, such as 25s");
+    let split = text.len().checked_sub(1).filter(|at| text.is_char_boundary(*at));
+    let (number, unit) = text.split_at(split.ok_or_else(wrong)?);
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        _ => return Err(wrong()),
+    };
+    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = number.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
+    let total = number.checked_mul(factor).filter(|total| (1..=31_536_000).contains(total));
+    total.ok_or_else(|| format!("{text} is outside 1s to one year"))
+}
+
+/// Reads the arguments, does the work, and says how it ended.
+pub fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, not mistakes, and go to stdout.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            };
+        }
+    };
+    match run(&cli) {
+        Ok(exit) => exit,
+        Err(error) => {
+            let exit = exit::of(&error);
+            report(&error, exit);
+            exit
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<Exit> {
+    match &cli.command {
+        Command::Demo(args) => commands::demo::run(args, cli.json),
+        Command::Run(args) => commands::run::run(args, cli.json),
+        Command::Check(args) => commands::check::run(args, cli.json),
+        Command::Venue(args) => commands::venue::run(args, cli.json),
+        Command::Strategy(command) => commands::strategy::run(command, cli.json),
+        Command::Vectors(args) => commands::vectors::run(args, cli.json),
+        Command::Replay(args) => commands::replay::run(args, cli.json),
+    }
+}
+
+/// An error for people: what happened, then what led to it, one line each.
+fn report(error: &anyhow::Error, exit: Exit) {
+    let mut stderr = std::io::stderr().lock();
+    let bold = stderr.is_terminal();
+    let label = if bold { "\u{1b}[31;1merror\u{1b}[0m" } else { "error" };
+    let _ = writeln!(stderr, "{label}: {error}");
+    for cause in error.chain().skip(1) {
+        let _ = writeln!(stderr, "  because: {cause}");
+    }
+    if exit == Exit::Bug {
+        let _ = writeln!(stderr, "  this is a bug of the program");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn the_table_of_commands_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_are_strict() {
+        assert_eq!(seconds("25s"), Ok(25));
+        assert_eq!(seconds("10m"), Ok(600));
+        assert_eq!(seconds("1h"), Ok(3_600));
+        for bad in ["", "s", "25", "-1s", "+1s", "0s", "1.5m", "9999999999h", "5é"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn json_may_stand_on_either_side() {
+        for line in ["cambist --json demo", "cambist demo --json"] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert!(cli.json);
+        }
+        assert!(Cli::try_parse_from("cambist demo --forever --duration 3s".split(' ')).is_err());
+    }
+}

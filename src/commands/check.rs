@@ -1,0 +1,158 @@
+//! `cambist check`: whether a configuration is right, and what it means in money and requests.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{columns, print_json, print_text};
+use crate::cli::CheckArgs;
+use crate::config::meaning::{self, Load, Risk, WORST_CASE};
+use crate::config::{ConfigError, Daemon, Exchange};
+use crate::exit::Exit;
+use crate::secrets;
+
+#[derive(Serialize)]
+struct Meaning {
+    ok: bool,
+    file: String,
+    dead_after_s: u64,
+    worst_case_formula: &'static str,
+    markets: Vec<Risk>,
+    load: Load,
+    /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
+    exact: bool,
+    secrets_checked: bool,
+}
+
+/// Checks a file; exit 77 with every mistake if it is wrong.
+pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
+    match check(args) {
+        Ok(Checked::Daemon(meaning)) => {
+            if json {
+                print_json(&meaning)?;
+            } else {
+                print_text(&table(&meaning))?;
+            }
+            Ok(Exit::Done)
+        }
+        Ok(Checked::Exchange(markets)) => {
+            let file = args.config.display().to_string();
+            if json {
+                print_json(&json!({"ok": true, "file": file, "exchange": {"markets": markets}}))?;
+            } else {
+                let names = markets.join(", ");
+                print_text(&format!("{file} is right: an exchange with the markets {names}\n"))?;
+            }
+            Ok(Exit::Done)
+        }
+        Err(error) => {
+            if json {
+                print_json(&refusal(args, &error))?;
+            }
+            Err(error)
+        }
+    }
+}
+
+enum Checked {
+    Daemon(Box<Meaning>),
+    Exchange(Vec<String>),
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
+    let source = crate::config::reader::Source::read(&args.config)?;
+    // An exchange's file is the one that lists tokens; nothing in a daemon's file is called so.
+    if source.text.lines().any(|line| line.trim() == "[[token]]") {
+        let exchange = Exchange::load(&args.config)?;
+        let names = exchange.markets.into_iter().map(|market| market.name);
+        return Ok(Checked::Exchange(names.collect()));
+    }
+    let daemon = Daemon::parse(source)?;
+    let exact = daemon.bind_expected().transpose()?.is_some();
+    if !args.no_secrets {
+        secrets::load(&daemon.keys)?;
+    }
+    Ok(Checked::Daemon(Box::new(Meaning {
+        ok: true,
+        file: args.config.display().to_string(),
+        dead_after_s: daemon.dead_after_s(),
+        worst_case_formula: WORST_CASE,
+        markets: daemon.markets.iter().map(meaning::risk).collect(),
+        load: meaning::load(&daemon),
+        exact,
+        secrets_checked: !args.no_secrets,
+    })))
+}
+
+fn refusal(args: &CheckArgs, error: &anyhow::Error) -> serde_json::Value {
+    let problems = match error.downcast_ref::<ConfigError>() {
+        Some(ConfigError::Invalid { problems, .. }) => problems
+            .iter()
+            .map(|problem| {
+                json!({"line": problem.at.line, "column": problem.at.column, "what": problem.what})
+            })
+            .collect(),
+        Some(ConfigError::Unreadable { what, .. }) => vec![json!({"what": what})],
+        None => vec![json!({"what": error.to_string()})],
+    };
+    json!({"ok": false, "file": args.config.display().to_string(), "problems": problems})
+}
+
+fn table(meaning: &Meaning) -> String {
+    let cell = |text: &str| text.to_owned();
+    let mut text = format!("{} is right.\n", meaning.file);
+    for risk in &meaning.markets {
+        let Risk { base, quote, .. } = risk;
+        let worst = risk
+            .worst_case
+            .map_or_else(|| "too large to be counted".to_owned(), |worst| format!("{worst} {quote}"));
+        text.push_str(&format!("\n{} with {}\n", risk.market, risk.strategies.join(", ")));
+        text.push_str(&columns(&[
+            vec![cell("  largest order"), format!("{} {quote}", risk.order_value_max)],
+            vec![
+                cell("  inventory"),
+                format!("{} to {} {base}", risk.inventory_min, risk.inventory_max),
+            ],
+            vec![
+                cell("  price band"),
+                format!("{} to {} {quote}", risk.price_floor, risk.price_ceiling),
+            ],
+            vec![
+                cell("  still fillable"),
+                format!("{} {base} within ttl + grace = {} s", risk.fillable, meaning.dead_after_s),
+            ],
+            vec![cell("  worst case"), worst],
+        ]));
+    }
+    let load = &meaning.load;
+    text.push_str(&format!("\nworst case = {}\n\nrequests\n", meaning.worst_case_formula));
+    text.push_str(&columns(&[
+        vec![
+            cell("  polling"),
+            format!("{} per second", meaning::thousandths(load.polls_milli_per_s)),
+        ],
+        vec![
+            cell("  refreshing"),
+            format!(
+                "{} per second for at most {} orders, {} of the order budget",
+                meaning::thousandths(load.refresh_milli_per_s),
+                load.orders_max,
+                meaning::percent(load.refresh_share_bps)
+            ),
+        ],
+        vec![
+            cell("  together"),
+            format!(
+                "{} per second, {} of the budget",
+                meaning::thousandths(load.total_milli_per_s),
+                meaning::percent(load.budget_share_bps)
+            ),
+        ],
+    ]));
+    if !meaning.exact {
+        text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
+    }
+    if !meaning.secrets_checked {
+        text.push_str("\nThe files with the secrets were not opened.\n");
+    }
+    text
+}

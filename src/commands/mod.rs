@@ -1,0 +1,50 @@
+//! One file a command. Data goes to stdout, everything else to stderr.
+
+pub mod check;
+pub mod demo;
+pub mod replay;
+pub mod run;
+pub mod strategy;
+pub mod vectors;
+pub mod venue;
+
+use std::io::Write;
+
+use serde::Serialize;
+
+/// Writes one JSON value to stdout.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut stdout, value)?;
+    writeln!(stdout)?;
+    Ok(stdout.flush()?)
+}
+
+/// Writes text to stdout. A reader that went away (`| head`) is no error.
+pub fn print_text(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Lays rows out in columns, two spaces apart; the last column is not padded.
+pub fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,264 @@
+//! The second stage of checking: decimals become integers with what the venue publishes.
+//!
+//! The same function serves `cambist check` without a venue, with the decimals that the file expects.
+
+use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, MarketConfig};
+use cambist_core::{MarketId, MarketSpec, Price, StrategyId, TokenId, TokenSpec};
+
+use super::daemon::Daemon;
+use super::market::{EmptyBook, Market, StrategyChoice};
+use super::money::{Money, MoneyError};
+use super::reader::{At, ConfigError, Problem};
+
+/// A market as the venue lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Name, `BASE-QUOTE`.
+    pub name: String,
+    /// Base token.
+    pub base: TokenId,
+    /// Quote token.
+    pub quote: TokenId,
+    /// Decimals of the price.
+    pub price_decimals: u8,
+    /// Open for trading.
+    pub enabled: bool,
+}
+
+/// Everything the engine needs to start that comes from the file and the venue's metadata.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// The engine's configuration.
+    pub engine: EngineConfig,
+    /// Markets, in the order of the file.
+    pub markets: Vec<MarketSpec>,
+    /// Every strategy with its market and its choice in the file, ids in order.
+    pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
+}
+
+impl Daemon {
+    /// Binds the file to what the venue publishes.
+    pub fn bind(&self, tokens: &[TokenSpec], listed: &[Listed]) -> Result<Bound, ConfigError> {
+        let mut problems = Vec::new();
+        let mut markets = Vec::new();
+        for (index, market) in self.markets.iter().enumerate() {
+            let id = MarketId(u16::try_from(index).unwrap_or(u16::MAX));
+            match spec(id, market, tokens, listed) {
+                Ok(spec) => {
+                    for (expected, key, found) in market.unexpected(&spec) {
+                        problems.push(Problem {
+                            at: expected.at,
+                            what: format!(
+                                "market.{key} = {} but the venue publishes {found} for {}",
+                                expected.value, market.name.value
+                            ),
+                        });
+                    }
+                    markets.push(spec);
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(self.source.invalid(problems));
+        }
+        self.bind_specs(markets)
+    }
+
+    /// Binds the file to the decimals it expects itself, for a check without the venue. `None` if it
+    /// does not state them for every market.
+    pub fn bind_expected(&self) -> Option<Result<Bound, ConfigError>> {
+        let specs: Option<Vec<_>> = self.markets.iter().enumerate().map(expected_spec).collect();
+        let specs: Result<Vec<_>, _> = specs?.into_iter().collect();
+        Some(match specs {
+            Ok(specs) => self.bind_specs(specs),
+            Err(problem) => Err(self.source.invalid(vec![problem])),
+        })
+    }
+
+    fn bind_specs(&self, markets: Vec<MarketSpec>) -> Result<Bound, ConfigError> {
+        let mut problems = Vec::new();
+        let mut configs = Vec::new();
+        let mut strategies = Vec::new();
+        for (market, spec) in self.markets.iter().zip(&markets) {
+            configs.extend(market_config(market, spec, &mut problems));
+            for choice in &market.strategies {
+                problems.extend(strategy_problem(choice, spec));
+                let id = StrategyId(u8::try_from(strategies.len()).unwrap_or(u8::MAX));
+                strategies.push((id, spec.id, choice.clone()));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(self.source.invalid(problems));
+        }
+        Ok(Bound {
+            engine: EngineConfig {
+                ttl_ms: self.orders.ttl_s * 1_000,
+                refresh_before_ms: self.orders.refresh_before_s * 1_000,
+                grace_ms: self.orders.grace_s * 1_000,
+                resend_margin_ms: self.orders.resend_margin_ms,
+                resend_after_ms: self.orders.resend_after_ms,
+                attempts_max: self.orders.attempts_max,
+                request_timeout_ms: self.request_timeout_ms,
+                drain_deadline_ms: self.drain_deadline_ms,
+                max_fee_bips: self.orders.max_fee_bips,
+                maker_only: self.orders.maker_only,
+                status_ms: self.status_ms,
+                poll: self.poll.clone(),
+                budget: self.budget.clone(),
+                markets: configs,
+            },
+            markets,
+            strategies,
+        })
+    }
+}
+
+fn spec(
+    id: MarketId,
+    market: &Market,
+    tokens: &[TokenSpec],
+    listed: &[Listed],
+) -> Result<MarketSpec, Problem> {
+    let at = market.name.at;
+    let problem = |what: String| Problem { at, what };
+    let name = &market.name.value;
+    let Some(found) = listed.iter().find(|listed| &listed.name == name) else {
+        let near = super::reader::nearest(name, listed.iter().map(|listed| listed.name.as_str()));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        return Err(problem(format!("the venue has no market {name}{near}")));
+    };
+    let token = |id: TokenId, symbol: &str| {
+        let token = tokens.iter().find(|token| token.id == id).ok_or_else(|| {
+            problem(format!("the venue publishes no token {} of market {name}", id.0))
+        })?;
+        if token.symbol == symbol {
+            Ok(token.clone())
+        } else {
+            // Shown escaped and short: the text is the venue's.
+            let shown: String = token.symbol.escape_debug().take(32).collect();
+            Err(problem(format!(
+                "token {} of market {name} is called {shown} by the venue, not {symbol}",
+                id.0
+            )))
+        }
+    };
+    let base = token(found.base, &market.base)?;
+    let quote = token(found.quote, &market.quote)?;
+    MarketSpec::new(id, name, base, quote, found.price_decimals, found.enabled)
+        .map_err(|error| problem(error.to_string()))
+}
+
+fn expected_spec((index, market): (usize, &Market)) -> Option<Result<MarketSpec, Problem>> {
+    let expected = &market.expected;
+    let token = |id: u16, symbol: &str, decimals: u8, precision: u8| TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision,
+        minimum: 1,
+        maximum: cambist_core::token::AMOUNT_MAX,
+        dust: 0,
+        enabled: true,
+    };
+    let base_decimals = expected.base_decimals.as_ref()?.value;
+    let quote_decimals = expected.quote_decimals.as_ref()?.value;
+    let base_precision = expected.base_precision.as_ref().map_or(base_decimals, |at| at.value);
+    let quote_precision = expected.quote_precision.as_ref().map_or(quote_decimals, |at| at.value);
+    let made = MarketSpec::new(
+        MarketId(u16::try_from(index).ok()?),
+        &market.name.value,
+        token(0, &market.base, base_decimals, base_precision),
+        token(1, &market.quote, quote_decimals, quote_precision),
+        expected.price_decimals.as_ref()?.value,
+        true,
+    );
+    Some(made.map_err(|error| Problem {
+        at: market.name.at,
+        what: error.to_string(),
+    }))
+}
+
+fn market_config(
+    market: &Market,
+    spec: &MarketSpec,
+    problems: &mut Vec<Problem>,
+) -> Option<MarketConfig> {
+    let mut exact = Exact { problems };
+    let price_min = exact.of(&market.price_floor, |money| money.price(spec));
+    let price_max = exact.of(&market.price_ceiling, |money| money.price(spec));
+    let order_value_max = exact.of(&market.order_value_max, |money| money.units(&spec.quote));
+    let inventory_min = exact.of(&market.inventory_min, |money| money.units(&spec.base));
+    let inventory_max = exact.of(&market.inventory_max, |money| money.units(&spec.base));
+    let depth_min = exact.of(&market.depth_min, |money| money.lots(spec));
+    let empty = match &market.empty {
+        EmptyBook::NoQuote => Some(EngineEmpty::NoQuote),
+        EmptyBook::Seed(seed) => exact.of(seed, |money| money.price(spec)).map(EngineEmpty::Seed),
+    };
+    if price_min == Some(Price(0)) {
+        exact.problems.push(Problem {
+            at: market.price_floor.at,
+            what: "market.price_floor must be at least one tick".to_owned(),
+        });
+    }
+    Some(MarketConfig {
+        collar_bps: market.collar_bps,
+        price_min: price_min?,
+        price_max: price_max?,
+        order_value_max: order_value_max?,
+        inventory_min: inventory_min?,
+        inventory_max: inventory_max?,
+        open_orders_max: market.open_orders_max,
+        spread_max_bps: market.spread_max_bps,
+        depth_min: depth_min?,
+        frozen_after_ms: market.frozen_after_s * 1_000,
+        empty: empty?,
+        price_tolerance_bps: market.price_tolerance_bps,
+        qty_tolerance_bps: market.qty_tolerance_bps,
+    })
+}
+
+struct Exact<'p> {
+    problems: &'p mut Vec<Problem>,
+}
+
+impl Exact<'_> {
+    fn of<T>(
+        &mut self,
+        money: &At<Money>,
+        convert: impl FnOnce(&Money) -> Result<T, MoneyError>,
+    ) -> Option<T> {
+        match convert(&money.value) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problems.push(Problem {
+                    at: money.at,
+                    what: format!("this amount: {error}"),
+                });
+                None
+            }
+        }
+    }
+}
+
+/// Whether the registry takes the strategy for this market.
+fn strategy_problem(choice: &StrategyChoice, spec: &MarketSpec) -> Option<Problem> {
+    let name = &choice.name.value;
+    let Some(info) = cambist_strategies::find(name) else {
+        let known: Vec<_> = cambist_strategies::all().iter().map(|info| info.name).collect();
+        let near = super::reader::nearest(name, known.iter().copied());
+        let hint = near.map_or_else(
+            || format!("known are {}", known.join(", ")),
+            |near| format!("did you mean {near}?"),
+        );
+        return Some(Problem {
+            at: choice.name.at,
+            what: format!("no strategy is called {name:?}; {hint}"),
+        });
+    };
+    let error = info.build_from(&choice.params, spec).err()?;
+    Some(Problem {
+        at: choice.place(&error.key),
+        what: format!("strategy {}: {error}", info.name),
+    })
+}

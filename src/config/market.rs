@@ -1,0 +1,277 @@
+//! One `[[market]]` of the configuration: limits, guards, what an empty book means, strategies.
+//!
+//! Amounts are decimals with places here; `bind` makes integers of them once decimals are known.
+
+use std::collections::BTreeMap;
+
+use cambist_core::market::MarketSpec;
+use rust_decimal::Decimal;
+
+use super::daemon::small;
+use super::money::Money;
+use super::reader::{At, Place, Section};
+
+/// What an empty or one-sided book means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EmptyBook {
+    /// Nothing is quoted.
+    NoQuote,
+    /// This price stands in for the mid.
+    Seed(At<Money>),
+}
+
+/// A strategy by name with its parameters as written; the registry checks them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StrategyChoice {
+    /// Name in the registry.
+    pub name: At<String>,
+    /// Parameters.
+    pub params: toml::Table,
+    /// Where each parameter stands, by its path inside the table (`buy_bands[1].min_amount`).
+    pub places: BTreeMap<String, Place>,
+}
+
+impl StrategyChoice {
+    /// The place of a parameter, or of the nearest table around it.
+    pub fn place(&self, key: &str) -> Place {
+        let mut path = key;
+        loop {
+            if let Some(place) = self.places.get(path) {
+                return *place;
+            }
+            match path.rfind(['.', '[']) {
+                Some(end) => path = &path[..end],
+                None => return self.name.at,
+            }
+        }
+    }
+}
+
+/// What the file expects the venue to publish; a difference refuses the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Decimals of the base token.
+    pub base_decimals: Option<At<u8>>,
+    /// Decimals of the quote token.
+    pub quote_decimals: Option<At<u8>>,
+    /// Most decimals the venue honours in the base token.
+    pub base_precision: Option<At<u8>>,
+    /// As above for the quote token.
+    pub quote_precision: Option<At<u8>>,
+    /// Decimals of prices.
+    pub price_decimals: Option<At<u8>>,
+}
+
+/// Limits and strategies of one market.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Market {
+    /// The venue's name, `BASE-QUOTE`.
+    pub name: At<String>,
+    /// Symbol of the base token.
+    pub base: String,
+    /// Symbol of the quote token.
+    pub quote: String,
+    /// What the venue is expected to publish.
+    pub expected: Expected,
+    /// Order prices may differ from the mid by at most this.
+    pub collar_bps: u32,
+    /// No order below this price.
+    pub price_floor: At<Money>,
+    /// No order above this price.
+    pub price_ceiling: At<Money>,
+    /// Most quote tokens one order may be worth.
+    pub order_value_max: At<Money>,
+    /// Least base held.
+    pub inventory_min: At<Money>,
+    /// Most base held.
+    pub inventory_max: At<Money>,
+    /// Most orders that may be alive, per side.
+    pub open_orders_max: u32,
+    /// A wider book is dead.
+    pub spread_max_bps: u32,
+    /// A side with less base is dead.
+    pub depth_min: At<Money>,
+    /// A book unchanged for this long is dead; 0 switches the check off.
+    pub frozen_after_s: u64,
+    /// What an empty or one-sided book means.
+    pub empty: EmptyBook,
+    /// A working order stays if its price is within this of the wanted one.
+    pub price_tolerance_bps: u32,
+    /// A working order stays if its remaining quantity is within this of the wanted one.
+    pub qty_tolerance_bps: u32,
+    /// Strategies, at least one.
+    pub strategies: Vec<StrategyChoice>,
+}
+
+impl Market {
+    /// What differs between the expectations and what the venue publishes.
+    pub fn unexpected(&self, found: &MarketSpec) -> Vec<(&At<u8>, &'static str, u8)> {
+        let expected = &self.expected;
+        [
+            (&expected.base_decimals, "base_decimals", found.base.decimals),
+            (&expected.quote_decimals, "quote_decimals", found.quote.decimals),
+            (&expected.base_precision, "base_precision", found.base.precision),
+            (&expected.quote_precision, "quote_precision", found.quote.precision),
+            (&expected.price_decimals, "price_decimals", found.price_decimals),
+        ]
+        .into_iter()
+        .filter_map(|(expected, name, found)| {
+            let expected = expected.as_ref()?;
+            (expected.value != found).then_some((expected, name, found))
+        })
+        .collect()
+    }
+}
+
+pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market> {
+    let name = section.req::<String>("name");
+    let symbols = name.as_ref().and_then(|name| symbols(&section, name));
+    let mut decimals = |key: &'static str| {
+        let at = section.at();
+        let found = section.number(key, 0, 0..=27);
+        (found.at != at).then(|| found.map(small))
+    };
+    let expected = Expected {
+        base_decimals: decimals("base_decimals"),
+        quote_decimals: decimals("quote_decimals"),
+        base_precision: decimals("base_precision"),
+        quote_precision: decimals("quote_precision"),
+        price_decimals: decimals("price_decimals"),
+    };
+    let collar = section.number("collar_bps", 200, 1..=10_000);
+    let price_floor = section.req::<Money>("price_floor");
+    let price_ceiling = section.req::<Money>("price_ceiling");
+    let order_value_max = section.req::<Money>("order_value_max");
+    let inventory_min = section.req::<Money>("inventory_min");
+    let inventory_max = section.req::<Money>("inventory_max");
+    let open_orders_max = section.number("open_orders_max", 4, 1..=1_000);
+    let spread_max = section.number("spread_max_bps", 500, 1..=10_000);
+    let zero = Money {
+        number: Decimal::ZERO,
+        symbol: None,
+    };
+    let depth_min = section.or("depth_min", zero);
+    let frozen_after = section.number("frozen_after_s", 300, 0..=86_400);
+    let empty = read_empty(&mut section);
+    let price_tolerance = section.number("price_tolerance_bps", 5, 0..=1_000);
+    let qty_tolerance = section.number("qty_tolerance_bps", 1_000, 0..=9_999);
+    let strategies: Vec<_> = section
+        .sections("strategy")
+        .into_iter()
+        .map(read_strategy)
+        .collect();
+    if strategies.is_empty() {
+        section.problem(section.at(), "a market needs at least one [[market.strategy]]");
+    }
+    if frozen_after.value > 0 && frozen_after.value.saturating_mul(1_000) <= depth_ms {
+        let what = "market.frozen_after_s must be longer than poll.depth_ms, or 0 to switch the check off";
+        section.problem(frozen_after.at, what);
+    }
+    let below = |low: Option<&At<Money>>, high: Option<&At<Money>>, what: &str| {
+        if let (Some(low), Some(high)) = (low, high)
+            && low.value.number >= high.value.number
+        {
+            section.problem(high.at, what);
+        }
+    };
+    below(price_floor.as_ref(), price_ceiling.as_ref(), "market.price_ceiling must be above market.price_floor");
+    below(inventory_min.as_ref(), inventory_max.as_ref(), "market.inventory_max must be above market.inventory_min");
+    for (key, value) in [
+        ("price_floor", &price_floor),
+        ("order_value_max", &order_value_max),
+    ] {
+        if let Some(value) = value
+            && value.value.number.is_zero()
+        {
+            section.problem(value.at, format!("market.{key} must be above 0"));
+        }
+    }
+    if let (EmptyBook::Seed(seed), Some(floor), Some(ceiling)) = (&empty, &price_floor, &price_ceiling)
+        && !(floor.value.number..=ceiling.value.number).contains(&seed.value.number)
+    {
+        section.problem(seed.at, "market.seed_price must lie between price_floor and price_ceiling");
+    }
+    if let Some((base, quote)) = &symbols {
+        let symbol = |value: Option<&At<Money>>, wanted: &str| {
+            if let Some(value) = value
+                && let Err(error) = value.value.check_symbol(wanted)
+            {
+                section.problem(value.at, format!("this amount {error}"));
+            }
+        };
+        for value in [&price_floor, &price_ceiling, &order_value_max] {
+            symbol(value.as_ref(), quote);
+        }
+        for value in [&inventory_min, &inventory_max] {
+            symbol(value.as_ref(), base);
+        }
+        symbol(Some(&depth_min), base);
+        if let EmptyBook::Seed(seed) = &empty {
+            symbol(Some(seed), quote);
+        }
+    }
+    section.finish();
+    let (base, quote) = symbols?;
+    Some(Market {
+        name: name?,
+        base,
+        quote,
+        expected,
+        collar_bps: small(collar.value),
+        price_floor: price_floor?,
+        price_ceiling: price_ceiling?,
+        order_value_max: order_value_max?,
+        inventory_min: inventory_min?,
+        inventory_max: inventory_max?,
+        open_orders_max: small(open_orders_max.value),
+        spread_max_bps: small(spread_max.value),
+        depth_min,
+        frozen_after_s: frozen_after.value,
+        empty,
+        price_tolerance_bps: small(price_tolerance.value),
+        qty_tolerance_bps: small(qty_tolerance.value),
+        strategies: strategies.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+fn symbols(section: &Section<'_, '_>, name: &At<String>) -> Option<(String, String)> {
+    let pair = name.value.split_once('-').filter(|(base, quote)| {
+        let symbol = |text: &str| {
+            (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
+        };
+        symbol(base) && symbol(quote) && base != quote
+    });
+    if pair.is_none() {
+        section.problem(name.at, "market.name must be BASE-QUOTE, such as \"ETH-USDC\"");
+    }
+    pair.map(|(base, quote)| (base.to_owned(), quote.to_owned()))
+}
+
+fn read_empty(section: &mut Section<'_, '_>) -> EmptyBook {
+    let seeded = section.word("empty_book", &[("no-quote", false), ("seed-price", true)], false);
+    let seed = section.opt::<Money>("seed_price");
+    match (seeded.value, seed) {
+        (true, Some(seed)) => EmptyBook::Seed(seed),
+        (true, None) => {
+            section.problem(seeded.at, "market.empty_book = \"seed-price\" needs market.seed_price");
+            EmptyBook::NoQuote
+        }
+        (false, Some(seed)) => {
+            section.problem(seed.at, "market.seed_price has no effect unless market.empty_book = \"seed-price\"");
+            EmptyBook::NoQuote
+        }
+        (false, None) => EmptyBook::NoQuote,
+    }
+}
+
+fn read_strategy(mut section: Section<'_, '_>) -> Option<StrategyChoice> {
+    let name = section.req::<String>("name");
+    let params = section.section("params");
+    let (params, places) = params.verbatim();
+    section.finish();
+    Some(StrategyChoice {
+        name: name?,
+        params,
+        places,
+    })
+}

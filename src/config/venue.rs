@@ -1,0 +1,333 @@
+//! The exchange's configuration file: listen address, tokens, markets, fees, limits, the account of
+//! the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
+
+use super::daemon::{is_address, small, version};
+use super::money::Money;
+use super::reader::{At, ConfigError, Section, Source};
+
+/// The account that a market maker trades with, and where its keys are written at first start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maker {
+    /// Folder of `api_key` and `eddsa_key`, created with mode 0700, files 0600.
+    pub keys_dir: PathBuf,
+    /// Account id.
+    pub account_id: u32,
+    /// Owner address, lower case.
+    pub owner: String,
+    /// Opening balances in base units.
+    pub funds: BTreeMap<TokenId, Amount>,
+}
+
+/// Seeded background traders of one market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traders {
+    /// Index into the markets.
+    pub market: MarketId,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Traders that trade for no reason.
+    pub noise: u32,
+    /// Traders that know the fair price.
+    pub informed: u32,
+    /// Fair price at the beginning.
+    pub fair_price: Price,
+    /// Typical move of the fair price in one second, hundredths of a ten-thousandth.
+    pub volatility_centi_bps_per_sqrt_s: u32,
+    /// Mean pause between two actions of one trader.
+    pub pause_ms: u64,
+    /// Typical order, base units.
+    pub order_size: Amount,
+    /// Opening balance of each trader in base, base units.
+    pub base_each: Amount,
+    /// Opening balance of each trader in quote, base units.
+    pub quote_each: Amount,
+}
+
+/// A complete, checked configuration of the exchange.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// How clients reach it, without a trailing slash.
+    pub public_url: String,
+    /// Chain id published and signed.
+    pub chain_id: u64,
+    /// Exchange address published and signed, lower case.
+    pub address: String,
+    /// Deposit address published.
+    pub deposit_address: String,
+    /// Maker and taker fee in ten-thousandths, taken from the bought token.
+    pub fee_bips: [u16; 2],
+    /// Requests per second and key on one endpoint.
+    pub endpoint_per_s: u32,
+    /// Burst of the above.
+    pub endpoint_burst: u32,
+    /// Whether a new API key may be asked for without a signature.
+    pub require_api_key_signature: bool,
+    /// Tokens.
+    pub tokens: Vec<TokenSpec>,
+    /// Token contract addresses, as the tokens.
+    pub token_addresses: Vec<String>,
+    /// Markets with the exact scale.
+    pub markets: Vec<MarketSpec>,
+    /// Price aggregation levels of each market.
+    pub aggregation_levels: Vec<u8>,
+    /// The market maker's account.
+    pub maker: Maker,
+    /// Background traders.
+    pub traders: Vec<Traders>,
+}
+
+impl Exchange {
+    /// Reads and checks a file. Relative paths in it are taken from the file's folder.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(&Source::read(path)?, &mut BTreeSet::new())
+    }
+
+    /// Checks a text and tells every key that was asked for.
+    pub fn parse(source: &Source, keys: &mut BTreeSet<String>) -> Result<Self, ConfigError> {
+        let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
+        source.read_with(|reader, root| {
+            let exchange = read(root, &folder);
+            *keys = reader.keys();
+            exchange
+        })
+    }
+}
+
+fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
+    version(&mut root);
+
+    let mut section = root.section("listen");
+    let listen = section.or("address", SocketAddr::from(([127, 0, 0, 1], 8_787)));
+    let public_url = section.or("public_url", format!("http://{}", listen.value));
+    let allow_remote = section.or("allow_remote", false);
+    if !listen.value.ip().is_loopback() && !allow_remote.value {
+        let what = "listen.address is reachable from other machines and speaks plain HTTP; use 127.0.0.1, or state listen.allow_remote = true";
+        section.problem(listen.at, what);
+    }
+    section.finish();
+
+    let mut section = root.section("exchange");
+    let chain_id = section.number("chain_id", 1, 1..=u64::from(u32::MAX));
+    let exchange_address = address(&mut section, "address");
+    let deposit_address = address(&mut section, "deposit_address");
+    let maker_bips = section.number("maker_fee_bips", 0, 0..=63);
+    let taker_bips = section.number("taker_fee_bips", 10, 0..=63);
+    let require_signature = section.or("require_api_key_signature", false);
+    section.finish();
+
+    let mut section = root.section("limits");
+    let per_s = section.number("endpoint_per_s", 5, 1..=10_000);
+    let burst = section.number("endpoint_burst", 5, 1..=10_000);
+    section.finish();
+
+    let tokens: Option<Vec<_>> = root.sections("token").into_iter().map(token).collect();
+    let tokens = tokens?;
+    let (addresses, tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
+    check_tokens(&root, &tokens);
+
+    let markets: Option<Vec<_>> = root
+        .sections("market")
+        .into_iter()
+        .enumerate()
+        .map(|(index, section)| market(index, section, &tokens))
+        .collect();
+    let markets = markets?;
+    if markets.is_empty() {
+        root.problem(root.at(), "at least one [[market]] is needed");
+    }
+    let (markets, aggregation_levels): (Vec<_>, Vec<_>) = markets.into_iter().unzip();
+
+    let maker = maker(root.section("maker"), folder, &tokens);
+    let traders: Option<Vec<_>> = root
+        .sections("traders")
+        .into_iter()
+        .map(|section| traders(section, &markets))
+        .collect();
+    root.finish();
+    Some(Exchange {
+        listen: listen.value,
+        public_url: public_url.value.trim_end_matches('/').to_owned(),
+        chain_id: chain_id.value,
+        address: exchange_address?,
+        deposit_address: deposit_address?,
+        fee_bips: [small(maker_bips.value), small(taker_bips.value)],
+        endpoint_per_s: small(per_s.value),
+        endpoint_burst: small(burst.value),
+        require_api_key_signature: require_signature.value,
+        tokens,
+        token_addresses: addresses,
+        markets,
+        aggregation_levels,
+        maker: maker?,
+        traders: traders?,
+    })
+}
+
+fn address(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
+    let found = section.req::<String>(key)?;
+    if is_address(&found.value) {
+        return Some(found.value.to_ascii_lowercase());
+    }
+    section.problem(found.at, format!("{key} must be an address: 0x and 40 hexadecimal digits"));
+    None
+}
+
+fn token(mut section: Section<'_, '_>) -> Option<(String, TokenSpec)> {
+    let symbol = section.req::<String>("symbol");
+    let id = section.number("id", 0, 0..=32_767);
+    let contract = address(&mut section, "address");
+    let decimals = section.number("decimals", 18, 0..=27);
+    let precision = section.number("precision", decimals.value, 0..=decimals.value);
+    let minimum = section.req::<Money>("order_minimum");
+    let maximum = section.req::<Money>("order_maximum");
+    let dust = section.req::<Money>("dust");
+    let mut spec = TokenSpec {
+        id: TokenId(small(id.value)),
+        symbol: symbol?.value,
+        decimals: small(decimals.value),
+        precision: small(precision.value),
+        minimum: 0,
+        maximum: 0,
+        dust: 0,
+        enabled: true,
+    };
+    spec.minimum = units(&section, &spec, minimum)?;
+    spec.maximum = units(&section, &spec, maximum)?;
+    spec.dust = units(&section, &spec, dust)?;
+    if spec.minimum >= spec.maximum || spec.maximum > cambist_core::token::AMOUNT_MAX {
+        section.problem(
+            section.at(),
+            format!(
+                "token {}: order_minimum must be below order_maximum, which must fit 96 bits",
+                spec.symbol
+            ),
+        );
+    }
+    section.finish();
+    Some((contract?, spec))
+}
+
+fn units(section: &Section<'_, '_>, token: &TokenSpec, money: Option<At<Money>>) -> Option<Amount> {
+    let money = money?;
+    match money.value.units(token) {
+        Ok(units) => Some(units),
+        Err(error) => {
+            section.problem(money.at, format!("this amount: {error}"));
+            None
+        }
+    }
+}
+
+fn check_tokens(root: &Section<'_, '_>, tokens: &[TokenSpec]) {
+    for (index, token) in tokens.iter().enumerate() {
+        let twin = |other: &TokenSpec| other.id == token.id || other.symbol == token.symbol;
+        if tokens[..index].iter().any(twin) {
+            let what = format!("token {} (id {}) is listed twice", token.symbol, token.id.0);
+            root.problem(root.at(), what);
+        }
+    }
+}
+
+fn market(
+    index: usize,
+    mut section: Section<'_, '_>,
+    tokens: &[TokenSpec],
+) -> Option<(MarketSpec, u8)> {
+    let name = section.req::<String>("name");
+    let price_decimals = section.number("price_decimals", 2, 0..=27);
+    let levels = section.number("aggregation_levels", 3, 1..=10);
+    let name = name?;
+    let found = name.value.split_once('-').and_then(|(base, quote)| {
+        let find = |symbol: &str| tokens.iter().find(|token| token.symbol == symbol).cloned();
+        Some((find(base)?, find(quote)?))
+    });
+    let Some((base, quote)) = found else {
+        let what = "market.name must be BASE-QUOTE of two listed tokens";
+        section.problem(name.at, what);
+        return None;
+    };
+    let id = MarketId(u16::try_from(index).ok()?);
+    let made = MarketSpec::new(id, &name.value, base, quote, small(price_decimals.value), true);
+    let spec = made.map_err(|error| section.problem(name.at, error.to_string())).ok();
+    section.finish();
+    Some((spec?, small(levels.value)))
+}
+
+fn maker(mut section: Section<'_, '_>, folder: &Path, tokens: &[TokenSpec]) -> Option<Maker> {
+    let keys_dir = section.req::<PathBuf>("keys_dir");
+    let account_id = section.number("account_id", 10_000, 2..=u64::from(u32::MAX));
+    let owner = address(&mut section, "owner");
+    let (written, places) = section.section("funds").verbatim();
+    let mut funds = BTreeMap::new();
+    for (symbol, amount) in &written {
+        let at = places.get(symbol).copied().unwrap_or_default();
+        let token = tokens.iter().find(|token| &token.symbol == symbol);
+        let money = amount.as_str().and_then(Money::parse);
+        match (token, money) {
+            (Some(token), Some(money)) => {
+                let money = At { value: money, at };
+                if let Some(units) = units(&section, token, Some(money)) {
+                    funds.insert(token.id, units);
+                }
+            }
+            (None, _) => section.problem(at, "maker.funds names a token that is not listed"),
+            (Some(_), None) => section.problem(at, "maker.funds must be amounts in quotes"),
+        }
+    }
+    section.finish();
+    Some(Maker {
+        keys_dir: folder.join(keys_dir?.value),
+        account_id: small(account_id.value),
+        owner: owner?,
+        funds,
+    })
+}
+
+fn traders(mut section: Section<'_, '_>, markets: &[MarketSpec]) -> Option<Traders> {
+    let name = section.req::<String>("market");
+    let seed = section.number("seed", 1, 0..=u64::MAX);
+    let noise = section.number("noise", 12, 0..=1_000);
+    let informed = section.number("informed", 2, 0..=1_000);
+    let fair_price = section.req::<Money>("fair_price");
+    let volatility = section.number("volatility_centi_bps_per_sqrt_s", 100, 0..=10_000);
+    let pause = section.number("pause_ms", 1_500, 10..=3_600_000);
+    let order_size = section.req::<Money>("order_size");
+    let base_each = section.req::<Money>("base_each");
+    let quote_each = section.req::<Money>("quote_each");
+    let name = name?;
+    let Some(market) = markets.iter().find(|market| market.name == name.value) else {
+        section.problem(name.at, "traders.market must be one of the listed markets");
+        return None;
+    };
+    let fair_price = fair_price.and_then(|money| {
+        let price = money.value.price(market);
+        price
+            .map_err(|error| section.problem(money.at, format!("this price: {error}")))
+            .ok()
+            .filter(|price| price.0 > 0)
+    });
+    let order_size = units(&section, &market.base, order_size);
+    let base_each = units(&section, &market.base, base_each);
+    let quote_each = units(&section, &market.quote, quote_each);
+    section.finish();
+    Some(Traders {
+        market: market.id,
+        seed: seed.value,
+        noise: small(noise.value),
+        informed: small(informed.value),
+        fair_price: fair_price?,
+        volatility_centi_bps_per_sqrt_s: small(volatility.value),
+        pause_ms: pause.value,
+        order_size: order_size?,
+        base_each: base_each?,
+        quote_each: quote_each?,
+    })
+}

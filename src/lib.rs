@@ -1,0 +1,18 @@
+//! The rooms of the program: command line, configuration, secrets, store, telemetry.
+//!
+//! Everything that trades lives in the pure rooms below this one. Here is what a process needs around
+//! them: files, sockets, clocks and people. The binary is a thin shell over this library, so that
+//! tests reach every room.
+
+pub mod cli;
+pub mod clock;
+pub mod commands;
+pub mod config;
+pub mod exit;
+pub mod notify;
+pub mod secrets;
+pub mod store;
+pub mod telemetry;
+
+#[cfg(test)]
+mod testing;

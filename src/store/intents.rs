@@ -1,0 +1,306 @@
+//! Writing intents, fills and ends; removing what is old.
+
+use cambist_core::note::{End, Fill};
+use cambist_core::order::{FillBy, OrderKind, UnsignedOrder};
+use cambist_core::{ClientOrderId, Hash};
+use rusqlite::{Transaction, params};
+
+use super::chain::{Row, Sum};
+use super::schema::{set_anchor, set_counter, set_meta};
+use super::{Filled, SealedIntent, Store, StoreError};
+
+/// One row of `intents`, as text and numbers of the database.
+pub(super) struct IntentRow {
+    pub(super) number: u64,
+    pub(super) strategy: u8,
+    pub(super) market: String,
+    pub(super) side: String,
+    pub(super) price: String,
+    pub(super) qty: String,
+    pub(super) kind: String,
+    pub(super) sell_token: u16,
+    pub(super) sell_amount: String,
+    pub(super) buy_token: u16,
+    pub(super) buy_amount: String,
+    pub(super) fill_by: String,
+    pub(super) storage_id: u32,
+    pub(super) valid_until_s: u32,
+    pub(super) max_fee_bips: u8,
+    pub(super) made_at_ms: u64,
+    pub(super) hash: Hash,
+    pub(super) body_sum: Sum,
+    pub(super) sealed_us: u64,
+}
+
+impl IntentRow {
+    fn new(intent: &SealedIntent, market: String, sealed_us: u64) -> Self {
+        let order: &UnsignedOrder = &intent.order;
+        Self {
+            number: order.client_id.number,
+            strategy: order.client_id.strategy.0,
+            market,
+            side: order.side.name().to_owned(),
+            price: order.price.0.to_string(),
+            qty: order.qty.0.to_string(),
+            kind: kind_name(order.kind).to_owned(),
+            sell_token: order.sell_token.0,
+            sell_amount: order.sell_amount.to_string(),
+            buy_token: order.buy_token.0,
+            buy_amount: order.buy_amount.to_string(),
+            fill_by: fill_by_name(order.fill_by).to_owned(),
+            storage_id: order.storage_id,
+            valid_until_s: order.valid_until_s,
+            max_fee_bips: order.max_fee_bips,
+            made_at_ms: order.made_at.0,
+            hash: intent.hash,
+            body_sum: Sum::over(&intent.body),
+            sealed_us,
+        }
+    }
+
+    /// The chain value of this row after the one before it.
+    pub(super) fn chained(&self, before: &Sum) -> Sum {
+        Row::of("intent")
+            .bytes(before.bytes())
+            .number(self.number)
+            .number(self.strategy.into())
+            .text(&self.market)
+            .text(&self.side)
+            .text(&self.price)
+            .text(&self.qty)
+            .text(&self.kind)
+            .number(self.sell_token.into())
+            .text(&self.sell_amount)
+            .number(self.buy_token.into())
+            .text(&self.buy_amount)
+            .text(&self.fill_by)
+            .number(self.storage_id.into())
+            .number(self.valid_until_s.into())
+            .number(self.max_fee_bips.into())
+            .number(self.made_at_ms)
+            .bytes(&self.hash.0)
+            .bytes(self.body_sum.bytes())
+            .number(self.sealed_us)
+            .sum()
+    }
+
+    fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
+        change
+            .execute(
+                "INSERT INTO intents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+                params![
+                    self.number.cast_signed(),
+                    self.strategy,
+                    self.market,
+                    self.side,
+                    self.price,
+                    self.qty,
+                    self.kind,
+                    self.sell_token,
+                    self.sell_amount,
+                    self.buy_token,
+                    self.buy_amount,
+                    self.fill_by,
+                    self.storage_id,
+                    self.valid_until_s,
+                    self.max_fee_bips,
+                    self.made_at_ms.cast_signed(),
+                    self.hash.0,
+                    self.body_sum.bytes(),
+                    self.sealed_us.cast_signed(),
+                    chain.bytes(),
+                ],
+            )
+            .map(|_| ())
+    }
+}
+
+pub(super) const fn kind_name(kind: OrderKind) -> &'static str {
+    match kind {
+        OrderKind::Limit => "limit",
+        OrderKind::MakerOnly => "maker_only",
+        OrderKind::TakerOnly => "taker_only",
+    }
+}
+
+pub(super) const fn fill_by_name(fill_by: FillBy) -> &'static str {
+    match fill_by {
+        FillBy::Buy => "buy",
+        FillBy::Sell => "sell",
+    }
+}
+
+pub(super) fn end_sum(number: u64, end: &str, amounts: [&str; 3], at_us: u64) -> Sum {
+    let row = Row::of("end").number(number).text(end);
+    let row = amounts.into_iter().fold(row, Row::text);
+    row.number(at_us).sum()
+}
+
+pub(super) fn fill_sum(number: u64, amounts: [&str; 3], at_us: u64) -> Sum {
+    let row = amounts.into_iter().fold(Row::of("fill").number(number), Row::text);
+    row.number(at_us).sum()
+}
+
+impl Store {
+    /// Makes a batch durable in one synced transaction: every order, its bytes and the counters.
+    /// When this returns `Ok`, the batch survives anything short of the disk's death; otherwise none
+    /// of it may be sent.
+    pub fn seal(&mut self, batch: &[SealedIntent]) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(StoreError::Broken);
+        }
+        let now_us = self.clock.unix_micros();
+        let mut head = self.head;
+        let mut next_number = self.next_number;
+        let mut rows = Vec::with_capacity(batch.len());
+        for intent in batch {
+            let id = intent.order.client_id;
+            if id.instance != self.instance || id.number < next_number {
+                return Err(StoreError::Refused {
+                    what: format!("order {id} is not newer than number {next_number} of instance {:08x}", self.instance),
+                });
+            }
+            next_number = id.number.saturating_add(1);
+            let row = IntentRow::new(intent, self.market_name(&intent.order)?, now_us);
+            head = row.chained(&head);
+            rows.push((row, head, &intent.body));
+        }
+        match write(&mut self.database, self.instance, next_number, &rows) {
+            Ok(true) => {
+                self.head = head;
+                self.next_number = next_number;
+                Ok(())
+            }
+            Ok(false) => Err(StoreError::Refused {
+                what: "a storage id of the batch was used before".to_owned(),
+            }),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn market_name(&self, order: &UnsignedOrder) -> Result<String, StoreError> {
+        let name = self.market_names.get(usize::from(order.market.0));
+        name.cloned().ok_or_else(|| StoreError::Refused {
+            what: format!("order {} names market {}, which recover() was not told", order.client_id, order.market.0),
+        })
+    }
+
+    /// Notes the proven end of an order. A second end of the same order is refused; the bytes are
+    /// no longer needed and go.
+    pub fn end(
+        &mut self,
+        order: ClientOrderId,
+        end: End,
+        filled: Filled,
+    ) -> Result<(), StoreError> {
+        let at_us = self.clock.unix_micros();
+        let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
+        let [base, quote, fee] = &amounts;
+        let sum = end_sum(order.number, end.name(), [base, quote, fee], at_us);
+        let written = (|| {
+            let change = self.database.transaction()?;
+            let known = change.execute(
+                "INSERT INTO ends SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM intents WHERE number = ?1
+                 ON CONFLICT DO NOTHING",
+                params![order.number.cast_signed(), end.name(), base, quote, fee, at_us.cast_signed(), sum.bytes()],
+            )?;
+            change.execute("DELETE FROM bodies WHERE number = ?1", [order.number.cast_signed()])?;
+            change.commit()?;
+            Ok(known == 1)
+        })();
+        match written {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Refused {
+                what: format!("order {order} is not open"),
+            }),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// Notes a booked fill: a restart must not book it a second time.
+    pub fn fill(&mut self, fill: &Fill) -> Result<(), StoreError> {
+        let market = self.market_names.get(usize::from(fill.market.0)).cloned();
+        let market = market.unwrap_or_default();
+        let at_us = self.clock.unix_micros();
+        let number = fill.order.number;
+        let amounts = [fill.base, fill.quote, fill.fee].map(|amount| amount.to_string());
+        let [base, quote, fee] = &amounts;
+        let sum = fill_sum(number, [base, quote, fee], at_us);
+        let written = self.database.execute(
+            "INSERT INTO fills (number, market, side, base, quote, fee, mid, at_us, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                number.cast_signed(),
+                market,
+                fill.side.name(),
+                base,
+                quote,
+                fee,
+                fill.mid.map(|mid| mid.to_string()),
+                at_us.cast_signed(),
+                sum.bytes(),
+            ],
+        );
+        written.map(|_| ()).map_err(|error| self.fail(error))
+    }
+
+    /// Removes ended intents sealed more than `keep_days` ago. Only a beginning of the chain goes, and
+    /// its last value stays as anchor, so that the rest is still verifiable. Returns how many went.
+    pub fn prune(&mut self, keep_days: u32) -> Result<usize, StoreError> {
+        let age_us = u64::from(keep_days) * 86_400_000_000;
+        let cutoff = self.clock.unix_micros().saturating_sub(age_us).cast_signed();
+        let pruned = (|| {
+            let change = self.database.transaction()?;
+            let last = {
+                let mut query = change.prepare(
+                    "SELECT max(number) FROM intents WHERE number < coalesce((SELECT min(number)
+                     FROM intents LEFT JOIN ends USING (number)
+                     WHERE ends.number IS NULL OR sealed_us >= ?1), 9223372036854775807)",
+                )?;
+                query.query_row([cutoff], |row| row.get::<_, Option<i64>>(0))?
+            };
+            let Some(last) = last else { return Ok(0) };
+            let chain: Vec<u8> =
+                change.query_row("SELECT chain FROM intents WHERE number = ?1", [last], |row| row.get(0))?;
+            let chain = Sum::read(&chain).unwrap_or(Sum::ORIGIN);
+            set_anchor(&change, last.cast_unsigned(), &chain)?;
+            for table in ["ends", "bodies", "fills"] {
+                change.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
+            }
+            let gone = change.execute("DELETE FROM intents WHERE number <= ?1", [last])?;
+            change.commit()?;
+            Ok(gone)
+        })();
+        pruned.map_err(|error| self.fail(error))
+    }
+}
+
+/// `false` if a storage id is not above the highest one ever used.
+fn write(
+    database: &mut rusqlite::Connection,
+    instance: u32,
+    next_number: u64,
+    rows: &[(IntentRow, Sum, &Vec<u8>)],
+) -> rusqlite::Result<bool> {
+    let change = database.transaction()?;
+    for (row, chain, body) in rows {
+        let used: Option<u32> = change
+            .query_row(
+                "SELECT max(next_storage) FROM counters WHERE token = ?1",
+                [row.sell_token],
+                |found| found.get(0),
+            )?;
+        if used.is_some_and(|next| row.storage_id < next) {
+            return Ok(false);
+        }
+        row.insert(&change, chain)?;
+        change.execute(
+            "INSERT INTO bodies (number, body) VALUES (?1, ?2)",
+            params![row.number.cast_signed(), body],
+        )?;
+        set_counter(&change, row.sell_token, row.storage_id.saturating_add(2))?;
+    }
+    set_meta(&change, instance, next_number)?;
+    change.commit()?;
+    Ok(true)
+}

@@ -1,0 +1,209 @@
+//! The database of what was asked for: intents before they are sent, their ends, counters, the level.
+//!
+//! One writer per state folder, held by a lock; every write is one transaction that is on disk before
+//! the call returns. Knows nothing of HTTP or of how bytes were signed. What it reads at a start is
+//! either whole or refused: rows carry checksums, and intents are chained, so that a missing or
+//! altered one shows.
+
+mod chain;
+mod intents;
+mod level;
+mod lock;
+mod recover;
+mod schema;
+
+use std::path::{Path, PathBuf};
+
+use cambist_core::event::{Level, RecoveredOrder};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, Hash, TokenId};
+use rusqlite::Connection;
+
+use crate::clock::Clock;
+use chain::Sum;
+
+pub use schema::FILE;
+
+/// Why the store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder is locked.
+    #[error("another instance uses the state folder {}; stop it first, or give this one its own store.dir", dir.display())]
+    AnotherInstance {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// What was read is not what was written.
+    #[error("the store {} is damaged: {what}. Nothing was changed. Keep the folder for inspection; orders it named expire by themselves, and a new store.dir starts afresh once they have", file.display())]
+    Corrupt {
+        /// The database file.
+        file: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// Written by a newer program.
+    #[error("the store {} has schema {found}; this program knows up to {known}: use the newer program", file.display())]
+    TooNew {
+        /// The database file.
+        file: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema known here.
+        known: i64,
+    },
+    /// The operating system refused.
+    #[error("state folder {}: {source}", dir.display())]
+    Io {
+        /// The folder.
+        dir: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The database refused.
+    #[error("store {}: {source}", file.display())]
+    Database {
+        /// The database file.
+        file: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// An earlier write failed, so that nobody knows what is on disk.
+    #[error("an earlier write to the store failed; no further order may be sealed in this process")]
+    Broken,
+    /// An order that may be alive would have nobody to watch it.
+    #[error("an order of market {market} in the store may still be alive; keep that market configured until it has ended")]
+    MarketGone {
+        /// The market.
+        market: String,
+    },
+    /// A request that would break a promise of the store.
+    #[error("the store refuses: {what}")]
+    Refused {
+        /// What was asked.
+        what: String,
+    },
+}
+
+/// One signed order, ready to be made durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedIntent {
+    /// The order.
+    pub order: UnsignedOrder,
+    /// Its hash.
+    pub hash: Hash,
+    /// Exactly the bytes of the request, the same for every transmission.
+    pub body: Vec<u8>,
+}
+
+/// An intent without a proven end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenIntent {
+    /// The order and its hash.
+    pub recovered: RecoveredOrder,
+    /// The bytes to send again.
+    pub body: Vec<u8>,
+}
+
+/// What an order came to, in base units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Base filled.
+    pub base: Amount,
+    /// Quote filled.
+    pub quote: Amount,
+    /// Fee in the bought token.
+    pub fee: Amount,
+}
+
+/// Everything a start needs to know about earlier runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Random number of this store.
+    pub instance: u32,
+    /// Next client order number.
+    pub next_number: u64,
+    /// Next storage id per sell token; absent tokens begin at 0.
+    pub next_storage: std::collections::BTreeMap<TokenId, u32>,
+    /// Intents that may still be alive, oldest first.
+    pub open: Vec<OpenIntent>,
+    /// The durable level.
+    pub level: Level,
+    /// Why it stands where it stands; empty if it was never set.
+    pub cause: String,
+}
+
+/// The open store. Dropping it releases the folder.
+#[derive(Debug)]
+pub struct Store {
+    database: Connection,
+    file: PathBuf,
+    clock: Clock,
+    head: Sum,
+    instance: u32,
+    next_number: u64,
+    market_names: Vec<String>,
+    broken: bool,
+    // Last, so that the database is closed before the folder is released.
+    _lock: lock::Lock,
+}
+
+impl Store {
+    /// Opens the store of a folder, creating both if needed, and verifies everything in it.
+    ///
+    /// Counters jump ahead by more than a torn log could hide, so that no number and no storage id is
+    /// ever used twice, whatever the disk forgot.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let lock = lock::Lock::take(dir)?;
+        let file = dir.join(FILE);
+        let mut database = schema::open(&file)?;
+        let verified = recover::verify(&database, &file)?;
+        schema::begin_run(&mut database, Clock::new().unix_micros())
+            .map_err(|error| database_error(&file, error))?;
+        lock::sync_folder(dir)?;
+        let next_number = verified.next_number.saturating_add(schema::NUMBER_JUMP);
+        Ok(Self {
+            database,
+            file,
+            clock: Clock::new(),
+            head: verified.head,
+            instance: verified.instance,
+            next_number,
+            market_names: Vec::new(),
+            broken: false,
+            _lock: lock,
+        })
+    }
+
+    /// Random number of this store, part of every client order id.
+    pub const fn instance(&self) -> u32 {
+        self.instance
+    }
+
+    /// Size of the database and its log in bytes, for metrics.
+    pub fn size_bytes(&self) -> u64 {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+        let mut log = self.file.clone().into_os_string();
+        log.push("-wal");
+        size(&self.file) + size(Path::new(&log))
+    }
+
+    fn fail(&mut self, source: rusqlite::Error) -> StoreError {
+        self.broken = true;
+        database_error(&self.file, source)
+    }
+}
+
+/// Tells damage from other trouble.
+fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode;
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
+            file: file.to_owned(),
+            what: source.to_string(),
+        },
+        _ => StoreError::Database {
+            file: file.to_owned(),
+            source,
+        },
+    }
+}

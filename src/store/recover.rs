@@ -1,0 +1,292 @@
+//! Reading everything back, and refusing what is not whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use cambist_core::event::RecoveredOrder;
+use cambist_core::order::{FillBy, OrderKind, UnsignedOrder};
+use cambist_core::{
+    Amount, ClientOrderId, Hash, MarketId, Price, Qty, Side, StrategyId, TokenId, VenueTime,
+};
+use rusqlite::{Connection, Row as SqlRow};
+
+use super::chain::Sum;
+use super::intents::{IntentRow, end_sum, fill_by_name, fill_sum, kind_name};
+use super::schema::{anchor_sum, counter_sum, meta_sum};
+use super::{Filled, OpenIntent, Recovered, Store, StoreError, database_error, level};
+
+/// What a verification found.
+pub(super) struct Verified {
+    pub(super) head: Sum,
+    pub(super) instance: u32,
+    pub(super) next_number: u64,
+}
+
+/// Trouble while reading: the database's, or ours.
+enum Trouble {
+    Database(rusqlite::Error),
+    Damage(String),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        match error {
+            // A value of the wrong type or range in a strict table was not written by us.
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::QueryReturnedNoRows => Self::Damage(error.to_string()),
+            other => Self::Database(other),
+        }
+    }
+}
+
+impl Trouble {
+    fn at(self, file: &Path) -> StoreError {
+        match self {
+            Self::Database(error) => database_error(file, error),
+            Self::Damage(what) => StoreError::Corrupt {
+                file: file.to_owned(),
+                what,
+            },
+        }
+    }
+}
+
+/// Checks every row that a start relies on.
+pub(super) fn verify(database: &Connection, file: &Path) -> Result<Verified, StoreError> {
+    verified(database).map_err(|trouble| trouble.at(file))
+}
+
+fn verified(database: &Connection) -> Result<Verified, Trouble> {
+    let (instance, next_number, sum): (u32, i64, Vec<u8>) =
+        database.query_row("SELECT instance, next_number, sum FROM meta", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let next_number = next_number.cast_unsigned();
+    check(&sum, &meta_sum(instance, next_number), "the meta row")?;
+    let counters = counters(database)?;
+    let (mut number, mut head) = anchor(database)?;
+    let mut query = database.prepare("SELECT * FROM intents ORDER BY number")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let intent = read_intent(row)?;
+        let chain: Vec<u8> = row.get("chain")?;
+        let expected = intent.chained(&head);
+        let what = format!("the chain of intents at number {} (after {number})", intent.number);
+        check(&chain, &expected, &what)?;
+        let next = counters.get(&TokenId(intent.sell_token)).copied().unwrap_or(0);
+        if intent.storage_id >= next || intent.number >= next_number {
+            return Err(Trouble::Damage(format!(
+                "counters lie behind intent {}",
+                intent.number
+            )));
+        }
+        number = intent.number;
+        head = expected;
+    }
+    ends(database)?;
+    match level::newest(database)? {
+        Ok(_) => {}
+        Err(what) => return Err(Trouble::Damage(what)),
+    }
+    Ok(Verified {
+        head,
+        instance,
+        next_number,
+    })
+}
+
+fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
+    if Sum::read(found) == Some(*expected) {
+        Ok(())
+    } else {
+        Err(Trouble::Damage(format!("{what} does not match its checksum")))
+    }
+}
+
+fn anchor(database: &Connection) -> Result<(u64, Sum), Trouble> {
+    let (number, chain, sum): (i64, Vec<u8>, Vec<u8>) =
+        database.query_row("SELECT number, chain, sum FROM anchor", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let number = number.cast_unsigned();
+    let chain = Sum::read(&chain)
+        .ok_or_else(|| Trouble::Damage("the anchor is no checksum".to_owned()))?;
+    check(&sum, &anchor_sum(number, &chain), "the anchor")?;
+    Ok((number, chain))
+}
+
+fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, Trouble> {
+    let mut query = database.prepare("SELECT token, next_storage, sum FROM counters")?;
+    let mut rows = query.query([])?;
+    let mut counters = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let (token, next): (u16, u32) = (row.get(0)?, row.get(1)?);
+        let sum: Vec<u8> = row.get(2)?;
+        check(&sum, &counter_sum(token, next), &format!("the counter of token {token}"))?;
+        counters.insert(TokenId(token), next);
+    }
+    Ok(counters)
+}
+
+fn ends(database: &Connection) -> Result<(), Trouble> {
+    let mut query = database.prepare("SELECT * FROM ends")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let number = row.get::<_, i64>("number")?.cast_unsigned();
+        let text = |name: &str| row.get::<_, String>(name);
+        let (end, base, quote, fee) = (text("end")?, text("base")?, text("quote")?, text("fee")?);
+        let at_us = row.get::<_, i64>("at_us")?.cast_unsigned();
+        let sum: Vec<u8> = row.get("sum")?;
+        let expected = end_sum(number, &end, [&base, &quote, &fee], at_us);
+        check(&sum, &expected, &format!("the end of intent {number}"))?;
+    }
+    Ok(())
+}
+
+fn read_intent(row: &SqlRow<'_>) -> Result<IntentRow, Trouble> {
+    let number = row.get::<_, i64>("number")?.cast_unsigned();
+    let body_sum: Vec<u8> = row.get("body_sum")?;
+    let body_sum = Sum::read(&body_sum)
+        .ok_or_else(|| Trouble::Damage(format!("intent {number} has no checksum of its bytes")))?;
+    Ok(IntentRow {
+        number,
+        strategy: row.get("strategy")?,
+        market: row.get("market")?,
+        side: row.get("side")?,
+        price: row.get("price")?,
+        qty: row.get("qty")?,
+        kind: row.get("kind")?,
+        sell_token: row.get("sell_token")?,
+        sell_amount: row.get("sell_amount")?,
+        buy_token: row.get("buy_token")?,
+        buy_amount: row.get("buy_amount")?,
+        fill_by: row.get("fill_by")?,
+        storage_id: row.get("storage_id")?,
+        valid_until_s: row.get("valid_until_s")?,
+        max_fee_bips: row.get("max_fee_bips")?,
+        made_at_ms: row.get::<_, i64>("made_at_ms")?.cast_unsigned(),
+        hash: Hash(row.get("hash")?),
+        body_sum,
+        sealed_us: row.get::<_, i64>("sealed_us")?.cast_unsigned(),
+    })
+}
+
+impl Store {
+    /// What earlier runs left. `markets` are the names in the order of the configuration; an open
+    /// intent of a market that is no longer configured is refused, because nobody would watch it.
+    pub fn recover(&mut self, markets: &[String]) -> Result<Recovered, StoreError> {
+        self.market_names = markets.to_vec();
+        let (level, cause) = self.level()?;
+        let at = |trouble: Trouble| trouble.at(&self.file);
+        let open = self.open_rows().map_err(at)?;
+        let mut intents = Vec::with_capacity(open.len());
+        for (row, body) in open {
+            let Some(index) = markets.iter().position(|name| *name == row.market) else {
+                return Err(StoreError::MarketGone { market: row.market });
+            };
+            let market = MarketId(u16::try_from(index).unwrap_or(u16::MAX));
+            let recovered = self.rebuild(&row, market).map_err(at)?;
+            intents.push(OpenIntent { recovered, body });
+        }
+        Ok(Recovered {
+            instance: self.instance,
+            next_number: self.next_number,
+            next_storage: counters(&self.database).map_err(at)?,
+            open: intents,
+            level,
+            cause,
+        })
+    }
+
+    fn open_rows(&self) -> Result<Vec<(IntentRow, Vec<u8>)>, Trouble> {
+        let ended: BTreeSet<u64> = {
+            let mut query = self.database.prepare("SELECT number FROM ends")?;
+            let numbers = query.query_map([], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?;
+            numbers.collect::<rusqlite::Result<_>>()?
+        };
+        let mut query = self.database.prepare(
+            "SELECT intents.*, body FROM intents LEFT JOIN bodies USING (number) ORDER BY number",
+        )?;
+        let mut rows = query.query([])?;
+        let mut open = Vec::new();
+        while let Some(row) = rows.next()? {
+            let intent = read_intent(row)?;
+            if ended.contains(&intent.number) {
+                continue;
+            }
+            let body: Option<Vec<u8>> = row.get("body")?;
+            let body = body.filter(|body| Sum::over(body) == intent.body_sum).ok_or_else(|| {
+                Trouble::Damage(format!("the bytes of open intent {} are not whole", intent.number))
+            })?;
+            open.push((intent, body));
+        }
+        Ok(open)
+    }
+
+    fn rebuild(&self, row: &IntentRow, market: MarketId) -> Result<RecoveredOrder, Trouble> {
+        let order = order(row, self.instance, market).ok_or_else(|| {
+            Trouble::Damage(format!("intent {} cannot be understood", row.number))
+        })?;
+        let filled = booked(&self.database, row.number)?;
+        Ok(RecoveredOrder {
+            order,
+            hash: row.hash,
+            base_filled: filled.base,
+            quote_filled: filled.quote,
+            fee: filled.fee,
+        })
+    }
+}
+
+fn order(row: &IntentRow, instance: u32, market: MarketId) -> Option<UnsignedOrder> {
+    let kinds = [OrderKind::Limit, OrderKind::MakerOnly, OrderKind::TakerOnly];
+    let fill_bys = [FillBy::Buy, FillBy::Sell];
+    Some(UnsignedOrder {
+        client_id: ClientOrderId {
+            instance,
+            strategy: StrategyId(row.strategy),
+            number: row.number,
+        },
+        market,
+        side: Side::BOTH.into_iter().find(|side| side.name() == row.side)?,
+        price: Price(row.price.parse().ok()?),
+        qty: Qty(row.qty.parse().ok()?),
+        kind: kinds.into_iter().find(|kind| kind_name(*kind) == row.kind)?,
+        sell_token: TokenId(row.sell_token),
+        sell_amount: row.sell_amount.parse().ok()?,
+        buy_token: TokenId(row.buy_token),
+        buy_amount: row.buy_amount.parse().ok()?,
+        fill_by: fill_bys.into_iter().find(|by| fill_by_name(*by) == row.fill_by)?,
+        storage_id: row.storage_id,
+        valid_until_s: row.valid_until_s,
+        max_fee_bips: row.max_fee_bips,
+        made_at: VenueTime(row.made_at_ms),
+    })
+}
+
+/// What was booked for an order so far.
+fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
+    let mut query =
+        database.prepare("SELECT base, quote, fee, at_us, sum FROM fills WHERE number = ?1")?;
+    let mut rows = query.query([number.cast_signed()])?;
+    let mut total = Filled::default();
+    while let Some(row) = rows.next()? {
+        let [base, quote, fee]: [String; 3] = [row.get(0)?, row.get(1)?, row.get(2)?];
+        let at_us = row.get::<_, i64>(3)?.cast_unsigned();
+        let sum: Vec<u8> = row.get(4)?;
+        let what = format!("a fill of intent {number}");
+        check(&sum, &fill_sum(number, [&base, &quote, &fee], at_us), &what)?;
+        let add = |total: Amount, part: &str| part.parse().ok().and_then(|part| total.checked_add(part));
+        total = (|| {
+            Some(Filled {
+                base: add(total.base, &base)?,
+                quote: add(total.quote, &quote)?,
+                fee: add(total.fee, &fee)?,
+            })
+        })()
+        .ok_or(Trouble::Damage(what))?;
+    }
+    Ok(total)
+}

@@ -1,0 +1,192 @@
+//! Tables, versions and how the database is opened.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::chain::{Row, Sum};
+use super::{StoreError, database_error};
+
+/// Name of the database file inside the state folder.
+pub const FILE: &str = "cambist.db";
+
+/// Version of the tables below.
+pub(super) const SCHEMA: i64 = 1;
+
+/// Marks the file as ours ("cmbt").
+const APPLICATION_ID: i64 = 0x636d_6274;
+
+/// Client order numbers skipped at every start: more than one log of the database can hold.
+pub(super) const NUMBER_JUMP: u64 = 1_024;
+
+/// Storage ids skipped at every start, for the same reason; even, because orders have even ids.
+pub(super) const STORAGE_JUMP: u32 = 2 * 1_024;
+
+/// Everything is only ever added, but for counters, the anchor, and what retention removes.
+const TABLES: &str = "
+CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), instance INTEGER NOT NULL,
+    next_number INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE anchor (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL,
+    chain BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE counters (token INTEGER PRIMARY KEY, next_storage INTEGER NOT NULL,
+    sum BLOB NOT NULL) STRICT;
+CREATE TABLE intents (number INTEGER PRIMARY KEY, strategy INTEGER NOT NULL, market TEXT NOT NULL,
+    side TEXT NOT NULL, price TEXT NOT NULL, qty TEXT NOT NULL, kind TEXT NOT NULL,
+    sell_token INTEGER NOT NULL, sell_amount TEXT NOT NULL, buy_token INTEGER NOT NULL,
+    buy_amount TEXT NOT NULL, fill_by TEXT NOT NULL, storage_id INTEGER NOT NULL,
+    valid_until_s INTEGER NOT NULL, max_fee_bips INTEGER NOT NULL, made_at_ms INTEGER NOT NULL, hash BLOB NOT NULL,
+    body_sum BLOB NOT NULL, sealed_us INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE bodies (number INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+CREATE TABLE ends (number INTEGER PRIMARY KEY, end TEXT NOT NULL, base TEXT NOT NULL,
+    quote TEXT NOT NULL, fee TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE fills (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, market TEXT NOT NULL,
+    side TEXT NOT NULL, base TEXT NOT NULL, quote TEXT NOT NULL, fee TEXT NOT NULL,
+    mid TEXT, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE INDEX fills_of ON fills (number);
+CREATE TABLE levels (id INTEGER PRIMARY KEY, level TEXT NOT NULL, cause TEXT NOT NULL,
+    at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE runs (id INTEGER PRIMARY KEY, started_us INTEGER NOT NULL, version TEXT NOT NULL)
+    STRICT;
+";
+
+/// Opens the file, creating the tables in a new one.
+pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
+    let failed = |error| database_error(file, error);
+    let mut database = Connection::open(file).map_err(failed)?;
+    let found: i64 = pragma(&database, "user_version").map_err(failed)?;
+    if found > SCHEMA {
+        return Err(StoreError::TooNew {
+            file: file.to_owned(),
+            found,
+            known: SCHEMA,
+        });
+    }
+    // WAL with FULL: the log is synced at every commit, and a torn tail is recognised by its checksum.
+    let mode: String = database
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(failed)?;
+    if mode != "wal" {
+        return Err(StoreError::Refused {
+            what: format!("the file system of {} allows no write-ahead log", file.display()),
+        });
+    }
+    database
+        .execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")
+        .map_err(failed)?;
+    if found == 0 {
+        create(&mut database).map_err(failed)?;
+    }
+    check_ours(&database, file)?;
+    Ok(database)
+}
+
+fn create(database: &mut Connection) -> rusqlite::Result<()> {
+    let change = database.transaction()?;
+    change.execute_batch(TABLES)?;
+    let mut random = [0_u8; 4];
+    getrandom::fill(&mut random).map_err(|error| {
+        rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
+    })?;
+    set_meta(&change, u32::from_be_bytes(random), 0)?;
+    set_anchor(&change, 0, &Sum::ORIGIN)?;
+    change.execute_batch(&format!(
+        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
+    ))?;
+    change.commit()
+}
+
+fn check_ours(database: &Connection, file: &Path) -> Result<(), StoreError> {
+    let failed = |error| database_error(file, error);
+    let corrupt = |what: String| StoreError::Corrupt {
+        file: file.to_owned(),
+        what,
+    };
+    let id: i64 = pragma(database, "application_id").map_err(failed)?;
+    if id != APPLICATION_ID {
+        return Err(corrupt("it is not a store of this program".to_owned()));
+    }
+    let answer: String = database
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(failed)?;
+    if answer == "ok" {
+        Ok(())
+    } else {
+        Err(corrupt(answer))
+    }
+}
+
+fn pragma(database: &Connection, name: &str) -> rusqlite::Result<i64> {
+    database.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+}
+
+/// Notes the start of a run and lets every counter jump, in one transaction.
+pub(super) fn begin_run(database: &mut Connection, now_us: u64) -> rusqlite::Result<()> {
+    let change = database.transaction()?;
+    change.execute(
+        "INSERT INTO runs (started_us, version) VALUES (?1, ?2)",
+        params![now_us.cast_signed(), env!("CARGO_PKG_VERSION")],
+    )?;
+    let (instance, next): (u32, u64) = change.query_row(
+        "SELECT instance, next_number FROM meta",
+        [],
+        |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())),
+    )?;
+    set_meta(&change, instance, next.saturating_add(NUMBER_JUMP))?;
+    let counters = {
+        let mut query = change.prepare("SELECT token, next_storage FROM counters")?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect::<rusqlite::Result<Vec<(u16, u32)>>>()?
+    };
+    for (token, next) in counters {
+        set_counter(&change, token, next.saturating_add(STORAGE_JUMP))?;
+    }
+    change.commit()?;
+    // Old log content becomes part of the database, which is checked row by row.
+    database
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .optional()
+        .map(|_| ())
+}
+
+pub(super) fn meta_sum(instance: u32, next_number: u64) -> Sum {
+    Row::of("meta").number(instance.into()).number(next_number).sum()
+}
+
+pub(super) fn set_meta(change: &Transaction<'_>, instance: u32, next: u64) -> rusqlite::Result<()> {
+    change
+        .execute(
+            "INSERT OR REPLACE INTO meta (id, instance, next_number, sum) VALUES (1, ?1, ?2, ?3)",
+            params![instance, next.cast_signed(), meta_sum(instance, next).bytes()],
+        )
+        .map(|_| ())
+}
+
+pub(super) fn counter_sum(token: u16, next: u32) -> Sum {
+    Row::of("counter").number(token.into()).number(next.into()).sum()
+}
+
+pub(super) fn set_counter(change: &Transaction<'_>, token: u16, next: u32) -> rusqlite::Result<()> {
+    change
+        .execute(
+            "INSERT OR REPLACE INTO counters (token, next_storage, sum) VALUES (?1, ?2, ?3)",
+            params![token, next, counter_sum(token, next).bytes()],
+        )
+        .map(|_| ())
+}
+
+pub(super) fn anchor_sum(number: u64, chain: &Sum) -> Sum {
+    Row::of("anchor").number(number).bytes(chain.bytes()).sum()
+}
+
+pub(super) fn set_anchor(
+    change: &Transaction<'_>,
+    number: u64,
+    chain: &Sum,
+) -> rusqlite::Result<()> {
+    change
+        .execute(
+            "INSERT OR REPLACE INTO anchor (id, number, chain, sum) VALUES (1, ?1, ?2, ?3)",
+            params![number.cast_signed(), chain.bytes(), anchor_sum(number, chain).bytes()],
+        )
+        .map(|_| ())
+}

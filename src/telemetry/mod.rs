@@ -1,0 +1,1 @@
+//! What people and machines see: log lines and metrics, made from the engine's notes.
