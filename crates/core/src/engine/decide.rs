@@ -26,7 +26,7 @@ impl State {
         let batch = self.batch();
         let mut sealed = Vec::new();
         for index in 0..self.markets.len() {
-            self.markets[index].dirty |= self.something_expires(now, index);
+            self.markets[index].dirty |= self.something_lapsed(now, index);
             if std::mem::take(&mut self.markets[index].dirty) {
                 self.decide_market(now, index, batch, strategies, &mut sealed, actions);
             }
@@ -52,6 +52,10 @@ impl State {
         let prices = self.prices(id);
         let mid = self.quoting_mid(now, id, &prices);
         self.markets[index].withheld = mid.err();
+        if mid == Err(Control::Recovering) {
+            // Orders of an earlier run are judged when it is known which of them rest.
+            return;
+        }
         let mut refused = std::collections::BTreeSet::new();
         for (seat, strategy) in strategies.iter_mut().enumerate() {
             if self.seats[seat].market != id {
@@ -332,12 +336,17 @@ impl State {
             .minus_ms(self.config.refresh_before_ms)
     }
 
-    /// Whether an order of the market is due for replacement and nothing has been done about it.
-    fn something_expires(&self, now: Time, index: usize) -> bool {
+    /// Whether time alone changed what should be done: an order is due for replacement, or prices have
+    /// become too old to quote from.
+    fn something_lapsed(&self, now: Time, index: usize) -> bool {
+        let market = &self.markets[index];
         let venue_now = self.clock.at_least(now);
-        self.orders
-            .of_market(self.markets[index].spec.id)
-            .any(|t| t.cancel.is_none() && venue_now >= self.refresh_at(t))
+        let expires = |t: &Tracked| t.cancel.is_none() && venue_now >= self.refresh_at(t);
+        market.withheld
+            != self
+                .quoting_mid(now, market.spec.id, &self.prices(market.spec.id))
+                .err()
+            || self.orders.of_market(market.spec.id).any(expires)
     }
 }
 

@@ -1,0 +1,99 @@
+//! Ending with proof, and levels.
+
+use cambist_core::event::{Command, Event, Level};
+use cambist_core::note::{End, Note};
+use cambist_core::order::OrderStatus;
+use cambist_core::request::{Outcome, UnknownCause};
+
+use crate::desk::{BOTH, Desk};
+
+fn drain(desk: &mut Desk) {
+    desk.hear(&Event::Operator(Command::Drain));
+}
+
+#[test]
+fn draining_cancels_everything_proves_it_and_finishes() {
+    let mut desk = Desk::ready(&BOTH);
+    desk.accept_all();
+    drain(&mut desk);
+    assert_eq!(desk.cancels.len(), 2);
+    assert_eq!(desk.finished, None);
+    desk.accept_cancel();
+    desk.accept_cancel();
+    desk.run_ms(5_000);
+    assert_eq!(desk.finished, Some(true));
+    assert!(
+        desk.submits.is_empty(),
+        "nothing is sent after the drain began"
+    );
+}
+
+#[test]
+fn an_unknown_order_delays_the_end_until_its_fence() {
+    let mut desk = Desk::ready(&BOTH);
+    desk.accept();
+    let lost = desk.answer_submit(Outcome::Unknown(UnknownCause::Transport));
+    drain(&mut desk);
+    desk.accept_cancel();
+    desk.run_ms(15_000);
+    assert_eq!(desk.finished, None, "it may still rest");
+    desk.run_ms(12_000);
+    assert_eq!(desk.end_of(lost), Some(End::Fenced));
+    assert_eq!(desk.finished, Some(true));
+    assert_eq!(desk.transmissions(lost), 1, "no resend while draining");
+}
+
+#[test]
+fn a_drain_that_cannot_prove_it_says_so_at_its_deadline() {
+    let mut desk = Desk::ready(&BOTH);
+    let id = desk.accept();
+    desk.accept();
+    drain(&mut desk);
+    // The venue keeps showing the order as open, whatever is cancelled.
+    for _ in 0..650 {
+        desk.run_ms(100);
+        desk.show(id, OrderStatus::Cancelling, 0);
+    }
+    assert_eq!(desk.finished, Some(false));
+}
+
+#[test]
+fn an_order_being_sealed_when_the_drain_begins_never_leaves() {
+    let mut desk = Desk::new(&BOTH);
+    desk.store_works = false;
+    desk.run_ms(3_000);
+    assert_eq!(
+        desk.levels,
+        [Level::CancelOnly],
+        "a store that fails stops new orders"
+    );
+    assert!(desk.submits.is_empty());
+    assert!(desk.notes.iter().any(|n| matches!(
+        n,
+        Note::Ended {
+            end: End::NeverSent,
+            ..
+        }
+    )));
+    desk.run_ms(5_000);
+    assert!(desk.submits.is_empty());
+}
+
+#[test]
+fn a_level_being_stored_already_forbids_and_is_in_force_when_stored() {
+    let mut desk = Desk::ready(&BOTH);
+    desk.accept_all();
+    desk.store_works = false;
+    desk.hear(&Event::Operator(Command::Raise(Level::CancelOnly)));
+    assert!(!desk.notes.contains(&Note::LevelChanged {
+        level: Level::CancelOnly
+    }));
+    desk.run_ms(600);
+    assert_eq!(desk.cancels.len(), 2);
+    desk.hear(&Event::LevelStored(Level::CancelOnly));
+    assert!(desk.notes.contains(&Note::LevelChanged {
+        level: Level::CancelOnly
+    }));
+    desk.run_ms(3_000);
+    assert_eq!(desk.finished, None, "cancel-only goes on watching");
+}

@@ -1,0 +1,227 @@
+//! What ends an unknown order, and what does not.
+
+use cambist_core::event::RecoveredOrder;
+use cambist_core::note::{End, Note};
+use cambist_core::order::{ClientOrderId, OrderStatus};
+use cambist_core::request::{Outcome, UnknownCause};
+use cambist_core::{Reason, Time};
+
+use crate::desk::{BID, Desk, config};
+
+const LOST: Outcome = Outcome::Unknown(UnknownCause::Timeout);
+
+/// Answers every later submit with `outcome` for `ms` milliseconds.
+fn run_losing(desk: &mut Desk, ms: u64, id: ClientOrderId) {
+    let end = desk.now.plus_ms(ms);
+    while desk.now < end {
+        desk.run_ms(100);
+        while let Some((request, sent)) = desk.submits.pop_front() {
+            let outcome = if sent == id { LOST } else { Outcome::NotSent };
+            desk.answer(request, outcome);
+        }
+    }
+}
+
+#[test]
+fn a_lost_submit_is_sent_again_only_after_the_list_did_not_show_it() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(LOST);
+    assert_eq!(desk.transmissions(id), 1);
+    run_losing(&mut desk, 900, id);
+    assert_eq!(desk.transmissions(id), 1, "the pause is not over");
+    run_losing(&mut desk, 10_000, id);
+    assert_eq!(
+        desk.transmissions(id),
+        3,
+        "as often as configured, the same id each time"
+    );
+}
+
+#[test]
+fn a_lost_submit_that_the_list_shows_is_live_and_never_sent_again() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(LOST);
+    desk.show(id, OrderStatus::Processing, 0);
+    desk.run_ms(5_000);
+    assert_eq!(desk.transmissions(id), 1);
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Note::Resolved { order, .. } if *order == id))
+    );
+    assert_eq!(desk.sealed.len(), 1, "it serves its quote");
+}
+
+#[test]
+fn an_unknown_order_ends_only_behind_the_fence() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(LOST);
+    let sealed_at = desk.now;
+    run_losing(&mut desk, 22_000, id);
+    assert_eq!(
+        desk.end_of(id),
+        None,
+        "ttl and grace are 23 seconds: not yet"
+    );
+    run_losing(&mut desk, 5_000, id);
+    assert_eq!(desk.end_of(id), Some(End::Fenced));
+    assert!(desk.now > Time(sealed_at.0).plus_ms(23_000));
+}
+
+#[test]
+fn an_order_that_turns_up_late_is_taken_in_even_at_the_fence() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(LOST);
+    run_losing(&mut desk, 21_000, id);
+    desk.show(id, OrderStatus::Expired, 25);
+    run_losing(&mut desk, 5_000, id);
+    assert_eq!(desk.end_of(id), Some(End::Expired));
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Note::Filled(fill) if fill.base == 2_500))
+    );
+}
+
+#[test]
+fn a_refusal_no_twin_can_cause_ends_a_single_transmission() {
+    for reason in [
+        Reason::InvalidArgument,
+        Reason::AmountTooSmall,
+        Reason::IllegalRate,
+    ] {
+        let mut desk = Desk::ready(&BID);
+        let id = desk.answer_submit(Outcome::Refused(reason));
+        assert_eq!(desk.end_of(id), Some(End::Refused), "{reason:?}");
+    }
+}
+
+#[test]
+fn a_refusal_that_a_twin_could_cause_ends_nothing() {
+    for reason in [
+        Reason::InsufficientBalance,
+        Reason::OrderExists,
+        Reason::OrderExpired,
+        Reason::InvalidOrder,
+        Reason::SubmitFailed,
+        Reason::Unlisted(999_999),
+    ] {
+        let mut desk = Desk::ready(&BID);
+        let id = desk.answer_submit(Outcome::Refused(reason));
+        run_losing(&mut desk, 20_000, id);
+        assert_eq!(desk.end_of(id), None, "{reason:?}");
+    }
+}
+
+#[test]
+fn a_definitive_refusal_of_a_resend_does_not_end_the_first_copy() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(LOST);
+    desk.run_ms(2_500);
+    let resent = desk.answer_submit(Outcome::Refused(Reason::InvalidArgument));
+    assert_eq!(resent, id);
+    assert_eq!(desk.end_of(id), None);
+}
+
+#[test]
+fn what_provably_never_left_may_leave_later_or_be_dropped() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(Outcome::NotSent);
+    desk.run_ms(1_500);
+    assert_eq!(
+        desk.submits.front().map(|(_, sent)| *sent),
+        Some(id),
+        "the same order again"
+    );
+    desk.accept();
+    assert_eq!(desk.end_of(id), None);
+}
+
+#[test]
+fn nothing_to_cancel_is_no_proof_and_the_order_is_read_by_hash() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.depth = (9_950, 9_970);
+    desk.run_ms(600);
+    // The bid at 9 995 would cross the book now; the strategy still wants it, so let it go by expiry.
+    desk.run_ms(15_000);
+    desk.depth = (9_990, 10_010);
+    desk.run_ms(1_000);
+    desk.accept_all();
+    let (request, hash) = desk
+        .cancels
+        .pop_front()
+        .expect("the old order is cancelled");
+    desk.answer(request, Outcome::Refused(Reason::NothingToCancel));
+    desk.run_ms(200);
+    assert_eq!(desk.end_of(id), None);
+    assert!(desk.reads.contains(&hash));
+}
+
+#[test]
+fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
+    let mut before = Desk::ready(&BID);
+    let id = before.accept();
+    let (hash, order) = before.sealed[&id].clone();
+    let recovered = RecoveredOrder {
+        order,
+        hash,
+        base_filled: 0,
+        quote_filled: 0,
+        fee: 0,
+    };
+    let mut desk = Desk::with(&BID, config(), vec![recovered]);
+    desk.run_ms(15_000);
+    assert!(
+        !desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })),
+        "nobody knows yet"
+    );
+    assert!(desk.submits.is_empty(), "and its bytes are not sent again");
+    desk.run_ms(15_000);
+    assert_eq!(desk.end_of(id), Some(End::Fenced));
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Note::Ready { recovered: 1, .. }))
+    );
+}
+
+#[test]
+fn a_recovered_order_that_rests_is_kept_and_serves_its_quote() {
+    let mut before = Desk::ready(&BID);
+    let id = before.accept();
+    let (hash, order) = before.sealed[&id].clone();
+    let recovered = RecoveredOrder {
+        order,
+        hash,
+        base_filled: 0,
+        quote_filled: 0,
+        fee: 0,
+    };
+    let mut desk = Desk::with(&BID, config(), vec![recovered]);
+    desk.show(id, OrderStatus::Processing, 0);
+    desk.run_ms(4_000);
+    assert!(desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })));
+    assert!(
+        desk.submits.is_empty(),
+        "no second order for the same quote"
+    );
+    assert!(desk.cancels.is_empty());
+}
+
+#[test]
+fn a_fill_after_the_end_is_booked_and_stops_trading() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.show(id, OrderStatus::Cancelled, 0);
+    desk.run_ms(1_500);
+    assert_eq!(desk.end_of(id), Some(End::Cancelled));
+    desk.show(id, OrderStatus::Cancelled, 10);
+    desk.run_ms(1_500);
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Note::Filled(fill) if fill.base == 1_000))
+    );
+    assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
+}

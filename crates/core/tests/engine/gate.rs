@@ -1,0 +1,186 @@
+//! Every control of the gate, on both sides of its limit.
+
+use cambist_core::config::EngineConfig;
+use cambist_core::note::{Control, Note};
+use cambist_core::{Price, Qty, Side};
+
+use crate::desk::{Desk, config};
+
+/// Runs a desk that wants one quote under a changed configuration, and tells what refused it.
+fn judge(quote: (Side, u64, u64), change: impl Fn(&mut EngineConfig)) -> Option<Control> {
+    judge_funded(quote, (500_000_000, 100_000_000_000), change)
+}
+
+fn judge_funded(
+    quote: (Side, u64, u64),
+    balances: (u128, u128),
+    change: impl Fn(&mut EngineConfig),
+) -> Option<Control> {
+    let mut config = config();
+    change(&mut config);
+    let mut desk = Desk::with(&[quote], config, Vec::new());
+    desk.balances = balances;
+    desk.run_ms(3_000);
+    let refused = desk.notes.iter().find_map(|note| match note {
+        Note::RiskRefused { control, .. } => Some(*control),
+        _ => None,
+    });
+    assert_eq!(
+        refused.is_none(),
+        !desk.submits.is_empty(),
+        "sent if and only if not refused"
+    );
+    refused
+}
+
+#[test]
+fn price_collar() {
+    // The mid is 10 000: 500 bps are 500 ticks, exactly allowed.
+    assert_eq!(judge((Side::Buy, 9_500, 10), |_| {}), None);
+    assert_eq!(
+        judge((Side::Buy, 9_499, 10), |_| {}),
+        Some(Control::PriceCollar)
+    );
+    assert_eq!(judge((Side::Sell, 10_500, 10), |_| {}), None);
+    assert_eq!(
+        judge((Side::Sell, 10_501, 10), |_| {}),
+        Some(Control::PriceCollar)
+    );
+}
+
+#[test]
+fn price_band() {
+    let floor = |c: &mut EngineConfig| c.markets[0].price_min = Price(9_990);
+    assert_eq!(judge((Side::Buy, 9_990, 10), floor), None);
+    assert_eq!(
+        judge((Side::Buy, 9_989, 10), floor),
+        Some(Control::PriceBand)
+    );
+    let ceiling = |c: &mut EngineConfig| c.markets[0].price_max = Price(10_010);
+    assert_eq!(judge((Side::Sell, 10_010, 10), ceiling), None);
+    assert_eq!(
+        judge((Side::Sell, 10_011, 10), ceiling),
+        Some(Control::PriceBand)
+    );
+}
+
+#[test]
+fn order_value() {
+    let cap = |c: &mut EngineConfig| c.markets[0].order_value_max = 999_500;
+    assert_eq!(judge((Side::Buy, 9_995, 100), cap), None);
+    assert_eq!(
+        judge((Side::Buy, 9_996, 100), cap),
+        Some(Control::OrderValue)
+    );
+}
+
+#[test]
+fn inventory_band() {
+    // 500 000 000 units are held; 100 lots are 10 000 units.
+    let top = |c: &mut EngineConfig| c.markets[0].inventory_max = 500_010_000;
+    assert_eq!(judge((Side::Buy, 9_995, 100), top), None);
+    assert_eq!(
+        judge((Side::Buy, 9_995, 101), top),
+        Some(Control::InventoryBand)
+    );
+    let bottom = |c: &mut EngineConfig| c.markets[0].inventory_min = 499_990_000;
+    assert_eq!(judge((Side::Sell, 10_005, 100), bottom), None);
+    assert_eq!(
+        judge((Side::Sell, 10_005, 101), bottom),
+        Some(Control::InventoryBand)
+    );
+}
+
+#[test]
+fn balance() {
+    assert_eq!(
+        judge_funded((Side::Buy, 9_995, 100), (0, 999_500), |_| {}),
+        None
+    );
+    let short = judge_funded((Side::Buy, 9_995, 100), (0, 999_499), |_| {});
+    assert_eq!(short, Some(Control::Balance));
+    assert_eq!(
+        judge_funded((Side::Sell, 10_005, 100), (10_000, 0), |_| {}),
+        None
+    );
+    let short = judge_funded((Side::Sell, 10_005, 100), (9_999, 0), |_| {});
+    assert_eq!(
+        short,
+        Some(Control::InventoryBand),
+        "selling more than is held leaves any band"
+    );
+}
+
+#[test]
+fn open_orders() {
+    let quotes = [(Side::Buy, 9_995, 10), (Side::Buy, 9_990, 10)];
+    for (max, sent) in [(2, 2), (1, 1)] {
+        let mut config = config();
+        config.markets[0].open_orders_max = max;
+        let mut desk = Desk::with(&quotes, config, Vec::new());
+        desk.run_ms(3_000);
+        assert_eq!(desk.submits.len(), sent);
+    }
+}
+
+#[test]
+fn self_cross() {
+    for (ask, sent) in [(9_996, 2), (9_995, 1), (9_994, 1)] {
+        let mut desk = Desk::new(&[(Side::Buy, 9_995, 10), (Side::Sell, ask, 10)]);
+        desk.run_ms(3_000);
+        assert_eq!(desk.submits.len(), sent, "ask at {ask}");
+    }
+}
+
+#[test]
+fn stale_depth() {
+    let mut desk = Desk::ready(&[(Side::Buy, 9_995, 10)]);
+    desk.accept();
+    // The book crosses: every later snapshot is refused, and the accepted one grows old.
+    desk.depth = (10_010, 9_990);
+    desk.run_ms(2_900);
+    assert_eq!(desk.cancels.len(), 0);
+    desk.run_ms(1_200);
+    assert_eq!(
+        desk.cancels.len(),
+        1,
+        "no quote on a price older than three seconds"
+    );
+}
+
+#[test]
+fn thin_book() {
+    let deep = |c: &mut EngineConfig| c.markets[0].depth_min = Qty(1_000);
+    assert_eq!(judge((Side::Buy, 9_995, 10), deep), None);
+    let mut config = config();
+    config.markets[0].depth_min = Qty(1_001);
+    let mut desk = Desk::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
+    desk.run_ms(3_000);
+    assert!(desk.submits.is_empty());
+}
+
+#[test]
+fn budget() {
+    let quotes = [
+        (Side::Buy, 9_995, 10),
+        (Side::Buy, 9_990, 10),
+        (Side::Sell, 10_005, 10),
+    ];
+    let mut config = config();
+    (config.budget.endpoint_per_s, config.budget.endpoint_burst) = (1, 2);
+    let mut desk = Desk::with(&quotes, config, Vec::new());
+    desk.run_ms(4_000);
+    assert!(desk.notes.iter().any(|n| matches!(
+        n,
+        Note::RiskRefused {
+            control: Control::Budget,
+            ..
+        }
+    )));
+    desk.run_ms(4_000);
+    assert_eq!(
+        desk.submits.len(),
+        3,
+        "what had no token is wanted again later"
+    );
+}
