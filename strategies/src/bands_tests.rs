@@ -1,1 +1,300 @@
+//! Golden decisions and properties of bands.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::Side::{Buy, Sell};
+
+use super::*;
+use crate::testing::{Random, Scene, market, text};
+
+const TWO_BANDS: &str = r#"
+dust_cutoff = 0.01
+[[buy_bands]]
+min_margin_bps = 10
+avg_margin_bps = 20
+max_margin_bps = 50
+min_amount = 0.5
+avg_amount = "1.0"
+max_amount = 2
+[[buy_bands]]
+min_margin_bps = 50
+avg_margin_bps = 80
+max_margin_bps = 100
+min_amount = 1
+avg_amount = 2
+max_amount = 3
+[[sell_bands]]
+min_margin_bps = 10
+avg_margin_bps = 20
+max_margin_bps = 50
+min_amount = 0.5
+avg_amount = 1
+max_amount = 2
+"#;
+
+fn bands(table: &str) -> Bands {
+    let params = Params::read(INFO.parameters, &table.parse().unwrap()).unwrap();
+    Bands::new(&params, &market()).unwrap()
+}
+
+fn refusal(table: &str) -> String {
+    let table = table.parse().unwrap();
+    match INFO.build_from(&table, &market()) {
+        Ok(_) => "accepted".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[track_caller]
+fn check(scene: &Scene, expected: &str) {
+    let got = text(&scene.decide(&mut bands(TWO_BANDS)));
+    assert_eq!(got, expected, "\n{got}");
+}
+
+#[test]
+fn empty_bands_are_filled_to_the_average() {
+    // Mid 2500.00: 20 bps are 5.00, 80 bps are 20.00.
+    check(
+        &Scene::new(249_900, 250_100, 10, 50_000),
+        "buy 249500 x 10000 @0\nbuy 248000 x 20000 @1\nsell 250500 x 10000 @0\n",
+    );
+    // Mid 2500.015, in half ticks 500003: 2495.01497 down, 2505.01503 up.
+    check(
+        &Scene::new(250_001, 250_002, 10, 50_000),
+        "buy 249501 x 10000 @0\nbuy 248001 x 20000 @1\nsell 250502 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn what_rests_inside_a_band_stays_where_it_is() {
+    let scene = Scene::new(249_900, 250_100, 10, 50_000)
+        .with_own(Buy, 249_000, 5_000)
+        .with_own(Buy, 248_100, 30_000)
+        .with_own(Sell, 250_300, 20_000);
+    check(
+        &scene,
+        "buy 249000 x 5000 @0\nbuy 248100 x 30000 @1\nsell 250300 x 20000 @0\n",
+    );
+}
+
+#[test]
+fn a_band_below_its_minimum_is_topped_up_to_its_average() {
+    let scene = Scene::new(249_900, 250_100, 10, 50_000).with_own(Buy, 249_000, 4_999);
+    check(
+        &scene,
+        "buy 249500 x 5001 @0\nbuy 249000 x 4999 @1\nbuy 248000 x 20000 @2\nsell 250500 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn only_overflow_and_strays_are_cancelled_outermost_first() {
+    let scene = Scene::new(249_900, 250_100, 10, 50_000)
+        .with_own(Buy, 249_700, 9_000)
+        .with_own(Buy, 249_200, 9_000)
+        .with_own(Buy, 249_400, 9_000)
+        .with_own(Buy, 248_000, 10_000)
+        // Nearer than any band, between the bands' sides, and beyond the last band.
+        .with_own(Buy, 249_800, 1)
+        .with_own(Buy, 247_500, 1)
+        .with_own(Sell, 252_000, 1);
+    check(
+        &scene,
+        "buy 249700 x 9000 @0\nbuy 249400 x 9000 @1\nbuy 248000 x 10000 @2\nsell 250500 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn an_order_being_cancelled_does_not_count_and_an_expiring_one_does() {
+    let mut scene = Scene::new(249_900, 250_100, 10, 50_000)
+        .with_own(Buy, 249_700, 10_000)
+        .with_own(Sell, 250_300, 10_000);
+    scene.own[0].cancelling = true;
+    scene.own[1].expiring = true;
+    check(
+        &scene,
+        "buy 249500 x 10000 @0\nbuy 248000 x 20000 @1\nsell 250300 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn what_is_held_goes_to_the_innermost_band_first() {
+    // 2500 USDC pay for 1 ETH at 2495 and for 0.002 of the next, which is dust.
+    check(
+        &Scene::new(249_900, 250_100, 0, 2_500),
+        "buy 249500 x 10000 @0\n",
+    );
+    let some = Scene::new(249_900, 250_100, 0, 2_600);
+    check(&some, "buy 249500 x 10000 @0\nbuy 248000 x 423 @1\n");
+}
+
+#[test]
+fn a_narrow_band_takes_the_tick_it_has_or_none() {
+    let narrow = |avg: u32| {
+        bands(&format!(
+            "[[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = {avg}\nmax_margin_bps = 20\n\
+             min_amount = 1\navg_amount = 1\nmax_amount = 1\n"
+        ))
+    };
+    // Mid 10.05 ticks of 0.01... 1005 ticks: the band is (1002.99, 1003.995], one tick wide.
+    let scene = Scene::new(1_004, 1_006, 0, 1_000_000);
+    assert_eq!(
+        text(&scene.decide(&mut narrow(19))),
+        "buy 1003 x 10000 @0\n"
+    );
+    // Mid 100.5 ticks: (100.299, 100.3995] holds no tick.
+    let scene = Scene::new(100, 101, 0, 1_000_000);
+    assert_eq!(text(&scene.decide(&mut narrow(15))), "");
+}
+
+#[test]
+fn a_seed_price_beyond_the_other_side_does_not_make_a_taker() {
+    // The seed says 2500, but somebody offers at 2490: 50 to 100 bps below 2500 is all that is left.
+    let mut scene = Scene::new(248_000, 249_000, 0, 50_000).with_own(Buy, 249_500, 10_000);
+    scene.mid = 500_000;
+    check(&scene, "buy 248999 x 10000 @0\nbuy 248000 x 20000 @1\n");
+}
+
+#[test]
+fn unreasonable_bands_are_refused_by_name() {
+    let band = |side: &str, margins: [u32; 3], amounts: [&str; 3]| {
+        let [min, avg, max] = margins;
+        let [least, usual, most] = amounts;
+        format!(
+            "[[{side}]]\nmin_margin_bps = {min}\navg_margin_bps = {avg}\nmax_margin_bps = {max}\n\
+             min_amount = {least}\navg_amount = {usual}\nmax_amount = {most}\n"
+        )
+    };
+    let sound = ["1", "1", "1"];
+    let cases = [
+        (
+            String::new(),
+            "buy_bands: neither buy_bands nor sell_bands has a band",
+        ),
+        (
+            band("buy_bands", [20, 10, 50], sound),
+            "buy_bands[0].avg_margin_bps: 10 must be at least min_margin_bps 20 and below max_margin_bps 50",
+        ),
+        (
+            band("buy_bands", [10, 50, 50], sound),
+            "buy_bands[0].avg_margin_bps: 50 must be at least min_margin_bps 10 and below max_margin_bps 50",
+        ),
+        (
+            band("sell_bands", [0, 10, 50], sound),
+            "sell_bands[0].min_margin_bps: 0 is out of range, allowed is 1 to 10000",
+        ),
+        (
+            band("sell_bands", [1, 10, 50], ["2", "1", "3"]),
+            "sell_bands[0].avg_amount: must be at least min_amount and at most max_amount",
+        ),
+        (
+            band("sell_bands", [1, 10, 50], ["1", "4", "3"]),
+            "sell_bands[0].avg_amount: must be at least min_amount and at most max_amount",
+        ),
+        (
+            band("sell_bands", [1, 10, 50], ["0", "1", "3"]),
+            "sell_bands[0].min_amount: must be above zero, or the band would never be filled",
+        ),
+        (
+            band("sell_bands", [1, 10, 50], ["0.00009", "1", "3"]),
+            "sell_bands[0].min_amount: 0.00009 ETH is less than one lot of ETH-USDC (0.0001)",
+        ),
+        (
+            band("buy_bands", [10, 20, 50], sound) + &band("buy_bands", [40, 60, 90], sound),
+            "buy_bands: bands overlap: 10 to 50 bps and 40 to 90 bps",
+        ),
+    ];
+    for (table, message) in cases {
+        assert_eq!(refusal(&table), message, "{table}");
+    }
+}
+
+/// Every decision that could be made from any state, whatever the parameters.
+#[test]
+fn properties_of_every_decision() {
+    let mut quoted = 0;
+    for seed in 0..3_000 {
+        let mut random = Random(seed);
+        let mut strategy = random_bands(&mut random);
+        let scene = random.scene();
+        let targets = scene.decide(&mut strategy);
+        quoted += targets.quotes().len();
+        for side in Side::BOTH {
+            let best = opposite(&scene, side);
+            for quote in targets.quotes().iter().filter(|quote| quote.side == side) {
+                assert!(
+                    best.is_none_or(|best| !side.reaches(quote.price, best)),
+                    "seed {seed} crosses"
+                );
+            }
+            let band_max: u64 = strategy.of(side).iter().map(|band| band.max.0).sum();
+            let total: u64 = of(&targets, side).map(|quote| quote.qty.0).sum();
+            assert!(total <= band_max, "seed {seed} exceeds the bands");
+        }
+        let bid = of(&targets, Buy).map(|quote| quote.price).max();
+        let ask = of(&targets, Sell).map(|quote| quote.price).min();
+        assert!(
+            bid.zip(ask).is_none_or(|(bid, ask)| bid < ask),
+            "seed {seed}"
+        );
+        let again = scene.resting(&targets).decide(&mut strategy);
+        assert_eq!(
+            text(&again),
+            text(&targets),
+            "seed {seed} is not idempotent"
+        );
+    }
+    assert!(
+        quoted > 3_000,
+        "only {quoted} quotes: the scenes test nothing"
+    );
+}
+
+impl Bands {
+    fn of(&self, side: Side) -> &[Band] {
+        match side {
+            Buy => &self.buy,
+            Sell => &self.sell,
+        }
+    }
+}
+
+fn of(targets: &Targets, side: Side) -> impl Iterator<Item = &cambist_core::strategy::Quote> {
+    targets
+        .quotes()
+        .iter()
+        .filter(move |quote| quote.side == side)
+}
+
+fn opposite(scene: &Scene, side: Side) -> Option<Price> {
+    crate::sizing::opposite_best(&scene.view(), side)
+}
+
+fn random_bands(random: &mut Random) -> Bands {
+    let mut make = || {
+        let mut inner = 1;
+        let mut bands = Vec::new();
+        for _ in 0..random.below(4) {
+            let min = inner + u32::try_from(random.below(60)).unwrap();
+            let max = min + 1 + u32::try_from(random.below(200)).unwrap();
+            let avg = min + u32::try_from(random.below(u64::from(max - min))).unwrap();
+            let least = 1 + random.below(20_000);
+            let usual = least + random.below(20_000);
+            bands.push(Band {
+                margin_min_bps: min,
+                margin_avg_bps: avg,
+                margin_max_bps: max,
+                min: Qty(least),
+                avg: Qty(usual),
+                max: Qty(usual + random.below(20_000)),
+            });
+            inner = max;
+        }
+        bands
+    };
+    let (buy, sell) = (make(), make());
+    Bands {
+        buy,
+        sell,
+        dust: Qty(random.below(3_000)),
+    }
+}

@@ -1,1 +1,381 @@
+//! Golden decisions and properties of the ladder.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::Side::{Buy, Sell};
+use cambist_core::strategy::Quote;
+
+use super::*;
+use crate::testing::{Random, Scene, market, text};
+
+const BASE: &str = "bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n";
+
+fn ladder(more: &str) -> Ladder {
+    let table = format!("{BASE}{more}").parse().unwrap();
+    let params = Params::read(INFO.parameters, &table).unwrap();
+    Ladder::new(&params, &market()).unwrap()
+}
+
+#[track_caller]
+fn check(scene: &Scene, more: &str, expected: &str) {
+    let got = text(&scene.decide(&mut ladder(more)));
+    assert_eq!(got, expected, "\n{got}");
+}
+
+fn scene() -> Scene {
+    Scene::new(249_900, 250_100, 10, 25_000)
+}
+
+#[test]
+fn levels_spread_out_and_grow() {
+    check(
+        &scene(),
+        "",
+        "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n",
+    );
+    check(
+        &scene(),
+        "order_levels = 3\norder_level_spread_bps = 10\norder_level_amount = 0.5\n",
+        "buy 249500 x 10000 @0\nbuy 249250 x 15000 @1\nbuy 249000 x 20000 @2\n\
+         sell 250500 x 10000 @0\nsell 250750 x 15000 @1\nsell 251000 x 20000 @2\n",
+    );
+}
+
+#[test]
+fn prices_are_rounded_away_from_the_mid() {
+    // Mid 2500.015: 2495.01497 down, 2505.01503 up.
+    check(
+        &Scene::new(250_001, 250_002, 10, 25_000),
+        "",
+        "buy 249501 x 10000 @0\nsell 250502 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn levels_on_one_tick_are_one_order() {
+    check(
+        &Scene::new(999, 1_001, 10, 25_000),
+        "order_levels = 2\norder_level_spread_bps = 1\n",
+        "buy 998 x 10000 @0\nbuy 997 x 10000 @1\nsell 1002 x 10000 @0\nsell 1003 x 10000 @1\n",
+    );
+    check(
+        &Scene::new(999, 1_001, 10, 25_000),
+        "order_levels = 3\norder_level_spread_bps = 1\n",
+        "buy 998 x 10000 @0\nbuy 997 x 20000 @1\nsell 1002 x 10000 @0\nsell 1003 x 20000 @1\n",
+    );
+}
+
+#[test]
+fn what_is_held_covers_the_nearest_levels_first() {
+    check(
+        &Scene::new(249_900, 250_100, 1, 3_000),
+        "order_levels = 2\norder_level_spread_bps = 10\norder_amount = 1\n"
+            .replace("order_amount = 1\n", "")
+            .as_str(),
+        "buy 249500 x 10000 @0\nbuy 249250 x 2026 @1\nsell 250500 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn sizes_lean_to_the_target() {
+    let skewed = "inventory_skew_enabled = true\ninventory_range_multiplier = 2\n";
+    // 10 ETH and 25000 USDC at 2500 are in balance.
+    check(
+        &scene(),
+        skewed,
+        "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n",
+    );
+    // 12 ETH and 20000 USDC: 2 ETH above the target's 10, half of the range of 4.
+    check(
+        &Scene::new(249_900, 250_100, 12, 20_000),
+        skewed,
+        "buy 249500 x 5000 @0\nsell 250500 x 15000 @0\n",
+    );
+    // Far too much base: only asks, of twice the size.
+    check(
+        &Scene::new(249_900, 250_100, 20, 20_000),
+        skewed,
+        "sell 250500 x 20000 @0\n",
+    );
+    // Nothing held: nothing wanted.
+    check(&Scene::new(249_900, 250_100, 0, 0), skewed, "");
+}
+
+#[test]
+fn a_side_within_the_tolerance_keeps_its_prices() {
+    let near = scene()
+        .with_own(Buy, 249_480, 10_000)
+        .with_own(Sell, 250_530, 7_000);
+    check(
+        &near,
+        "order_refresh_tolerance_bps = 1\n",
+        "buy 249480 x 10000 @0\nsell 250500 x 10000 @0\n",
+    );
+    check(
+        &near,
+        "order_refresh_tolerance_bps = 2\n",
+        "buy 249480 x 10000 @0\nsell 250530 x 10000 @0\n",
+    );
+    // As many orders as levels, or none is kept.
+    let more = near.clone().with_own(Buy, 249_300, 10_000);
+    check(
+        &more,
+        "order_refresh_tolerance_bps = 2\n",
+        "buy 249500 x 10000 @0\nsell 250530 x 10000 @0\n",
+    );
+    // The tolerance does not let an order stay nearer than the minimum spread.
+    let nearer = scene().with_own(Buy, 249_510, 10_000);
+    let tolerant = "order_refresh_tolerance_bps = 1000\nminimum_spread_bps = ";
+    check(
+        &nearer,
+        &format!("{tolerant}19\n"),
+        "buy 249510 x 10000 @0\nsell 250500 x 10000 @0\n",
+    );
+    check(
+        &nearer,
+        &format!("{tolerant}20\n"),
+        "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn after_a_fill_the_side_asks_for_nothing_new_for_a_while() {
+    let mut strategy = ladder("filled_order_delay_ms = 5000\norder_levels = 2\n");
+    let mut scene = scene()
+        .with_own(Buy, 249_510, 1)
+        .with_own(Buy, 249_400, 4_000)
+        .with_fill(Buy);
+    let asks = "sell 250500 x 10000 @0\nsell 253000 x 10000 @1\n";
+    let bids = "buy 249500 x 10000 @0\nbuy 247000 x 10000 @1\n";
+    let kept = text(&scene.decide(&mut strategy));
+    assert_eq!(
+        kept,
+        format!("buy 249400 x 4000 @0\n{asks}"),
+        "narrower is not kept"
+    );
+    scene.fills.clear();
+    scene.own.clear();
+    scene.now = scene.now.plus_ms(4_999);
+    assert_eq!(text(&scene.decide(&mut strategy)), asks);
+    scene.now = scene.now.plus_ms(1);
+    assert_eq!(text(&scene.decide(&mut strategy)), format!("{bids}{asks}"));
+}
+
+#[test]
+fn floor_and_ceiling_leave_one_side() {
+    for (limits, expected) in [
+        ("price_ceiling = 2499.99\n", "sell 250500 x 10000 @0\n"),
+        ("price_floor = 2500.001\n", "buy 249500 x 10000 @0\n"),
+        ("price_floor = 2500\nprice_ceiling = 2500.009\n", ""),
+        (
+            "price_floor = 2499\nprice_ceiling = 2500\n",
+            "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n",
+        ),
+    ] {
+        if expected.is_empty() {
+            let table = format!("{BASE}{limits}").parse().unwrap();
+            let error = INFO
+                .build_from(&table, &market())
+                .err()
+                .unwrap()
+                .to_string();
+            assert_eq!(
+                error,
+                "price_ceiling: must be above price_floor, or 0 for off"
+            );
+        } else {
+            check(&scene(), limits, expected);
+        }
+    }
+}
+
+#[test]
+fn a_seed_price_beyond_the_other_side_does_not_make_a_taker() {
+    let mut scene = Scene::new(248_000, 249_000, 10, 25_000);
+    scene.mid = 500_000;
+    check(
+        &scene,
+        "",
+        "buy 248999 x 10000 @0\nsell 250500 x 10000 @0\n",
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_by_name() {
+    for (more, message) in [
+        (
+            "minimum_spread_bps = 21\n",
+            "bid_spread_bps: below minimum_spread_bps 21",
+        ),
+        (
+            "order_levels = 32\norder_level_spread_bps = 322\n",
+            "order_level_spread_bps: the outermost bid would lie at or below zero",
+        ),
+        (
+            "order_level_amount = 0.00001\n",
+            "order_level_amount: 0.00001 ETH is less than one lot of ETH-USDC (0.0001)",
+        ),
+        (
+            "order_level_amout = 1\n",
+            "order_level_amout: unknown parameter, did you mean order_level_amount?",
+        ),
+        ("zzz = 1\n", "zzz: unknown parameter"),
+    ] {
+        let table = format!("{BASE}{more}").parse().unwrap();
+        let error = INFO.build_from(&table, &market()).err().unwrap();
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn properties_of_every_decision() {
+    let mut quoted = 0;
+    for seed in 0..3_000 {
+        let mut random = Random(seed);
+        let mut strategy = random_ladder(&mut random);
+        let scene = random.scene();
+        let targets = scene.decide(&mut strategy);
+        quoted += targets.quotes().len();
+        for quote in targets.quotes() {
+            let best = crate::sizing::opposite_best(&scene.view(), quote.side);
+            assert!(
+                best.is_none_or(|best| !quote.side.reaches(quote.price, best)),
+                "seed {seed} crosses"
+            );
+            assert!(
+                at_least(
+                    quote.side,
+                    quote.price,
+                    scene.mid,
+                    strategy.minimum_spread_bps
+                ),
+                "seed {seed} is narrower than the minimum"
+            );
+        }
+        let bid = of(&targets, Buy).map(|quote| quote.price).max();
+        let ask = of(&targets, Sell).map(|quote| quote.price).min();
+        assert!(
+            bid.zip(ask).is_none_or(|(bid, ask)| bid < ask),
+            "seed {seed}"
+        );
+        let again = scene.resting(&targets).decide(&mut strategy);
+        assert_eq!(
+            text(&again),
+            text(&targets),
+            "seed {seed} is not idempotent"
+        );
+    }
+    assert!(
+        quoted > 3_000,
+        "only {quoted} quotes: the scenes test nothing"
+    );
+}
+
+#[test]
+fn more_base_never_means_more_bids_or_fewer_asks() {
+    let mut changes = 0;
+    for seed in 0..1_000 {
+        let mut random = Random(seed);
+        let mut strategy = random_ladder(&mut random);
+        let (share, range) = (1 + random.below(9), 8 + random.below(200_000));
+        strategy.skew = Some((1_000 * u32::try_from(share).unwrap(), Qty(range)));
+        strategy.delay_ms = 0;
+        let mut scene = random.scene();
+        scene.own.clear();
+        scene.fills.clear();
+        // Enough to pay for every bid: lots of a short purse rise when cheaper levels get their turn.
+        scene.holdings.quote += 1 << 50;
+        // From below the target's left edge to beyond its right one.
+        let quote = u64::try_from(scene.holdings.quote).unwrap();
+        let target = (2 * quote / scene.mid).saturating_mul(share) / (10 - share);
+        scene.holdings.base = u128::from(target.saturating_sub(range)) * scene.market.lot;
+        let mut before: Option<[u64; 2]> = None;
+        for _ in 0..20 {
+            let targets = scene.decide(&mut strategy);
+            let now = Side::BOTH.map(|side| of(&targets, side).map(|quote| quote.qty.0).sum());
+            if let Some(before) = before {
+                assert!(now[0] <= before[0] && now[1] >= before[1], "seed {seed}");
+                changes += u32::from(now != before);
+            }
+            before = Some(now);
+            scene.holdings.base += u128::from(random.below(range / 4)) * scene.market.lot;
+        }
+    }
+    assert!(
+        changes > 1_000,
+        "only {changes} changes: the skew was not tested"
+    );
+}
+
+#[test]
+fn a_restart_in_the_middle_changes_nothing() {
+    for seed in 0..300 {
+        let mut random = Random(seed);
+        let mut straight = random_ladder(&mut random);
+        let mut restarted = straight.clone();
+        for step in 0..20 {
+            let mut scene = random.scene();
+            scene.now = Time::from_ms(1_000_000 + step * 700);
+            let mut fresh = straight.clone();
+            fresh.paused_until = [Time(0); 2];
+            assert!(fresh.restore(&restarted.save()));
+            restarted = fresh;
+            let one = text(&scene.decide(&mut straight));
+            assert_eq!(
+                text(&scene.decide(&mut restarted)),
+                one,
+                "seed {seed} step {step}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_memory_that_is_not_understood_is_refused() {
+    let mut strategy = ladder("");
+    let saved = strategy.save();
+    assert!(strategy.restore(&[]));
+    assert!(!strategy.restore(&saved[..16]));
+    assert!(!strategy.restore(&[2; 17]));
+    let mut longer = saved.clone();
+    longer.push(0);
+    assert!(!strategy.restore(&longer));
+    // A pause from a clock with a later origin delays for the configured time at most.
+    let mut far = vec![1];
+    far.extend([0xff; 16]);
+    assert!(strategy.restore(&far));
+    let mut scene = scene();
+    assert_eq!(text(&scene.decide(&mut strategy)), "");
+    scene.now = scene.now.plus_ms(60_000);
+    assert_ne!(text(&scene.decide(&mut strategy)), "");
+}
+
+fn of(targets: &Targets, side: Side) -> impl Iterator<Item = &Quote> {
+    targets
+        .quotes()
+        .iter()
+        .filter(move |quote| quote.side == side)
+}
+
+fn random_ladder(random: &mut Random) -> Ladder {
+    let mut below = |bound| u32::try_from(random.below(bound)).unwrap();
+    let minimum = 1 + below(30);
+    let (bid, ask) = (minimum + below(200), minimum + below(200));
+    let step = u64::from(below(5_000));
+    let first = 1 + u64::from(below(20_000));
+    let levels = 1 + u64::from(below(6));
+    let sizes = (0..levels).map(|level| Qty(first + level * step)).collect();
+    Ladder {
+        bid_spread_bps: bid,
+        ask_spread_bps: ask,
+        minimum_spread_bps: minimum,
+        level_spread_bps: below(100),
+        sizes,
+        skew: (below(2) == 0).then(|| (below(10_001), Qty(1 + u64::from(below(200_000))))),
+        tolerance_bps: below(40),
+        delay_ms: u64::from(below(3_000)),
+        floor: Price(0),
+        ceiling: None,
+        paused_until: [Time(0); 2],
+    }
+}

@@ -16,3 +16,8 @@ mod testing;
 
 pub use parameter::{Kind, ParamError, Parameter, Params, Problem};
 pub use registry::{StrategyInfo, all, find};
+
+/// The worked example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

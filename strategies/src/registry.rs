@@ -54,3 +54,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 }
 
 static ALL: &[StrategyInfo] = &[bands::INFO, ladder::INFO];
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

@@ -68,3 +68,111 @@ fn whole_tokens(units: u128, decimals: u8) -> String {
             |tokens| tokens.normalize().to_string(),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::parameter::{Kind, Parameter};
+    use crate::testing::market;
+
+    const DECLARED: &[Parameter] = &[Parameter {
+        name: "amount",
+        unit: "",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "1000000000",
+        },
+        default: None,
+        meaning: "A number.",
+    }];
+
+    fn read(value: &str) -> Result<Params, ParamError> {
+        Params::read(DECLARED, &format!("amount = {value}").parse().unwrap())
+    }
+
+    #[test]
+    fn what_is_written_is_what_counts() {
+        let market = market();
+        for (value, lots, down, up) in [
+            ("1", 10_000, 100, 100),
+            ("0.3", 3_000, 30, 30),
+            ("\"0.3\"", 3_000, 30, 30),
+            ("1.00019", 10_001, 100, 101),
+            ("123456.789", 1_234_567_890, 12_345_678, 12_345_679),
+            ("0", 0, 0, 0),
+            ("\"1.50\"", 15_000, 150, 150),
+        ] {
+            let params = read(value).unwrap();
+            assert_eq!(
+                lots_floor(&params, "amount", &market),
+                Ok(Qty(lots)),
+                "{value}"
+            );
+            assert_eq!(
+                ticks_floor(&params, "amount", &market),
+                Ok(Price(down)),
+                "{value}"
+            );
+            assert_eq!(
+                ticks_ceil(&params, "amount", &market),
+                Ok(Price(up)),
+                "{value}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_number_is_refused() {
+        for (value, message) in [
+            (
+                "-1",
+                "amount: -1 is out of range, allowed is 0 to 1000000000",
+            ),
+            (
+                "1000000000.1",
+                "amount: 1000000000.1 is out of range, allowed is 0 to 1000000000",
+            ),
+            (
+                "true",
+                "amount: expected a decimal number, found boolean true",
+            ),
+            ("nan", "amount: expected a decimal number, found float NaN"),
+            ("inf", "amount: expected a decimal number, found float inf"),
+            (
+                "\"1e3\"",
+                "amount: expected a decimal number, found string \"1e3\"",
+            ),
+            (
+                "\"+1\"",
+                "amount: expected a decimal number, found string \"+1\"",
+            ),
+            (
+                "\"1_0\"",
+                "amount: expected a decimal number, found string \"1_0\"",
+            ),
+            (
+                "\".5\"",
+                "amount: expected a decimal number, found string \".5\"",
+            ),
+            (
+                "\"5.\"",
+                "amount: expected a decimal number, found string \"5.\"",
+            ),
+            (
+                "\"\"",
+                "amount: expected a decimal number, found string \"\"",
+            ),
+            (
+                "[1]",
+                "amount: expected a decimal number, found array of 1 entries",
+            ),
+        ] {
+            assert_eq!(read(value).unwrap_err().to_string(), message);
+        }
+        let missing = Params::read(DECLARED, &toml::Table::new()).unwrap_err();
+        assert_eq!(missing.to_string(), "amount: must be given");
+        let undeclared = read("1").unwrap().whole("amount").unwrap_err();
+        assert_eq!(undeclared.problem, crate::parameter::Problem::Undeclared);
+    }
+}

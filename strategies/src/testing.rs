@@ -163,7 +163,8 @@ impl Random {
 
     /// A market in any state: thin, one-sided, seeded off the book, with own orders anywhere.
     pub fn scene(&mut self) -> Scene {
-        let bid = 1 + self.below(1 << (3 + self.below(20)));
+        let digits = 3 + self.below(20);
+        let bid = 1 + self.below(1 << digits);
         let ask = bid + 1 + self.below(1 + bid / 20);
         let mut scene = Scene::new(
             bid,

@@ -72,12 +72,14 @@ mod tests {
     use super::*;
     use crate::testing::market;
 
+    type Case = (u128, u128, u64, u32, u64, Option<(u64, u64)>);
+
     /// Base, quote, price, target share, range; and the published factors, in millionths. The cases
     /// are those by which hummingbot documents its calculator.
     #[test]
     fn the_factors_are_those_users_know() {
         // Prices in units of 0.0001 of the case's price unit; whole tokens elsewhere.
-        let cases: [(u128, u128, u64, u32, u64, Option<(u64, u64)>); 12] = [
+        let cases: [Case; 12] = [
             (85_000, 10_000, 36, 300, 20_000, Some((1_044_166, 955_833))),
             (8_500, 10_000, 36, 300, 20_000, Some((2_000_000, 0))),
             (200_000, 10_000, 36, 300, 20_000, Some((0, 2_000_000))),

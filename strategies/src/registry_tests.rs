@@ -1,0 +1,179 @@
+//! What holds for every strategy of the registry: its declaration is sound and none of it is idle.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::Side::{Buy, Sell};
+use toml::{Table, Value};
+
+use super::*;
+use crate::parameter::Kind;
+use crate::testing::{Scene, market, text};
+
+/// A table that uses everything, and for every parameter another value.
+struct Sample {
+    strategy: &'static str,
+    table: &'static str,
+    /// `key` or `list.key`, which is changed in the list's first table.
+    changes: &'static [(&'static str, &'static str)],
+}
+
+const SAMPLES: &[Sample] = &[
+    Sample {
+        strategy: "bands",
+        table: "dust_cutoff = 0.1\n\
+                [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
+                min_amount = 1\navg_amount = 2\nmax_amount = 3\n\
+                [[sell_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
+                min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
+        changes: &[
+            ("buy_bands", "[]"),
+            ("sell_bands", "[]"),
+            ("dust_cutoff", "3"),
+            ("buy_bands.min_margin_bps", "20"),
+            ("buy_bands.avg_margin_bps", "21"),
+            ("buy_bands.max_margin_bps", "30"),
+            ("buy_bands.min_amount", "1.5"),
+            ("buy_bands.avg_amount", "2.5"),
+            ("buy_bands.max_amount", "2"),
+        ],
+    },
+    Sample {
+        strategy: "ladder",
+        table: "bid_spread_bps = 20\nask_spread_bps = 20\nminimum_spread_bps = 10\n\
+                order_amount = 1\norder_levels = 2\norder_level_spread_bps = 10\n\
+                order_level_amount = 0.5\ninventory_skew_enabled = true\n\
+                inventory_target_base_bps = 5000\ninventory_range_multiplier = 2\n\
+                order_refresh_tolerance_bps = 2\nfilled_order_delay_ms = 5000\n\
+                price_floor = 2000\nprice_ceiling = 3000\n",
+        changes: &[
+            ("bid_spread_bps", "21"),
+            ("ask_spread_bps", "21"),
+            ("minimum_spread_bps", "20"),
+            ("order_amount", "1.1"),
+            ("order_levels", "1"),
+            ("order_level_spread_bps", "11"),
+            ("order_level_amount", "0.6"),
+            ("inventory_skew_enabled", "false"),
+            ("inventory_target_base_bps", "4900"),
+            ("inventory_range_multiplier", "2.1"),
+            ("order_refresh_tolerance_bps", "0"),
+            ("filled_order_delay_ms", "1000"),
+            ("price_floor", "2600"),
+            ("price_ceiling", "2400"),
+        ],
+    },
+];
+
+/// Decisions of one strategy over a few moments: empty, resting, one fill, three seconds later.
+fn decisions(strategy: &str, table: &Table) -> String {
+    let mut built = find(strategy)
+        .unwrap()
+        .build_from(table, &market())
+        .unwrap();
+    let empty = Scene::new(249_900, 250_100, 11, 26_000);
+    let resting = empty
+        .clone()
+        .with_own(Buy, 249_510, 9_000)
+        .with_own(Buy, 249_260, 11_000)
+        .with_own(Buy, 249_000, 6_000)
+        .with_own(Sell, 250_490, 9_000);
+    let mut two = empty.clone().with_own(Buy, 249_510, 7_000);
+    two = two.with_own(Buy, 249_260, 5_000);
+    let filled = empty.clone().with_fill(Buy);
+    let mut later = empty.clone();
+    later.now = later.now.plus_ms(3_000);
+    [empty, two, resting, filled, later]
+        .iter()
+        .map(|scene| text(&scene.decide(built.as_mut())) + "\n")
+        .collect()
+}
+
+fn names(parameters: &[Parameter]) -> Vec<String> {
+    let mut all = Vec::new();
+    for parameter in parameters {
+        all.push(parameter.name.to_owned());
+        if let Kind::Tables { fields, .. } = parameter.kind {
+            let inner = names(fields);
+            all.extend(
+                inner
+                    .iter()
+                    .map(|name| format!("{}.{name}", parameter.name)),
+            );
+        }
+    }
+    all
+}
+
+fn changed(table: &Table, key: &str, value: &str) -> Table {
+    let value: Table = format!("value = {value}").parse().unwrap();
+    let value = value["value"].clone();
+    let mut table = table.clone();
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((list, inner)) => {
+            let Some(Value::Array(tables)) = table.get_mut(list) else {
+                panic!("{list} is not a list");
+            };
+            let first = tables[0].as_table_mut().unwrap();
+            first.insert(inner.to_owned(), value);
+        }
+    }
+    table
+}
+
+#[test]
+fn every_parameter_changes_a_decision() {
+    for info in all() {
+        let sample = SAMPLES.iter().find(|sample| sample.strategy == info.name);
+        let sample = sample.unwrap_or_else(|| panic!("{} has no sample", info.name));
+        let table: Table = sample.table.parse().unwrap();
+        let before = decisions(info.name, &table);
+        for &(key, value) in sample.changes {
+            let after = decisions(info.name, &changed(&table, key, value));
+            assert_ne!(
+                before, after,
+                "{} {key} = {value} changes nothing",
+                info.name
+            );
+        }
+        for name in names(info.parameters) {
+            // The two sides of bands share one declaration of a band.
+            let tried = name.replace("sell_bands.", "buy_bands.");
+            assert!(
+                sample.changes.iter().any(|(key, _)| *key == tried),
+                "{} {name} is not tried",
+                info.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_declaration_is_sound() {
+    fn sound(parameters: &'static [Parameter]) {
+        for parameter in parameters {
+            assert!(parameter.meaning.ends_with('.'), "{}", parameter.name);
+            assert!(!parameter.kind.range().is_empty());
+            assert!(!parameter.kind.name().is_empty());
+            if let Some(default) = parameter.default {
+                // A default must pass its own gate: alone in a declaration, it needs no table.
+                let alone = std::slice::from_ref(parameter);
+                let read = Params::read(alone, &Table::new());
+                assert!(read.is_ok(), "{} = {default}: {read:?}", parameter.name);
+            }
+            if let Kind::Tables { fields, .. } = parameter.kind {
+                sound(fields);
+            }
+        }
+    }
+    for info in all() {
+        sound(info.parameters);
+        assert_eq!(find(info.name).unwrap().name, info.name);
+        assert!(info.summary.ends_with('.'), "{}", info.name);
+    }
+    assert!(find("nothing").is_none());
+    assert_eq!(nearest("bnads"), Some("bands"));
+    assert_eq!(nearest("twap"), None);
+}
