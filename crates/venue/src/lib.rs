@@ -6,6 +6,7 @@
 //! part of a request, so that the inputs are the whole history.
 
 mod account;
+pub mod agents;
 mod audit;
 mod book;
 mod config;
@@ -22,6 +23,8 @@ mod response;
 mod scale;
 mod slots;
 mod submit;
+#[cfg(test)]
+mod testing;
 mod venue;
 
 pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};

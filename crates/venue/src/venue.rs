@@ -250,6 +250,19 @@ impl Venue {
             .map(|market| &market.scale)
     }
 
+    /// Whether an order is known and open.
+    pub fn is_open(&self, hash: &Hash) -> bool {
+        self.by_hash
+            .get(hash)
+            .is_some_and(|key| self.orders.get(*key).is_open())
+    }
+
+    /// The next storage id for an order of `account` that sells `token`.
+    pub fn next_order_storage_id(&self, account: AccountId, token: TokenId) -> Option<u32> {
+        let table = self.accounts.get(&account)?.slots.get(&token);
+        table.map_or(Some(0), |table| table.next(0))
+    }
+
     /// Whether the caller may act for `account`.
     pub(crate) fn check_owner(&self, caller: &Caller, account: AccountId) -> Result<(), Refusal> {
         let own = match caller {
