@@ -4,7 +4,9 @@
 
 use std::path::PathBuf;
 
-use cambist_signing::vectors::{FileReport, VectorError, evaluate_file};
+use cambist_signing::vectors::{
+    FileReport, SHAPES, Shape, VectorError, evaluate_file, evaluate_with,
+};
 use serde_json::{Value, json};
 
 /// File, shape, cases, and how many of them are left to the implementation.
@@ -334,4 +336,41 @@ fn every_missing_member_is_noticed() {
             }
         }
     }
+}
+
+#[test]
+fn shapes_can_be_added_from_outside() {
+    let halves = Shape {
+        name: "halves",
+        recognises: |json| json.get("halves").is_some(),
+        evaluate: |file, cases| {
+            file.get("halves")?.each(cases, |node, case| {
+                let half = node.get("of")?.float()? / 2.0;
+                let stated = node.get("half")?;
+                case.require(stated.float() == Ok(half), &stated, || {
+                    format!("computed {half}")
+                });
+                Ok(())
+            })
+        },
+    };
+    let mut shapes = SHAPES.to_vec();
+    shapes.push(halves);
+    let file = json!({"halves": [{"of": 1, "half": 0.5}, {"of": 3.5, "half": 1.7}]});
+    let report = evaluate_with(&shapes, "halves", &file.to_string()).unwrap();
+    assert_eq!(
+        (report.shape, report.passed, report.failed),
+        ("halves", 1, 1)
+    );
+    assert_eq!(
+        report.first_failure.unwrap(),
+        "halves: halves[1]: half: computed 1.75"
+    );
+    assert_eq!(
+        evaluate_with(&shapes, "orders", &read("orders"))
+            .unwrap()
+            .shape,
+        "orders"
+    );
+    assert!(evaluate(&file).is_err());
 }

@@ -4,14 +4,14 @@ use core::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A JSON value. Numbers are integers only, kept as their digits.
+/// A JSON value. Numbers are kept as text: integers as their digits, others in full precision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Json {
     /// `null`
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// An integer.
+    /// A number. Text with `.` or `e` in it was not an exact integer.
     Number(String),
     /// A string.
     Text(String),
@@ -71,7 +71,7 @@ impl<'de> Visitor<'de> for Tree {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("json with whole numbers")
+        f.write_str("json")
     }
 
     fn visit_unit<E: Error>(self) -> Result<Json, E> {
@@ -90,8 +90,9 @@ impl<'de> Visitor<'de> for Tree {
         Ok(Json::Number(value.to_string()))
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Json, E> {
-        Err(E::custom("a number is not whole or too large to be exact"))
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Json, E> {
+        // The debug form always has a point or an exponent, so it is never taken for an exact integer.
+        Ok(Json::Number(format!("{value:?}")))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {

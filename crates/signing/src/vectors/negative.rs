@@ -4,7 +4,7 @@
 
 use super::eddsa::{Verdict, verdict};
 use super::{Case, Node, Shape, VectorError, api_sig, first_has, order, pool, request};
-use crate::ecdsa::verify_owner;
+use crate::ecdsa::{WireSignature, verify_owner};
 use crate::field::Field;
 use crate::hash32::Hash32;
 use crate::request_signature;
@@ -86,7 +86,11 @@ fn found(node: &Node<'_>) -> Result<Verdict, VectorError> {
             let digest =
                 Hash32::from_hex(digest.text()?).map_err(|_| digest.malformed("a digest"))?;
             let owner = node.get("signer")?.address()?;
-            let owned = verify_owner(&digest, node.get("ecdsaSignature")?.text()?, &owner);
+            let signature = node.get("ecdsaSignature")?;
+            if WireSignature::from_hex(signature.text()?).is_err() {
+                return Ok(Verdict::Malformed);
+            }
+            let owned = verify_owner(&digest, signature.text()?, &owner);
             Ok(if owned {
                 Verdict::Accepted
             } else {

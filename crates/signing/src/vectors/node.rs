@@ -132,6 +132,17 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.malformed("an integer in range"))
     }
 
+    /// A number, not necessarily whole.
+    ///
+    /// # Errors
+    /// [`VectorError::Malformed`] for other values and for text.
+    pub fn float(&self) -> Result<f64, VectorError> {
+        let Json::Number(text) = self.value else {
+            return Err(self.malformed("a number"));
+        };
+        text.parse().map_err(|_| self.malformed("a number"))
+    }
+
     /// A decimal integer below 2^256.
     ///
     /// # Errors
