@@ -296,14 +296,15 @@ fn side_bands(params: &Params, name: &str, market: &MarketSpec) -> Result<Vec<Ba
     Ok(bands)
 }
 
-/// Own orders of one side that may stay: not being cancelled, not reaching the other side. Nearest
-/// to the mid first, older before newer.
+/// Own orders of one side that may stay: not being cancelled, not reaching the other side, not already
+/// replaced. Nearest to the mid first, older before newer.
 fn resting(view: &View<'_>, side: Side) -> Vec<OwnOrder> {
     let mut own: Vec<OwnOrder> = view
         .own
         .iter()
         .filter(|order| order.side == side && !order.cancelling)
         .filter(|order| passive(view, side, order.price) == order.price)
+        .filter(|order| !is_replaced(view, order))
         .copied()
         .collect();
     own.sort_by_key(|order| match side {
@@ -311,6 +312,18 @@ fn resting(view: &View<'_>, side: Side) -> Vec<OwnOrder> {
         Side::Sell => order.price.0,
     });
     own
+}
+
+/// Whether an order close to its expiry only rests until the younger one at its price does: wanting
+/// both would double the amount at every renewal.
+fn is_replaced(view: &View<'_>, old: &OwnOrder) -> bool {
+    let alike = |new: &&OwnOrder| new.side == old.side && new.price == old.price;
+    old.expiring
+        && view
+            .own
+            .iter()
+            .filter(alike)
+            .any(|new| !new.expiring && !new.cancelling && new.id.number > old.id.number)
 }
 
 #[cfg(test)]

@@ -117,6 +117,24 @@ fn an_order_being_cancelled_does_not_count_and_an_expiring_one_does() {
 }
 
 #[test]
+fn an_expiring_order_and_its_replacement_count_once() {
+    let mut scene = Scene::new(249_900, 250_100, 10, 50_000)
+        .with_own(Buy, 249_500, 10_000)
+        .with_own(Buy, 248_000, 20_000)
+        .with_own(Sell, 250_500, 10_000);
+    for order in &mut scene.own {
+        order.expiring = true;
+    }
+    let once = "buy 249500 x 10000 @0\nbuy 248000 x 20000 @1\nsell 250500 x 10000 @0\n";
+    check(&scene, once);
+    let renewed = scene
+        .with_own(Buy, 249_500, 10_000)
+        .with_own(Buy, 248_000, 20_000)
+        .with_own(Sell, 250_500, 10_000);
+    check(&renewed, once);
+}
+
+#[test]
 fn what_is_held_goes_to_the_innermost_band_first() {
     // 2500 USDC pay for 1 ETH at 2495 and for 0.002 of the next, which is dust.
     check(

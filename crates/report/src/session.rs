@@ -91,8 +91,16 @@ impl Session {
                 self.ack.saturating_record(*micros);
             }
             Note::Refused {
-                endpoint, reason, ..
-            } => self.refuse(*endpoint, *reason),
+                endpoint,
+                order,
+                reason,
+            } => {
+                self.refuse(*endpoint, *reason);
+                if let (Endpoint::Submit, Some(order)) = (endpoint, order) {
+                    // Most refusals prove nothing; where this one does, its end follows.
+                    self.unknown.insert(*order);
+                }
+            }
             Note::Unknown {
                 endpoint: Endpoint::Submit,
                 order: Some(order),
@@ -154,7 +162,14 @@ impl Session {
         code: impl Fn(Reason) -> String,
     ) -> Summary {
         let mut orders = self.orders.clone();
-        orders.unknown_left = self.unknown.len() as u64;
+        // Orders found in the store at start are known as unknown to the status only.
+        let told: u64 = self
+            .status
+            .markets
+            .iter()
+            .map(|market| u64::from(market.unknown))
+            .sum();
+        orders.unknown_left = told.max(self.unknown.len() as u64);
         for (reason, count) in &self.refused {
             *orders.refused.entry(code(*reason)).or_default() += count;
         }

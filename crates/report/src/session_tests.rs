@@ -1,1 +1,313 @@
+//! A session from its notes to JSON and text.
 
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::note::MarketStatus;
+use cambist_core::request::UnknownCause;
+use cambist_core::{Hash, Price, Qty, VenueTime};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Random, fill, market, order};
+use crate::text;
+
+const ETH: u128 = 10u128.pow(18);
+const USDC: u128 = 1_000_000;
+
+fn ready() -> Note {
+    Note::Ready {
+        opening: [(TokenId(0), 10 * ETH), (TokenId(1), 25_000 * USDC)].into(),
+        recovered: 0,
+    }
+}
+
+fn depth(mid: u64) -> Note {
+    Note::DepthTaken {
+        market: MarketId(0),
+        mid: Some(mid),
+        timestamp: VenueTime(0),
+    }
+}
+
+fn submitted(number: u64) -> Note {
+    Note::Submitted {
+        order: order(number),
+        market: MarketId(0),
+        side: Side::Buy,
+        price: Price(1),
+        qty: Qty(1),
+        valid_until_s: 0,
+    }
+}
+
+fn acknowledged(number: u64, micros: u64) -> Note {
+    Note::Acknowledged {
+        order: order(number),
+        hash: Hash([0; 32]),
+        micros,
+    }
+}
+
+fn unknown(number: u64) -> Note {
+    Note::Unknown {
+        endpoint: Endpoint::Submit,
+        order: Some(order(number)),
+        cause: UnknownCause::Timeout,
+    }
+}
+
+fn refused(number: u64, endpoint: Endpoint, reason: Reason) -> Note {
+    Note::Refused {
+        endpoint,
+        order: Some(order(number)),
+        reason,
+    }
+}
+
+fn ended(number: u64, end: End) -> Note {
+    Note::Ended {
+        order: order(number),
+        market: MarketId(0),
+        end,
+        cancel_micros: None,
+    }
+}
+
+fn both(both: bool) -> Note {
+    Note::BothSides {
+        market: MarketId(0),
+        both,
+    }
+}
+
+fn status(unknown: u32) -> Note {
+    Note::Status(Box::new(Status {
+        markets: vec![MarketStatus {
+            mid: Some(500_001),
+            bid: Some(Price(249_900)),
+            ask: Some(Price(250_100)),
+            unknown,
+            ..MarketStatus::default()
+        }],
+        sent: 120,
+        allowed: 300,
+        ..Status::default()
+    }))
+}
+
+/// A small session, each note one second after the one before.
+fn session() -> (Session, Time) {
+    let mut session = Session::new(&[market()]);
+    let notes = [
+        depth(500_000),
+        ready(),
+        submitted(1),
+        acknowledged(1, 8_000),
+        submitted(2),
+        unknown(2),
+        both(true),
+        submitted(3),
+        refused(3, Endpoint::Submit, Reason::AmountTooSmall),
+        ended(3, End::Refused),
+        refused(1, Endpoint::Cancel, Reason::NothingToCancel),
+        refused(1, Endpoint::Depth, Reason::RateLimited),
+        Note::Filled(fill(Side::Buy, 249_900, 10_000, ETH / 1_000, Some(500_000))),
+        depth(498_000),
+        Note::Filled(fill(Side::Sell, 249_100, 10_000, 2_491_000, None)),
+        both(false),
+        ended(1, End::Filled),
+        acknowledged(2, 12_000),
+        ended(2, End::Cancelled),
+        submitted(4),
+        refused(4, Endpoint::Submit, Reason::OrderExists),
+        status(0),
+        both(true),
+        Note::Draining,
+        both(true),
+    ];
+    let mut now = Time::from_ms(0);
+    for note in notes {
+        session.observe(now, &note);
+        now = now.plus_ms(1_000);
+    }
+    (session, now)
+}
+
+fn closing() -> Closing {
+    Closing {
+        seed: Some(7),
+        duration_s: 25.0,
+        resting_after: Some(0),
+        residual_units: [(TokenId(0), 0), (TokenId(1), -3)].into(),
+        replay_equal: Some(true),
+    }
+}
+
+fn code(reason: Reason) -> String {
+    format!("{reason:?}")
+}
+
+#[test]
+fn the_json_is_the_demo_s() {
+    let (session, now) = session();
+    let summary = session.summary(now, &closing(), code);
+    let mut json = serde_json::to_value(&summary).unwrap();
+    // Latencies are exact to 0.1 %.
+    for (name, expected) in [("p50", 8.0), ("p99", 12.0)] {
+        let got = json["ack_ms"][name].take().as_f64().unwrap();
+        assert!((got / expected - 1.0).abs() < 0.001, "{name} {got}");
+    }
+    assert_eq!(
+        json,
+        json!({
+            "seed": 7,
+            "duration_s": 25.0,
+            "orders": {
+                "submitted": 4,
+                "acknowledged": 2,
+                "cancelled": 1,
+                "filled": 1,
+                "refused": {"AmountTooSmall": 1, "OrderExists": 1},
+                "unknown_left": 1
+            },
+            "fills": 2,
+            // From second 6 to 23, without 15 to 22.
+            "quoted_both_sides_ratio": 10.0 / 17.0,
+            "inventory": {"ETH": "9999000000000000000", "USDC": "24989509000"},
+            "pnl_quote": {
+                "spread": 2.0,
+                "inventory": -109.99,
+                "fees": -4.991,
+                "total": -112.981
+            },
+            "ack_ms": {"p50": Value::Null, "p99": Value::Null},
+            "requests": {"sent": 120, "allowed": 300, "http_429": 1},
+            "resting_after": 0,
+            "residual_units": {"ETH": "0", "USDC": "-3"},
+            "replay_equal": true
+        })
+    );
+    assert_eq!(summary.markets.len(), 1);
+    assert_eq!(summary.markets[0].base_volume, 2 * ETH);
+}
+
+#[test]
+fn a_session_without_anything_says_so() {
+    let session = Session::new(&[market()]);
+    let summary = session.summary(Time(0), &Closing::default(), code);
+    let json = serde_json::to_value(&summary).unwrap();
+    assert_eq!(json["ack_ms"], json!({"p50": null, "p99": null}));
+    assert_eq!(json["quoted_both_sides_ratio"], json!(0.0));
+    assert_eq!(json["seed"], Value::Null);
+    assert_eq!(json["pnl_quote"]["total"], json!(0.0));
+}
+
+#[test]
+fn an_unknown_order_is_left_until_something_is_known() {
+    let left = |notes: &[Note]| {
+        let mut session = Session::new(&[market()]);
+        for note in notes {
+            session.observe(Time(0), note);
+        }
+        let summary = session.summary(Time(0), &Closing::default(), code);
+        summary.orders.unknown_left
+    };
+    let resolved = Note::Resolved {
+        order: order(1),
+        status: cambist_core::OrderStatus::Processing,
+    };
+    assert_eq!(left(&[unknown(1), unknown(1), unknown(2)]), 2);
+    assert_eq!(left(&[unknown(1), acknowledged(1, 5)]), 0);
+    assert_eq!(left(&[unknown(1), ended(1, End::Fenced)]), 0);
+    assert_eq!(left(&[unknown(1), resolved]), 0);
+    assert_eq!(
+        left(&[refused(1, Endpoint::Submit, Reason::UnknownError)]),
+        1
+    );
+    assert_eq!(
+        left(&[refused(1, Endpoint::Cancel, Reason::UnknownError)]),
+        0
+    );
+    assert_eq!(
+        left(&[status(3), unknown(1)]),
+        3,
+        "found in the store at start"
+    );
+}
+
+#[test]
+fn invented_codes_do_not_fill_the_memory() {
+    let mut session = Session::new(&[market()]);
+    for number in 0..1_000 {
+        let note = refused(0, Endpoint::Submit, Reason::Unlisted(number));
+        session.observe(Time(0), &note);
+    }
+    let summary = session.summary(Time(0), &Closing::default(), code);
+    assert_eq!(summary.orders.refused.len(), REASONS_MAX + 1);
+    assert_eq!(summary.orders.refused.values().sum::<u64>(), 1_000);
+}
+
+#[test]
+fn a_base_token_of_two_markets_is_owned_once() {
+    let first = market();
+    let mut second = market();
+    second.id = MarketId(1);
+    second.name = "ETH-USDC-2".to_owned();
+    let mut session = Session::new(&[first, second]);
+    session.observe(Time(0), &ready());
+    let mids = |session: &mut Session, mid| {
+        for market in [MarketId(0), MarketId(1)] {
+            let note = Note::DepthTaken {
+                market,
+                mid: Some(mid),
+                timestamp: VenueTime(0),
+            };
+            session.observe(Time(0), &note);
+        }
+    };
+    mids(&mut session, 500_000);
+    mids(&mut session, 500_200);
+    let total = session.pnl().unwrap().total;
+    assert_eq!(total.to_string(), "10", "10 ETH moved by 1, once");
+}
+
+#[test]
+fn the_texts_are_narrow_and_complete() {
+    let (session, now) = session();
+    let line = text::line(&session);
+    assert_eq!(
+        line,
+        "ETH-USDC 2500.005 quotes 2499 / 2501 | 9.999 ETH 24989.509 USDC | fills 2 | \
+         pnl -112.981 | requests 120/300"
+    );
+    let mut summary = session.summary(now, &closing(), code);
+    let shown = text::summary(&summary);
+    for fact in [
+        "seed",
+        "7",
+        "4 submitted",
+        "-112.981 USDC",
+        "+2 USDC",
+        "58.8 %",
+        "9.999 ETH",
+    ] {
+        assert!(shown.contains(fact), "{fact} is missing in\n{shown}");
+    }
+    let mut random = Random(1);
+    for number in 0..200 {
+        summary
+            .orders
+            .refused
+            .insert(format!("{}", 100_000 + number), random.below(100));
+    }
+    summary.orders.refused.insert("z".repeat(200), 1);
+    let shown = text::summary(&summary);
+    for line in shown.lines() {
+        assert!(line.chars().count() <= text::WIDTH, "{line}");
+    }
+    assert_eq!(
+        shown.matches('z').count(),
+        200,
+        "nothing is lost in wrapping"
+    );
+}
