@@ -167,7 +167,7 @@ fn order(n: u64) -> OrderMessage {
         buy_amount: 2_000_000_000,
         valid_until: 1_900_000_000,
         max_fee_bips: 20,
-        fill_by_buy: n % 2 == 0,
+        fill_by_buy: n.is_multiple_of(2),
         taker: Address::ZERO,
     }
 }

@@ -374,3 +374,44 @@ fn shapes_can_be_added_from_outside() {
     );
     assert!(evaluate(&file).is_err());
 }
+
+#[test]
+fn nonsense_never_panics() {
+    let nonsense = [
+        json!(null),
+        json!(-1),
+        json!(0),
+        json!(0.5),
+        json!(1e300),
+        json!(""),
+        json!("0x"),
+        json!("é"),
+        json!([]),
+        json!({}),
+    ];
+    for (name, ..) in FILES {
+        let file: Value = serde_json::from_str(&read(name)).unwrap();
+        let mut paths = vec![];
+        for list in ["vectors", "swap", "lp"]
+            .into_iter()
+            .filter(|list| file.get(list).is_some())
+        {
+            let small = alone(&file, list, &file[list][0]);
+            leaves(&small, &mut vec![], &mut paths);
+            for path in paths.drain(..) {
+                for value in &nonsense {
+                    let mut small = small.clone();
+                    *at(&mut small, &path) = value.clone();
+                    let _ = evaluate(&small);
+                }
+            }
+        }
+        let text = read(name);
+        for end in (0..text.len().min(4000))
+            .step_by(37)
+            .filter(|end| text.is_char_boundary(*end))
+        {
+            assert!(evaluate_file(name, &text[..end]).is_err());
+        }
+    }
+}

@@ -44,6 +44,9 @@ fn evaluate(node: &Node<'_>, case: &mut Case) -> Result<(), VectorError> {
         }
     };
     let width = size("t", MAX_WIDTH)?;
+    if width == 0 {
+        return Err(node.malformed("at least one cell"));
+    }
     let permutation = Poseidon::new(
         width,
         size("rounds_full", 16)?,
