@@ -82,6 +82,7 @@ enum Found {
 #[derive(Debug)]
 pub struct Reader<R: Read> {
     input: R,
+    /// Where the next record begins.
     offset: u64,
     header: Header,
     snapshot: Option<Vec<u8>>,
@@ -177,7 +178,7 @@ impl<R: Read> Reader<R> {
         self.tail
     }
 
-    /// Bytes read so far.
+    /// Bytes of everything given out so far.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
@@ -217,7 +218,8 @@ impl<R: Read> Reader<R> {
             _ => return Ok(torn),
         }
         let Some(frame) = Frame::from_bytes(bytes) else {
-            if bytes == [0; FRAME_BYTES] && self.only_zeros_follow()? {
+            // A file that had grown before its content came ends in zeros.
+            if self.only_zeros_follow()? {
                 return Ok(torn);
             }
             return Err(self.damaged(start, "the length of a record does not check"));
@@ -269,3 +271,7 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     }
     Ok(filled)
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

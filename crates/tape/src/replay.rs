@@ -124,3 +124,81 @@ fn capped(value: &impl fmt::Debug) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::event::Level;
+    use cambist_core::note::Note;
+
+    use super::*;
+    use crate::testing::{Random, turns, written};
+
+    /// The engine of these tests answers from a script, one list of actions an event.
+    fn replay(tape: &[u8], script: &[Vec<Action>]) -> Replay {
+        let mut answers = script.iter();
+        compare(&mut Reader::open(tape).unwrap(), |_, _, actions| {
+            actions.extend(answers.next().into_iter().flatten().cloned());
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn the_same_engine_is_equal() {
+        let turns = turns(&mut Random(3), 40);
+        let script: Vec<_> = turns.iter().map(|turn| turn.2.clone()).collect();
+        let found = replay(&written(&turns, None), &script);
+        assert!(found.is_equal());
+        assert_eq!(found.events, 40);
+        let actions: usize = script.iter().map(Vec::len).sum();
+        assert_eq!(found.actions, actions as u64);
+        assert_eq!(found.tail, Some(Tail::Clean));
+    }
+
+    #[test]
+    fn a_changed_action_is_found_where_it_is() {
+        let mut turns = turns(&mut Random(4), 10);
+        let raised = |level| Action::Note(Note::LevelChanged { level });
+        turns[6].2 = vec![raised(Level::Trading), raised(Level::CancelOnly)];
+        let script: Vec<_> = turns.iter().map(|turn| turn.2.clone()).collect();
+        let tape = written(&turns, None);
+
+        let mut other = script.clone();
+        other[6][1] = raised(Level::Halted);
+        let found = replay(&tape, &other).first_difference.unwrap();
+        assert_eq!((found.event_number, found.action_number), (6, 1));
+        assert_eq!(found.now, turns[6].0);
+        assert!(found.expected.contains("CancelOnly"), "{found}");
+        assert!(found.got.contains("Halted"), "{found}");
+
+        let mut fewer = script.clone();
+        fewer[6].pop();
+        let found = replay(&tape, &fewer).first_difference.unwrap();
+        assert_eq!((found.action_number, found.got.as_str()), (1, "nothing"));
+
+        let mut more = script;
+        more[6].push(raised(Level::Halted));
+        let found = replay(&tape, &more).first_difference.unwrap();
+        assert_eq!(
+            (found.action_number, found.expected.as_str()),
+            (2, "nothing")
+        );
+    }
+
+    #[test]
+    fn an_event_without_its_actions_is_not_compared() {
+        let turns = turns(&mut Random(5), 3);
+        let script: Vec<_> = turns.iter().map(|turn| turn.2.clone()).collect();
+        let mut tape = written(&turns, None);
+        tape.pop();
+        let found = replay(&tape, &script);
+        assert!(found.is_equal());
+        assert_eq!(found.events, 2);
+        assert!(matches!(found.tail, Some(Tail::Torn { .. })));
+    }
+
+    #[test]
+    fn a_difference_of_any_size_is_shown_in_bounds() {
+        assert!(capped(&"ä".repeat(10_000)).chars().count() <= TEXT_MAX + 1);
+    }
+}

@@ -1,0 +1,278 @@
+//! Round trips, and everything that can happen to a file.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::collections::BTreeSet;
+
+use cambist_core::note::Note;
+use cambist_core::request::{Outcome, Query, Reply};
+
+use super::*;
+use crate::frame::RECORD_MAX_BYTES;
+use crate::testing::{Random, Turn, header, turns, written};
+use crate::writer::{WriteError, Writer};
+
+fn entries(turns: &[Turn]) -> Vec<Entry> {
+    turns
+        .iter()
+        .flat_map(|(now, event, actions)| {
+            let (now, event, actions) = (*now, event.clone(), actions.clone());
+            [Entry::Heard { now, event }, Entry::Did { actions }]
+        })
+        .collect()
+}
+
+/// Everything that can be had from a file, and how it ended.
+fn read(tape: &[u8]) -> (Vec<Entry>, Result<Tail, ReadError>) {
+    let mut entries = Vec::new();
+    let mut reader = match Reader::open(tape) {
+        Ok(reader) => reader,
+        Err(error) => return (entries, Err(error)),
+    };
+    loop {
+        match reader.next_entry() {
+            Ok(Some(entry)) => entries.push(entry),
+            Ok(None) => return (entries, Ok(reader.tail().unwrap())),
+            Err(error) => {
+                assert!(
+                    reader.next_entry().unwrap().is_none(),
+                    "nothing after damage"
+                );
+                return (entries, Err(error));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_event_and_action_comes_back() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..40 {
+        let turns = turns(&mut Random(seed), 60);
+        for (_, event, actions) in &turns {
+            seen.insert(event_kind(event));
+            seen.extend(actions.iter().map(action_kind));
+        }
+        let snapshot = (seed % 2 == 0).then_some(&b"state"[..]);
+        let tape = written(&turns, snapshot);
+        let reader = Reader::open(tape.as_slice()).unwrap();
+        assert_eq!(reader.header(), &header());
+        assert_eq!(reader.snapshot(), snapshot);
+        let (got, end) = read(&tape);
+        assert!(got == entries(&turns), "seed {seed}");
+        assert_eq!(end.unwrap(), Tail::Clean);
+    }
+    // As many as arms below, where a new variant does not compile until it is named.
+    assert_eq!(seen.len(), 53, "{seen:?}");
+}
+
+#[test]
+fn a_tape_may_end_after_any_byte() {
+    let turns = turns(&mut Random(11), 4);
+    let all = entries(&turns);
+    let tape = written(&turns, Some(b"state"));
+    let mut given = BTreeSet::new();
+    for cut in 0..tape.len() {
+        let (got, end) = read(&tape[..cut]);
+        assert!(got == all[..got.len()], "cut at {cut}");
+        match end {
+            Ok(Tail::Torn { offset }) => assert!(offset < cut as u64),
+            Ok(Tail::Clean) => {
+                // Only where a record ends.
+                given.insert(got.len());
+            }
+            Err(ReadError::NoHeader { offset }) => assert!(offset <= cut as u64),
+            Err(error) => panic!("cut at {cut}: {error}"),
+        }
+    }
+    // Clean cuts: behind the header, the snapshot, and every entry but the last.
+    assert_eq!(given.len(), all.len());
+}
+
+#[test]
+fn a_file_that_had_grown_before_its_content_came_is_torn() {
+    let turns = turns(&mut Random(12), 3);
+    let all = entries(&turns);
+    let tape = written(&turns, None);
+    let opening = written(&[], None).len();
+    for cut in opening..tape.len() {
+        let mut grown = tape[..cut].to_vec();
+        grown.resize(cut + 5_000, 0);
+        let (got, end) = read(&grown);
+        assert!(
+            got.len() <= all.len() && got == all[..got.len()],
+            "cut at {cut}"
+        );
+        // A record may itself end in the zeros that were to come.
+        assert!(
+            matches!(end, Ok(Tail::Torn { .. })),
+            "cut at {cut}: {end:?}"
+        );
+    }
+}
+
+#[test]
+fn no_changed_bit_goes_unseen() {
+    let turns = turns(&mut Random(13), 3);
+    let all = entries(&turns);
+    let tape = written(&turns, Some(b"state"));
+    let mut damaged = 0;
+    for bit in 0..tape.len() * 8 {
+        let mut changed = tape.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let (got, end) = read(&changed);
+        assert!(
+            got.len() < all.len() && got == all[..got.len()],
+            "bit {bit}"
+        );
+        match end {
+            Err(ReadError::Damaged { offset, .. }) => {
+                assert!(offset <= (bit / 8) as u64, "bit {bit}");
+                damaged += 1;
+            }
+            Err(ReadError::NotATape) => assert!(bit / 8 < 8),
+            Err(ReadError::Version { .. }) => assert!((8..10).contains(&(bit / 8))),
+            // Only the last record cannot be told from an unfinished one.
+            Ok(Tail::Torn { offset }) => assert_eq!(got.len(), all.len() - 1, "{offset}"),
+            Err(ReadError::NoHeader { .. } | ReadError::Io(_)) | Ok(Tail::Clean) => {
+                panic!("bit {bit}: {end:?}")
+            }
+        }
+    }
+    assert!(damaged > tape.len() * 4);
+}
+
+#[test]
+fn what_is_no_record_of_ours_is_refused() {
+    let opening = written(&[], None);
+    let with = |payload: &[u8]| {
+        let mut tape = opening.clone();
+        tape.extend(Frame::of(payload).unwrap().to_bytes());
+        tape.extend(payload);
+        // Something follows, so that it is not a tail.
+        tape.extend(Frame::of(b"x").unwrap().to_bytes());
+        tape.push(b'x');
+        read(&tape).1.unwrap_err().to_string()
+    };
+    let at = opening.len();
+    let unknown =
+        format!("tape is damaged at byte {at}: a record has a form this program does not know");
+    assert_eq!(with(&[200]), unknown);
+    assert_eq!(with(&[]), unknown);
+    let turn_missing = format!("tape is damaged at byte {at}: heard and done do not take turns");
+    assert_eq!(with(&[3, 0]), turn_missing);
+    assert_eq!(with(&[3, 0, 0]), unknown, "bytes left over");
+    let second = postcard::to_stdvec(&Record::Header(header())).unwrap();
+    let misplaced = format!("tape is damaged at byte {at}: an opening record in the middle");
+    assert_eq!(with(&second), misplaced);
+    for (text, message) in [
+        (
+            "#!/bin/sh\nexit\n",
+            "not a tape: it does not begin with the mark of one",
+        ),
+        ("", "tape ends before its header is complete, at byte 0"),
+    ] {
+        assert_eq!(read(text.as_bytes()).1.unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn a_length_beyond_the_limit_reserves_nothing() {
+    let length = u32::try_from(RECORD_MAX_BYTES + 1).unwrap();
+    let mut tape = written(&[], None);
+    let at = tape.len() as u64;
+    tape.extend(Frame { length, check: 0 }.to_bytes());
+    tape.push(1);
+    let end = read(&tape).1;
+    assert!(matches!(end, Err(ReadError::Damaged { offset, .. }) if offset == at));
+    assert!(Frame::of(&vec![0; RECORD_MAX_BYTES + 1]).is_none());
+}
+
+#[test]
+fn nothing_is_written_after_a_record_that_failed() {
+    let mut writer = Writer::new(Vec::new(), &header(), None).unwrap();
+    let before = writer.written();
+    let detail = "x".repeat(RECORD_MAX_BYTES);
+    let name = String::new();
+    let long = Action::Note(Note::InvariantFailed { name, detail });
+    assert!(matches!(writer.did(&[long]), Err(WriteError::TooLong)));
+    assert!(matches!(writer.did(&[]), Err(WriteError::Ended)));
+    assert_eq!(writer.written(), before);
+}
+
+fn event_kind(event: &Event) -> &'static str {
+    match event {
+        Event::Start(_) => "start",
+        Event::Answer { outcome, .. } => outcome_kind(outcome),
+        Event::Sealed { .. } => "sealed",
+        Event::SealFailed { .. } => "seal failed",
+        Event::LevelStored(_) => "level stored",
+        Event::Operator(_) => "operator",
+        Event::Wake => "wake",
+    }
+}
+
+fn outcome_kind(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Reply(Reply::Depth(_)) => "reply depth",
+        Outcome::Reply(Reply::Balances(_)) => "reply balances",
+        Outcome::Reply(Reply::Orders { .. }) => "reply orders",
+        Outcome::Reply(Reply::Order(_)) => "reply order",
+        Outcome::Reply(Reply::Submitted { .. }) => "reply submitted",
+        Outcome::Reply(Reply::CancelTaken { .. }) => "reply cancel",
+        Outcome::Reply(Reply::Markets { .. }) => "reply markets",
+        Outcome::Reply(Reply::Account { .. }) => "reply account",
+        Outcome::Refused(_) => "refused",
+        Outcome::NotSent => "not sent",
+        Outcome::Unknown(_) => "unknown",
+    }
+}
+
+fn action_kind(action: &Action) -> &'static str {
+    match action {
+        Action::Send { query, .. } => match query {
+            Query::Depth(_) => "query depth",
+            Query::Balances => "query balances",
+            Query::Orders(_) => "query orders",
+            Query::Order(_) => "query order",
+            Query::Cancel(_) => "query cancel",
+            Query::Markets => "query markets",
+            Query::Account => "query account",
+        },
+        Action::Seal { .. } => "seal",
+        Action::Transmit { .. } => "transmit",
+        Action::StoreLevel { .. } => "store level",
+        Action::Note(note) => note_kind(note),
+        Action::Finished { .. } => "finished",
+    }
+}
+
+fn note_kind(note: &Note) -> &'static str {
+    match note {
+        Note::Ready { .. } => "ready",
+        Note::Submitted { .. } => "submitted",
+        Note::Resent { .. } => "resent",
+        Note::Acknowledged { .. } => "acknowledged",
+        Note::Refused { .. } => "note refused",
+        Note::Unknown { .. } => "note unknown",
+        Note::Answered { .. } => "answered",
+        Note::CancelSent { .. } => "cancel sent",
+        Note::Ended { .. } => "ended",
+        Note::Resolved { .. } => "resolved",
+        Note::Filled(_) => "filled",
+        Note::DepthTaken { .. } => "depth taken",
+        Note::DepthRefused { .. } => "depth refused",
+        Note::RiskRefused { .. } => "risk refused",
+        Note::BudgetDenied { .. } => "budget denied",
+        Note::Foreign { .. } => "foreign",
+        Note::Reconciled { .. } => "reconciled",
+        Note::Mismatch { .. } => "mismatch",
+        Note::Balanced => "balanced",
+        Note::FeeAbove { .. } => "fee above",
+        Note::LevelChanged { .. } => "level changed",
+        Note::InvariantFailed { .. } => "invariant",
+        Note::BothSides { .. } => "both sides",
+        Note::Draining => "draining",
+        Note::Status(_) => "status",
+    }
+}
