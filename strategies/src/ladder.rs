@@ -8,7 +8,7 @@
 
 mod skew;
 
-use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
 use cambist_core::{MarketSpec, Price, Qty, Side, Time};
 use rust_decimal::Decimal;
 
@@ -250,21 +250,25 @@ impl Ladder {
 
     /// Prices and remainders of own orders that may stay, nearest first, one entry a price.
     fn resting(&self, view: &View<'_>, side: Side) -> Vec<(Price, Qty)> {
-        let mut own: Vec<(Price, Qty)> = view
+        let mut own: Vec<&OwnOrder> = view
             .own
             .iter()
             .filter(|order| order.side == side && !order.cancelling)
-            .map(|order| (order.price, order.remaining))
-            .filter(|&(price, _)| passive(view, side, price) == price)
-            .filter(|&(price, _)| at_least(side, price, view.mid, self.minimum_spread_bps))
+            .filter(|order| passive(view, side, order.price) == order.price)
+            .filter(|order| at_least(side, order.price, view.mid, self.minimum_spread_bps))
             .collect();
-        own.sort_by_key(|&(price, _)| match side {
-            Side::Buy => u64::MAX - price.0,
-            Side::Sell => price.0,
+        own.sort_by_key(|order| {
+            let away = match side {
+                Side::Buy => u64::MAX - order.price.0,
+                Side::Sell => order.price.0,
+            };
+            (away, order.expiring)
         });
-        // An order and the one that replaces it before expiry are one level.
-        own.dedup_by_key(|&mut (price, _)| price);
-        own
+        // An order close to its expiry and the one that replaces it are one level.
+        own.dedup_by_key(|order| order.price);
+        own.into_iter()
+            .map(|order| (order.price, order.remaining))
+            .collect()
     }
 
     fn is_within_tolerance(&self, own: Price, wanted: Price) -> bool {

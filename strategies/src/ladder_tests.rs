@@ -162,6 +162,18 @@ fn after_a_fill_the_side_asks_for_nothing_new_for_a_while() {
 }
 
 #[test]
+fn an_expiring_order_and_its_replacement_are_one_level() {
+    let mut strategy = ladder("");
+    let mut scene = scene()
+        .with_own(Buy, 249_400, 4_000)
+        .with_own(Buy, 249_400, 9_000)
+        .with_fill(Buy);
+    scene.own[0].expiring = true;
+    let kept = text(&scene.decide(&mut strategy));
+    assert_eq!(kept, "buy 249400 x 9000 @0\nsell 250500 x 10000 @0\n");
+}
+
+#[test]
 fn floor_and_ceiling_leave_one_side() {
     for (limits, expected) in [
         ("price_ceiling = 2499.99\n", "sell 250500 x 10000 @0\n"),
