@@ -1,0 +1,158 @@
+//! Where a venue is: scheme, host, port and prefix, checked once.
+//!
+//! Plain HTTP is only for the same machine: keys and orders must not cross a network in the clear.
+
+use std::fmt;
+
+use cambist_protocol::Endpoint;
+use cambist_protocol::number::quoted;
+use reqwest::Url;
+
+use crate::error::SetupError;
+
+/// A checked base URL without a trailing slash. Its text is what request signatures name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BaseUrl {
+    url: Url,
+    text: String,
+}
+
+impl BaseUrl {
+    /// Checks a base URL as configured: `https`, or `http` to a loopback host; an optional path prefix;
+    /// no user, query or fragment.
+    pub fn parse(text: &str) -> Result<Self, SetupError> {
+        // User and password would be secrets: the text is shown only where there are none.
+        let bad = |problem: &str| SetupError::BaseUrl {
+            url: if text.contains('@') {
+                "(hidden)".to_owned()
+            } else {
+                quoted(text, 200)
+            },
+            problem: problem.to_owned(),
+        };
+        let mut url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad("must not carry a user or password"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(bad("must not have a query or fragment"));
+        }
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback(&url) => {}
+            "http" => {
+                return Err(bad(
+                    "plain http is only allowed to the same machine; use https",
+                ));
+            }
+            _ => return Err(bad("scheme must be https, or http to the same machine")),
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(bad("has no host"));
+        }
+        let prefix = url.path().trim_end_matches('/').to_owned();
+        if prefix.split('/').any(|part| part.contains('%')) {
+            return Err(bad("the prefix must not need escapes"));
+        }
+        url.set_path(&prefix);
+        let text = url.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { url, text })
+    }
+
+    /// `scheme://host[:port][/prefix]`
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether TLS is used.
+    pub fn is_https(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// Address of an endpoint with a query string already written.
+    pub(crate) fn endpoint(&self, endpoint: Endpoint, query: &str) -> Url {
+        let mut url = self.url.clone();
+        url.set_path(&format!(
+            "{}{}",
+            self.url.path().trim_end_matches('/'),
+            endpoint.path()
+        ));
+        if !query.is_empty() {
+            url.set_query(Some(query));
+        }
+        url
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    if host == "localhost" {
+        return true;
+    }
+    host.trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<std::net::IpAddr>()
+        .is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn the_text_is_what_signatures_name() {
+        for (written, text) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+            ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
+            ("http://localhost:3000/", "http://localhost:3000"),
+            ("http://[::1]:9", "http://[::1]:9"),
+            ("https://EXAMPLE.org/", "https://example.org"),
+            ("https://example.org:443", "https://example.org"),
+            ("https://example.org/a/b//", "https://example.org/a/b"),
+        ] {
+            assert_eq!(BaseUrl::parse(written).unwrap().as_str(), text);
+        }
+        let base = BaseUrl::parse("https://example.org/a/").unwrap();
+        assert_eq!(
+            base.endpoint(Endpoint::GetOrder, "accountId=1").as_str(),
+            "https://example.org/a/api/v3/order?accountId=1"
+        );
+    }
+
+    #[test]
+    fn what_would_leak_or_surprise_is_refused() {
+        for bad in [
+            "",
+            "example.org",
+            "ftp://127.0.0.1",
+            "http://example.org",
+            "http://10.0.0.1",
+            "http://127.0.0.1.example.org",
+            "http://localhost.example.org",
+            "https://user:secret@example.org",
+            "https://example.org/?a=b",
+            "https://example.org/#a",
+            "https://example.org/a%20b",
+            "unix:/run/socket",
+        ] {
+            assert!(BaseUrl::parse(bad).is_err(), "{bad}");
+        }
+        let shown = BaseUrl::parse("https://user:secret@example.org").unwrap_err();
+        assert!(!shown.to_string().contains("secret"));
+    }
+}

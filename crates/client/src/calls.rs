@@ -1,0 +1,143 @@
+//! Calls outside the engine's loop: what a start needs to know, and the API key's life.
+//!
+//! The engine never makes them, so they answer with typed errors instead of outcomes.
+
+use cambist_core::TokenId;
+use cambist_protocol::encode::to_bytes;
+use cambist_protocol::query::{AccountQuery, ApiKeyQuery, StorageIdQuery};
+use cambist_protocol::wire::{
+    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, StorageIds, Token, tokens,
+};
+use cambist_protocol::{Endpoint, FromWire, Json, WireError};
+use secrecy::SecretString;
+
+use crate::classify::{Silence, classify};
+use crate::client::{Call, Client, Unmade};
+use crate::error::CallError;
+use crate::transport::Exchange;
+
+impl Client {
+    /// GET exchange/info.
+    pub async fn exchange_info(&self) -> Result<ExchangeInfo, CallError> {
+        let call = public(Endpoint::ExchangeInfo, String::new());
+        self.call("exchange_info", call, ExchangeInfo::read).await
+    }
+
+    /// GET exchange/tokens.
+    pub async fn tokens(&self) -> Result<Vec<Token>, CallError> {
+        let call = public(Endpoint::Tokens, String::new());
+        self.call("tokens", call, tokens).await
+    }
+
+    /// GET exchange/markets.
+    pub async fn markets(&self) -> Result<Vec<Market>, CallError> {
+        let call = public(Endpoint::Markets, String::new());
+        let markets = self.call("markets", call, Markets::read).await?;
+        Ok(markets.markets)
+    }
+
+    /// GET account, by owner or id.
+    pub async fn account(&self, of: AccountQuery) -> Result<Account, CallError> {
+        let call = public(Endpoint::GetAccount, of.write());
+        self.call("account", call, Account::read).await
+    }
+
+    /// GET apiKey with the signing key: how the first key is obtained.
+    pub async fn api_key(&self) -> Result<SecretString, CallError> {
+        let name = "api_key";
+        let account_id = self.own_id(name)?;
+        let call = Call {
+            with_signature: true,
+            ..public(Endpoint::GetApiKey, ApiKeyQuery { account_id }.write())
+        };
+        let answer = self.call(name, call, ApiKey::read).await?;
+        Ok(SecretString::from(answer.api_key))
+    }
+
+    /// POST apiKey: replaces the API key. After `CallError::Unknown` either key may be the valid one.
+    pub async fn rotate_api_key(&self) -> Result<SecretString, CallError> {
+        let name = "rotate_api_key";
+        let account_id = self.own_id(name)?;
+        let call = Call {
+            body: Some(to_bytes(&ApiKeyRequest { account_id })),
+            with_api_key: true,
+            with_signature: true,
+            ..public(Endpoint::ReplaceApiKey, String::new())
+        };
+        let answer = self.call(name, call, ApiKey::read).await?;
+        Ok(SecretString::from(answer.api_key))
+    }
+
+    /// GET storageId: the venue's idea of the next free ids of a token. `max_next` asks for ids above
+    /// all used ones.
+    pub async fn storage_id(
+        &self,
+        sell_token: TokenId,
+        max_next: bool,
+    ) -> Result<StorageIds, CallError> {
+        let name = "storage_id";
+        let query = StorageIdQuery {
+            account_id: self.own_id(name)?,
+            sell_token,
+            max_next,
+        };
+        let call = Call {
+            with_api_key: true,
+            ..public(Endpoint::StorageId, query.write())
+        };
+        self.call(name, call, StorageIds::read).await
+    }
+
+    fn own_id(&self, call: &'static str) -> Result<u32, CallError> {
+        self.account_id().ok_or(CallError::NoCredentials { call })
+    }
+
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        call: Call,
+        read: impl FnOnce(&Json) -> Result<T, WireError>,
+    ) -> Result<T, CallError> {
+        let whole = match self.send(call).await {
+            Ok(Exchange::Whole(whole)) => whole,
+            Ok(Exchange::NotSent(detail)) => {
+                return Err(CallError::NotSent { call: name, detail });
+            }
+            Ok(Exchange::Broken { cause, detail, .. }) => {
+                return Err(CallError::Unknown {
+                    call: name,
+                    cause,
+                    detail,
+                });
+            }
+            Err(Unmade::NoCredentials) => return Err(CallError::NoCredentials { call: name }),
+            Err(Unmade::Sign(error)) => return Err(CallError::Sign { call: name, error }),
+        };
+        let heard = classify(whole.status, whole.is_json, &whole.body, read);
+        let detail = heard.detail.unwrap_or_default();
+        heard.said.map_err(|silence| match silence {
+            Silence::Refused(reason) => CallError::Refused {
+                call: name,
+                reason,
+                detail,
+                retry_after_ms: whole.retry_after_ms,
+            },
+            Silence::Unknown(cause) => CallError::Unknown {
+                call: name,
+                cause,
+                detail,
+            },
+        })
+    }
+}
+
+fn public(endpoint: Endpoint, query: String) -> Call {
+    Call {
+        endpoint,
+        query,
+        body: None,
+        with_api_key: false,
+        with_signature: false,
+        is_list: true,
+    }
+}

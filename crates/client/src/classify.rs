@@ -1,0 +1,260 @@
+//! From a complete HTTP answer to one of the four outcomes: pure, so that a simulator can use it too.
+//!
+//! What an outcome proves about an order is `cambist_core`'s; here is only what was said.
+
+use cambist_core::request::{Outcome, Query, Reply, UnknownCause};
+use cambist_core::{Reason, VenueTime};
+use cambist_protocol::decode::{self, Context};
+use cambist_protocol::number::quoted;
+use cambist_protocol::wire::Failure;
+use cambist_protocol::{Json, WireError};
+
+/// Longest detail kept.
+const DETAIL_MAX: usize = 240;
+
+/// What an answer said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heard<T> {
+    /// A success, or why there is none.
+    pub said: Result<T, Silence>,
+    /// For logs: the venue's own text or what was wrong with the answer; capped and escaped.
+    pub detail: Option<String>,
+}
+
+/// An answer that is no success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Refused.
+    Refused(Reason),
+    /// Nothing can be concluded.
+    Unknown(UnknownCause),
+}
+
+/// The outcome of a poll or cancel, and the venue's time if the answer carries one.
+pub fn classify_query(
+    query: &Query,
+    status: u16,
+    is_json: bool,
+    body: &[u8],
+    context: Context<'_>,
+) -> (Outcome, Option<VenueTime>, Option<String>) {
+    outcome(classify(status, is_json, body, |json| {
+        decode::reply(query, json, context)
+    }))
+}
+
+/// The outcome of a submit.
+pub fn classify_submit(
+    status: u16,
+    is_json: bool,
+    body: &[u8],
+) -> (Outcome, Option<VenueTime>, Option<String>) {
+    outcome(classify(status, is_json, body, decode::submitted))
+}
+
+fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) {
+    let (outcome, time) = match heard.said {
+        Ok(reply) => {
+            let time = match &reply {
+                Reply::Depth(depth) => Some(depth.timestamp),
+                Reply::Balances(_)
+                | Reply::Orders { .. }
+                | Reply::Order(_)
+                | Reply::Submitted { .. }
+                | Reply::CancelTaken { .. }
+                | Reply::Markets { .. }
+                | Reply::Account { .. } => None,
+            };
+            (Outcome::Reply(reply), time)
+        }
+        Err(Silence::Refused(reason)) => (Outcome::Refused(reason), None),
+        Err(Silence::Unknown(cause)) => (Outcome::Unknown(cause), None),
+    };
+    (outcome, time, heard.detail)
+}
+
+/// Reads an answer. `is_json` is what its headers claim; a body that claims to be something else is
+/// not read for a success or a code.
+pub(crate) fn classify<T>(
+    status: u16,
+    is_json: bool,
+    body: &[u8],
+    read: impl FnOnce(&Json) -> Result<T, WireError>,
+) -> Heard<T> {
+    match status {
+        200..=299 => success(is_json, body, read),
+        300..=399 => silent(
+            Silence::Unknown(UnknownCause::Redirect),
+            &format!("redirect {status} not followed"),
+        ),
+        // Whoever answers it, the request went no further.
+        429 => silent(
+            Silence::Refused(Reason::RateLimited),
+            &failure(is_json, body).message,
+        ),
+        400..=499 => {
+            let failure = failure(is_json, body);
+            match failure.reason {
+                Some(reason) => silent(Silence::Refused(reason), &failure.message),
+                None => silent(
+                    Silence::Unknown(UnknownCause::Undecodable),
+                    &format!("status {status} without a code: {}", failure.message),
+                ),
+            }
+        }
+        _ => {
+            let failure = failure(is_json, body);
+            match failure.reason {
+                // "Unknown error" and a number of its own say no more than the status does.
+                None | Some(Reason::UnknownError | Reason::Unlisted(_)) => silent(
+                    Silence::Unknown(UnknownCause::ServerError),
+                    &format!("status {status}: {}", failure.message),
+                ),
+                Some(reason) => silent(Silence::Refused(reason), &failure.message),
+            }
+        }
+    }
+}
+
+fn success<T>(
+    is_json: bool,
+    body: &[u8],
+    read: impl FnOnce(&Json) -> Result<T, WireError>,
+) -> Heard<T> {
+    let undecodable = |detail: &str| silent(Silence::Unknown(UnknownCause::Undecodable), detail);
+    if !is_json {
+        return undecodable("answer is not JSON by its headers");
+    }
+    let json = match decode::parse(body) {
+        Ok(json) => json,
+        Err(error) => return undecodable(&error.to_string()),
+    };
+    if let Some(failure) = Failure::in_success(&json) {
+        return match failure.reason {
+            Some(reason) => silent(Silence::Refused(reason), &failure.message),
+            None => undecodable(&format!("failure without a code: {}", failure.message)),
+        };
+    }
+    match read(&json) {
+        Ok(value) => Heard {
+            said: Ok(value),
+            detail: None,
+        },
+        Err(error) => undecodable(&error.to_string()),
+    }
+}
+
+fn failure(is_json: bool, body: &[u8]) -> Failure {
+    let failure = Failure::read(body);
+    if is_json {
+        failure
+    } else {
+        Failure {
+            reason: None,
+            ..failure
+        }
+    }
+}
+
+fn silent<T>(silence: Silence, detail: &str) -> Heard<T> {
+    Heard {
+        said: Err(silence),
+        detail: (!detail.is_empty()).then(|| quoted_once(detail)),
+    }
+}
+
+/// Capped; escaped already by whoever wrote it, except for texts of our own, which need none.
+fn quoted_once(detail: &str) -> String {
+    if detail.chars().any(char::is_control) {
+        quoted(detail, DETAIL_MAX)
+    } else {
+        detail.chars().take(DETAIL_MAX).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    const ACK: &[u8] =
+        br#"{"hash":"0x1","clientOrderId":"a","status":"processing","isIdempotent":false}"#;
+
+    fn submit(status: u16, body: &[u8]) -> Outcome {
+        classify_submit(status, true, body).0
+    }
+
+    #[test]
+    fn only_a_readable_success_is_a_success() {
+        assert!(matches!(
+            submit(200, ACK),
+            Outcome::Reply(Reply::Submitted { .. })
+        ));
+        assert!(matches!(submit(201, ACK), Outcome::Reply(_)));
+        let undecodable = Outcome::Unknown(UnknownCause::Undecodable);
+        for body in [
+            &ACK[..ACK.len() - 1],
+            b"",
+            b"[]",
+            b"{}",
+            b"null",
+            b"<html>",
+            b"7",
+        ] {
+            assert_eq!(submit(200, body), undecodable);
+        }
+        assert_eq!(classify_submit(200, false, ACK).0, undecodable);
+        assert_eq!(submit(304, ACK), Outcome::Unknown(UnknownCause::Redirect));
+        assert_eq!(submit(307, ACK), Outcome::Unknown(UnknownCause::Redirect));
+    }
+
+    #[test]
+    fn codes_are_believed_where_they_say_more_than_the_status() {
+        let body = |code: u32| format!(r#"{{"resultInfo":{{"code":{code},"message":"m"}}}}"#);
+        let with = |status, code| submit(status, body(code).as_bytes());
+        assert_eq!(
+            with(400, 102_011),
+            Outcome::Refused(Reason::InsufficientBalance)
+        );
+        assert_eq!(with(200, 102_007), Outcome::Refused(Reason::OrderExists));
+        assert_eq!(with(401, 104_002), Outcome::Refused(Reason::InvalidApiKey));
+        assert_eq!(with(400, 100_000), Outcome::Refused(Reason::UnknownError));
+        assert_eq!(
+            with(400, 102_999),
+            Outcome::Refused(Reason::Unlisted(102_999))
+        );
+        assert_eq!(
+            with(500, 100_000),
+            Outcome::Unknown(UnknownCause::ServerError)
+        );
+        assert_eq!(
+            with(503, 102_999),
+            Outcome::Unknown(UnknownCause::ServerError)
+        );
+        assert_eq!(with(500, 102_027), Outcome::Refused(Reason::SubmitFailed));
+        assert_eq!(with(429, 100_000), Outcome::Refused(Reason::RateLimited));
+        assert_eq!(submit(429, b""), Outcome::Refused(Reason::RateLimited));
+        assert_eq!(
+            submit(404, b""),
+            Outcome::Unknown(UnknownCause::Undecodable)
+        );
+        assert_eq!(
+            submit(502, b"<html>bad gateway</html>"),
+            Outcome::Unknown(UnknownCause::ServerError)
+        );
+        // A code in a page that claims to be HTML is no code.
+        let page = classify_submit(400, false, body(102_001).as_bytes());
+        assert_eq!(page.0, Outcome::Unknown(UnknownCause::Undecodable));
+    }
+
+    #[test]
+    fn details_are_for_logs() {
+        let long = format!(
+            r#"{{"resultInfo":{{"code":102011,"message":"\u001b[2J{}"}}}}"#,
+            "x".repeat(5_000)
+        );
+        let detail = classify_submit(400, true, long.as_bytes()).2.unwrap();
+        assert!(detail.chars().count() <= DETAIL_MAX);
+        assert!(!detail.contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,349 @@
+//! The client: polls, cancels and submits for the engine, one outcome each.
+//!
+//! Every request is built from the protocol's endpoint table. Which answer proves what, and whether
+//! to send again, is the engine's.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cambist_core::request::{Outcome, Query};
+use cambist_core::{MarketSpec, VenueTime};
+use cambist_protocol::decode::Context;
+use cambist_protocol::query::{
+    AccountQuery, BalancesQuery, CancelQuery, DepthQuery, OrderQuery, OrdersQuery,
+};
+use cambist_protocol::{Endpoint, Method};
+use cambist_signing::{Address, SecretKey, SignError, request_signature};
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::base_url::BaseUrl;
+use crate::classify::{classify_query, classify_submit};
+use crate::config::{ClientConfig, Credentials};
+use crate::error::SetupError;
+use crate::transport::{Exchange, Outgoing, Transport, Whole};
+
+/// Levels asked for per side of a depth.
+const DEPTH_LIMIT: u32 = 50;
+
+/// What came of one transmission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// A lower bound of the venue's clock when it answered, from the answer itself.
+    pub venue_time: Option<VenueTime>,
+    /// HTTP status, if an answer began.
+    pub http_status: Option<u16>,
+    /// How long the venue asked to wait.
+    pub retry_after_ms: Option<u64>,
+    /// For logs: capped and escaped, never a secret, never part of a decision.
+    pub detail: Option<String>,
+}
+
+/// A client of one venue, cheap to clone. `Debug` shows no key.
+#[derive(Clone)]
+pub struct Client {
+    transport: Transport,
+    base: BaseUrl,
+    body_max_bytes: usize,
+    list_body_max_bytes: usize,
+    identity: Option<Identity>,
+}
+
+#[derive(Clone)]
+struct Identity {
+    account_id: u32,
+    owner: Option<Address>,
+    api_key: Option<HeaderValue>,
+    key: Arc<SecretKey>,
+}
+
+/// A request before keys and signature are added.
+pub(crate) struct Call {
+    pub endpoint: Endpoint,
+    pub query: String,
+    pub body: Option<Vec<u8>>,
+    pub with_api_key: bool,
+    pub with_signature: bool,
+    pub is_list: bool,
+}
+
+impl Client {
+    /// A client; without credentials it reaches only what needs none.
+    pub fn new(
+        config: &ClientConfig,
+        credentials: Option<Credentials>,
+    ) -> Result<Self, SetupError> {
+        for (name, value) in [
+            ("timeout_ms", config.timeout_ms),
+            ("connect_timeout_ms", config.connect_timeout_ms),
+            ("idle_ms", config.idle_ms),
+        ] {
+            if value == 0 {
+                return Err(SetupError::Zero { name });
+            }
+        }
+        let base = BaseUrl::parse(&config.base_url)?;
+        let identity = credentials
+            .map(|credentials| {
+                Ok(Identity {
+                    account_id: credentials.account_id,
+                    owner: credentials.owner,
+                    api_key: credentials.api_key.as_ref().map(key_header).transpose()?,
+                    key: credentials.key,
+                })
+            })
+            .transpose()?;
+        Ok(Self {
+            transport: Transport::new(config, &base)?,
+            base,
+            body_max_bytes: config.body_max_bytes,
+            list_body_max_bytes: config.list_body_max_bytes,
+            identity,
+        })
+    }
+
+    /// The same client with another API key.
+    pub fn with_api_key(&self, api_key: &SecretString) -> Result<Self, SetupError> {
+        let mut client = self.clone();
+        if let Some(identity) = &mut client.identity {
+            identity.api_key = Some(key_header(api_key)?);
+        }
+        Ok(client)
+    }
+
+    /// Where the venue is.
+    pub fn base_url(&self) -> &BaseUrl {
+        &self.base
+    }
+
+    /// Whose requests these are.
+    pub fn account_id(&self) -> Option<u32> {
+        self.identity.as_ref().map(|identity| identity.account_id)
+    }
+
+    /// Sends a poll or a cancel.
+    pub async fn query(&self, query: &Query, markets: &[MarketSpec]) -> Answered {
+        let Some(identity) = &self.identity else {
+            return not_sent("no credentials");
+        };
+        let Some(call) = call_of(query, identity, markets) else {
+            return not_sent("market is not configured");
+        };
+        let context = Context {
+            markets,
+            account_id: identity.account_id,
+        };
+        self.answered(call, |whole| {
+            classify_query(query, whole.status, whole.is_json, &whole.body, context)
+        })
+        .await
+    }
+
+    /// Sends the stored bytes of an order, exactly as they are.
+    pub async fn submit(&self, body: &[u8]) -> Answered {
+        let call = Call {
+            endpoint: Endpoint::SubmitOrder,
+            query: String::new(),
+            body: Some(body.to_vec()),
+            with_api_key: true,
+            with_signature: false,
+            is_list: false,
+        };
+        self.answered(call, |whole| {
+            classify_submit(whole.status, whole.is_json, &whole.body)
+        })
+        .await
+    }
+
+    /// Signs and sends. `Err` is a request that was never made.
+    pub(crate) async fn send(&self, call: Call) -> Result<Exchange, Unmade> {
+        let identity = self.identity.as_ref();
+        let api_key = match identity.and_then(|identity| identity.api_key.as_ref()) {
+            None if call.with_api_key => return Err(Unmade::NoCredentials),
+            key => key.filter(|_| call.endpoint != Endpoint::GetApiKey),
+        };
+        let signature = if call.with_signature {
+            let identity = identity.ok_or(Unmade::NoCredentials)?;
+            Some(self.signature(&call, &identity.key).map_err(Unmade::Sign)?)
+        } else {
+            None
+        };
+        let outgoing = Outgoing {
+            method: match call.endpoint.method() {
+                Method::Get => reqwest::Method::GET,
+                Method::Post => reqwest::Method::POST,
+                Method::Delete => reqwest::Method::DELETE,
+            },
+            url: self.base.endpoint(call.endpoint, &call.query),
+            api_key,
+            signature,
+            body: call.body,
+            body_max_bytes: if call.is_list {
+                self.list_body_max_bytes
+            } else {
+                self.body_max_bytes
+            },
+        };
+        Ok(self.transport.exchange(outgoing).await)
+    }
+
+    async fn answered(
+        &self,
+        call: Call,
+        read: impl FnOnce(&Whole) -> (Outcome, Option<VenueTime>, Option<String>),
+    ) -> Answered {
+        match self.send(call).await {
+            Err(Unmade::NoCredentials) => not_sent("no credentials"),
+            Err(Unmade::Sign(error)) => not_sent(&format!("request not signed: {error}")),
+            Ok(Exchange::NotSent(detail)) => not_sent(&detail),
+            Ok(Exchange::Broken {
+                cause,
+                status,
+                detail,
+            }) => Answered {
+                outcome: Outcome::Unknown(cause),
+                venue_time: None,
+                http_status: status,
+                retry_after_ms: None,
+                detail: Some(detail),
+            },
+            Ok(Exchange::Whole(whole)) => {
+                let (outcome, told, detail) = read(&whole);
+                // The clock of a gateway that answered in the venue's place is not the venue's.
+                let date = match &outcome {
+                    Outcome::Reply(_) | Outcome::Refused(_) => whole.date,
+                    Outcome::NotSent | Outcome::Unknown(_) => None,
+                };
+                Answered {
+                    outcome,
+                    venue_time: told.max(date),
+                    http_status: Some(whole.status),
+                    retry_after_ms: whole.retry_after_ms,
+                    detail,
+                }
+            }
+        }
+    }
+
+    /// The header `X-API-SIG`. All parameters are sorted and of unreserved characters, and bodies are
+    /// ours, so that the forms of the published text and of public clients are one.
+    fn signature(&self, call: &Call, key: &SecretKey) -> Result<HeaderValue, SignError> {
+        let (method, path) = (call.endpoint.method().name(), call.endpoint.path());
+        let canonical = if let Some(body) = &call.body {
+            let body = String::from_utf8_lossy(body);
+            request_signature::docs_body_form(method, self.base.as_str(), path, &body)
+        } else {
+            let params: Vec<_> = call
+                .query
+                .split('&')
+                .filter_map(|pair| pair.split_once('='))
+                .collect();
+            request_signature::docs_form(method, self.base.as_str(), path, &params)
+        };
+        let signature = key.sign(&request_signature::message(&canonical))?;
+        // 0x and hexadecimal digits always make a header.
+        HeaderValue::from_str(&signature.to_hex()).map_err(|_| SignError::MalformedSignature)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("base_url", &self.base)
+            .field("account_id", &self.account_id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a request was never made.
+pub(crate) enum Unmade {
+    NoCredentials,
+    Sign(SignError),
+}
+
+/// The request of a query; `None` for a market that is not configured.
+fn call_of(query: &Query, identity: &Identity, markets: &[MarketSpec]) -> Option<Call> {
+    let account_id = identity.account_id;
+    let (text, is_list) = match query {
+        Query::Depth(market) => {
+            let spec = markets.iter().find(|spec| spec.id == *market)?;
+            let query = DepthQuery {
+                market: spec.name.clone(),
+                level: 0,
+                limit: Some(DEPTH_LIMIT),
+            };
+            (query.write(), false)
+        }
+        Query::Balances => {
+            let query = BalancesQuery {
+                account_id,
+                tokens: None,
+            };
+            (query.write(), true)
+        }
+        Query::Orders(page) => {
+            let query = OrdersQuery {
+                account_id,
+                start: Some(page.from.0),
+                end: Some(page.to.0),
+                limit: Some(page.limit),
+                offset: Some(page.offset),
+                ..OrdersQuery::default()
+            };
+            (query.write(), true)
+        }
+        Query::Order(hash) => {
+            let query = OrderQuery {
+                account_id,
+                order_hash: *hash,
+            };
+            (query.write(), false)
+        }
+        Query::Cancel(hash) => {
+            let query = CancelQuery {
+                account_id,
+                order_hash: Some(*hash),
+                client_order_id: None,
+            };
+            (query.write(), false)
+        }
+        Query::Markets => (String::new(), true),
+        Query::Account => {
+            let of = identity
+                .owner
+                .map_or(AccountQuery::Id(account_id), AccountQuery::Owner);
+            (of.write(), false)
+        }
+    };
+    let endpoint = Endpoint::from(query.endpoint());
+    Some(Call {
+        endpoint,
+        query: text,
+        body: None,
+        with_api_key: !matches!(query, Query::Depth(_) | Query::Markets | Query::Account),
+        with_signature: matches!(query, Query::Cancel(_)),
+        is_list,
+    })
+}
+
+fn key_header(key: &SecretString) -> Result<HeaderValue, SetupError> {
+    let text = key.expose_secret();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(SetupError::ApiKey);
+    }
+    let mut header = HeaderValue::from_str(text).map_err(|_| SetupError::ApiKey)?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+fn not_sent(detail: &str) -> Answered {
+    Answered {
+        outcome: Outcome::NotSent,
+        venue_time: None,
+        http_status: None,
+        retry_after_ms: None,
+        detail: Some(detail.to_owned()),
+    }
+}

@@ -1,0 +1,261 @@
+//! One HTTP exchange, with every convenience of the library switched off.
+//!
+//! Knows bytes, statuses and headers; what they mean for an order is `classify`'s.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
+
+use cambist_core::VenueTime;
+use cambist_core::request::UnknownCause;
+use cambist_protocol::number::quoted;
+use reqwest::header::{
+    AGE, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER,
+};
+use reqwest::{Method, Response, Url};
+
+use crate::base_url::BaseUrl;
+use crate::config::ClientConfig;
+use crate::error::SetupError;
+
+/// Longest detail kept for logs.
+const DETAIL_MAX: usize = 240;
+
+/// Longest wait believed from `Retry-After`: an hour.
+const RETRY_AFTER_MAX_MS: u64 = 3_600_000;
+
+/// A complete answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub status: u16,
+    /// The venue's clock at the answer, whole seconds rounded down, so a lower bound.
+    pub date: Option<VenueTime>,
+    pub retry_after_ms: Option<u64>,
+    /// The content type, if any, names JSON, and no content coding hides the bytes.
+    pub is_json: bool,
+    pub body: Vec<u8>,
+}
+
+/// What came of one exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Exchange {
+    Whole(Whole),
+    /// Provably no byte of the request left.
+    NotSent(String),
+    /// Bytes may have left, and no complete answer came.
+    Broken {
+        cause: UnknownCause,
+        status: Option<u16>,
+        detail: String,
+    },
+}
+
+/// One request as it goes out.
+pub(crate) struct Outgoing<'a> {
+    pub method: Method,
+    pub url: Url,
+    pub api_key: Option<&'a HeaderValue>,
+    pub signature: Option<HeaderValue>,
+    pub body: Option<Vec<u8>>,
+    pub body_max_bytes: usize,
+}
+
+/// The HTTP library, tamed.
+#[derive(Clone)]
+pub(crate) struct Transport {
+    http: reqwest::Client,
+}
+
+impl Transport {
+    pub fn new(config: &ClientConfig, base: &BaseUrl) -> Result<Self, SetupError> {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(base)?)
+            .http1_only()
+            // A redirect would hand keys and signed bodies to another address.
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            // Whether to send again is the engine's decision.
+            .retry(reqwest::retry::never())
+            .timeout(Duration::from_millis(config.timeout_ms))
+            .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
+            .pool_idle_timeout(Duration::from_millis(config.idle_ms))
+            .pool_max_idle_per_host(8)
+            .tcp_nodelay(true)
+            .user_agent(concat!("cambist/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| SetupError::Http(chain(&error)))?;
+        Ok(Self { http })
+    }
+
+    pub async fn exchange(&self, outgoing: Outgoing<'_>) -> Exchange {
+        let mut request = self.http.request(outgoing.method, outgoing.url);
+        if let Some(key) = outgoing.api_key {
+            request = request.header("X-API-KEY", key);
+        }
+        if let Some(signature) = outgoing.signature {
+            request = request.header("X-API-SIG", signature);
+        }
+        if let Some(body) = outgoing.body {
+            request = request
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .body(body);
+        }
+        match request.send().await {
+            Ok(response) => read(response, outgoing.body_max_bytes).await,
+            Err(error) if error.is_builder() => Exchange::NotSent(chain(&error.without_url())),
+            // Also when connecting timed out: the request waits for the connection.
+            Err(error) if error.is_connect() => Exchange::NotSent(chain(&error.without_url())),
+            Err(error) => broken(error, None),
+        }
+    }
+}
+
+async fn read(mut response: Response, max_bytes: usize) -> Exchange {
+    let status = response.status().as_u16();
+    let headers = response.headers();
+    let (date, retry_after_ms, is_json) =
+        (date(headers), retry_after_ms(headers), is_json(headers));
+    let too_large = || Exchange::Broken {
+        cause: UnknownCause::Undecodable,
+        status: Some(status),
+        detail: format!("body larger than {max_bytes} bytes"),
+    };
+    let announced = response.content_length().unwrap_or(0);
+    if usize::try_from(announced).map_or(true, |bytes| bytes > max_bytes) {
+        return too_large();
+    }
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() > max_bytes => return too_large(),
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => break,
+            Err(error) => return broken(error, Some(status)),
+        }
+    }
+    Exchange::Whole(Whole {
+        status,
+        date,
+        retry_after_ms,
+        is_json,
+        body,
+    })
+}
+
+fn broken(error: reqwest::Error, status: Option<u16>) -> Exchange {
+    let cause = if error.is_timeout() {
+        UnknownCause::Timeout
+    } else {
+        UnknownCause::Transport
+    };
+    Exchange::Broken {
+        cause,
+        status,
+        detail: chain(&error.without_url()),
+    }
+}
+
+/// A cached answer carries the time of its making, which is still a lower bound; one with an `Age` is
+/// not the venue's word at all.
+fn date(headers: &HeaderMap) -> Option<VenueTime> {
+    if headers.contains_key(AGE) {
+        return None;
+    }
+    let text = headers.get(DATE)?.to_str().ok()?;
+    let time = httpdate::parse_http_date(text).ok()?;
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    Some(VenueTime::from_s(since.as_secs()))
+}
+
+fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    let seconds: u64 = cambist_protocol::number::bounded(text).ok()?;
+    Some(seconds.saturating_mul(1_000).min(RETRY_AFTER_MAX_MS))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let named = match headers.get(CONTENT_TYPE).map(HeaderValue::to_str) {
+        None => true,
+        Some(Ok(kind)) => kind.to_ascii_lowercase().contains("json"),
+        Some(Err(_)) => false,
+    };
+    let plain = headers
+        .get(CONTENT_ENCODING)
+        .is_none_or(|coding| coding.as_bytes() == b"identity");
+    named && plain
+}
+
+/// The whole chain of causes in one line.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let _ = write!(text, ": {cause}");
+        source = cause.source();
+    }
+    quoted(&text, DETAIL_MAX)
+}
+
+fn tls(base: &BaseUrl) -> Result<rustls::ClientConfig, SetupError> {
+    let error = |error: rustls::Error| SetupError::Tls(error.to_string());
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(error)?;
+    if base.is_https() {
+        use rustls_platform_verifier::BuilderVerifierExt as _;
+        Ok(builder
+            .with_platform_verifier()
+            .map_err(error)?
+            .with_no_client_auth())
+    } else {
+        // Never used, and a machine without certificates must still reach its own loopback.
+        Ok(builder
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(
+            reqwest::header::HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        )])
+    }
+
+    #[test]
+    fn headers_are_read_strictly() {
+        let date_of = |value| date(&headers("date", value));
+        assert_eq!(
+            date_of("Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(VenueTime::from_s(784_111_777))
+        );
+        assert_eq!(date_of("yesterday"), None);
+        let mut cached = headers("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+        cached.insert(AGE, HeaderValue::from_static("3"));
+        assert_eq!(date(&cached), None);
+        let wait = |value| retry_after_ms(&headers("retry-after", value));
+        assert_eq!(wait("2"), Some(2_000));
+        assert_eq!(wait("-2"), None);
+        assert_eq!(wait("99999999"), Some(RETRY_AFTER_MAX_MS));
+        let json = |value| is_json(&headers("content-type", value));
+        assert!(json("application/json; charset=utf-8"));
+        assert!(!json("text/html"));
+        assert!(is_json(&HeaderMap::new()));
+        assert!(!is_json(&headers("content-encoding", "gzip")));
+    }
+
+    #[test]
+    fn https_uses_the_certificates_of_the_machine() {
+        let base = BaseUrl::parse("https://example.org");
+        assert!(base.is_ok_and(|base| {
+            // A machine without any certificate says so instead of trusting nobody silently.
+            tls(&base).is_ok() || matches!(tls(&base), Err(SetupError::Tls(_)))
+        }));
+    }
+}

@@ -1,0 +1,51 @@
+//! Proxy settings of the environment must not divert requests: alone in its program, because the
+//! environment belongs to the whole process.
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+#[expect(dead_code, reason = "shared with the other test program")]
+mod server;
+
+use std::process::Command;
+
+use cambist_client::{Client, ClientConfig};
+use server::{Server, Step, json};
+
+const CHILD: &str = "CAMBIST_TEST_BASE_URL";
+
+#[test]
+fn proxy_variables_are_ignored() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    // The child, started below with the proxy variables: one request to the venue.
+    if let Ok(base_url) = std::env::var(CHILD) {
+        let client = Client::new(&ClientConfig::new(&base_url), None).unwrap();
+        assert_eq!(runtime.block_on(client.markets()).unwrap(), []);
+        return;
+    }
+    runtime.block_on(async {
+        let script = vec![Step::Send(json(200, "", r#"{"markets":[]}"#))];
+        let venue = Server::start(vec![script.clone()]).await;
+        let proxy = Server::start(vec![script]).await;
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "proxy_variables_are_ignored"]);
+        for name in [
+            "http_proxy",
+            "HTTP_PROXY",
+            "https_proxy",
+            "HTTPS_PROXY",
+            "all_proxy",
+            "ALL_PROXY",
+        ] {
+            child.env(name, proxy.url());
+        }
+        child.env_remove("NO_PROXY").env_remove("no_proxy");
+        child.env(CHILD, venue.url());
+        let status = tokio::task::spawn_blocking(move || child.status())
+            .await
+            .unwrap();
+        assert!(status.unwrap().success());
+        assert_eq!((venue.connections(), proxy.connections()), (1, 0));
+    });
+}
