@@ -1,1 +1,52 @@
-//! The venue's HTTP shell.
+//! The venue's HTTP shell: transport, keys, rate limits, signatures. The exchange itself is
+//! `cambist_venue`, what travels is `cambist_protocol`; here they meet.
+//!
+//! ```no_run
+//! # async fn example(venue: cambist_venue::Venue) -> Result<(), Box<dyn std::error::Error>> {
+//! use cambist_server::{Server, ServerConfig};
+//! let server = Server::bind(&ServerConfig::new(([127, 0, 0, 1], 0).into()), venue, Vec::new())?;
+//! println!("http://{}", server.local_addr());
+//! server.run(std::future::pending()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | endpoint | answered in |
+//! |---|---|
+//! | POST, GET, DELETE order · GET orders | `orders` |
+//! | GET account · GET user/balances · POST apiKey · GET apiKey\* · GET storageId\* | `accounts` |
+//! | GET depth · GET exchange/info, tokens, markets · GET timestamp\* | `public` |
+//! | GET amm/pools, amm/balance, amm/user/transactions (there are no pools) | `public` |
+//! | POST transfer, user/withdrawals, account, amm/join, amm/exit (not available yet) | `shell` |
+//!
+//! \* outside the interface, for public clients.
+//!
+//! A request passes `connection` (how many, how slow) → `router` (paths, bodies, headers) → `shell`
+//! (address, key, rate) → its endpoint's module (account, fields) → `signatures` (outside the lock) →
+//! `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes).
+//!
+//! The rules are in `docs/venue-rules.md`. Time comes from one file, `clock`. Absent on purpose:
+//! matching, strategies, secret keys, files.
+
+mod accounts;
+mod clock;
+mod config;
+mod connection;
+mod denial;
+mod handle;
+mod keys;
+mod limits;
+mod machine;
+mod orders;
+mod public;
+mod router;
+mod server;
+mod shell;
+mod shown;
+mod signatures;
+
+pub use clock::Clock;
+pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
+pub use handle::Handle;
+pub use machine::MachineError;
+pub use server::{BindError, RunError, Server};

@@ -1,0 +1,168 @@
+//! Accounts, balances, API keys and storage ids.
+
+use cambist_core::Reason;
+use cambist_protocol::encode::to_bytes;
+use cambist_protocol::query::{
+    AccountQuery, ApiKeyQuery, BalancesQuery, Parameters, StorageIdQuery,
+};
+use cambist_protocol::wire::{ApiKey, ApiKeyRequest, StorageIds};
+use cambist_protocol::{Endpoint, FromWire};
+use cambist_venue::{self as venue, AccountId, Caller, Request, Response};
+
+use crate::denial::Denial;
+use crate::shell::{Answer, Call, Shell, mismatch};
+use crate::shown;
+
+/// Characters of a new API key.
+const API_KEY_CHARS: usize = 64;
+
+/// GET account.
+pub(crate) fn account(shell: &Shell, call: &Call) -> Answer {
+    let parameters = Parameters::parse(&call.query)?;
+    let query = match AccountQuery::read(&parameters)? {
+        AccountQuery::Owner(owner) => venue::AccountQuery::Owner(owner.0),
+        AccountQuery::Id(id) => venue::AccountQuery::Id(AccountId(id)),
+    };
+    match shell.ask(&Caller::Public, &Request::Account(query))? {
+        Response::Account(view) => Ok(to_bytes(&shown::account(&view))),
+        _ => Err(mismatch(Endpoint::GetAccount)),
+    }
+}
+
+/// GET balances.
+pub(crate) fn balances(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+    let parameters = Parameters::parse(&call.query)?;
+    check_named_account(shell, &parameters, holder)?;
+    let query = BalancesQuery::read(&parameters)?;
+    let account = AccountId(query.account_id);
+    let request = Request::Balances {
+        account,
+        tokens: query.tokens,
+    };
+    match shell.ask(&Shell::caller(holder), &request)? {
+        Response::Balances(views) => {
+            let shown: Vec<_> = views
+                .iter()
+                .map(|view| shown::balance(account, view))
+                .collect();
+            Ok(to_bytes(&shown))
+        }
+        _ => Err(mismatch(Endpoint::Balances)),
+    }
+}
+
+/// POST apiKey.
+pub(crate) fn replace_api_key(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+    let account = AccountId(ApiKeyRequest::from_bytes(&call.body)?.account_id);
+    check_exists(shell, account)?;
+    shell.check_owner(holder, account)?;
+    let signed = shell.request_signed(call, &[], account, holder)?;
+    if signed.is_none() && shell.require_api_key_signature {
+        return Err(Denial::new(
+            Reason::NoSignature,
+            "the header X-API-SIG is missing",
+        ));
+    }
+    let caller = Caller::Account { account, signed };
+    let fresh = fresh_key()?;
+    api_key(
+        shell,
+        call,
+        &caller,
+        &Request::RotateApiKey { account, fresh },
+    )
+}
+
+/// GET apiKey: the signature alone opens the account.
+pub(crate) fn get_api_key(shell: &Shell, call: &Call) -> Answer {
+    let parameters = Parameters::parse(&call.query)?;
+    let account = AccountId(ApiKeyQuery::read(&parameters)?.account_id);
+    check_exists(shell, account)?;
+    let signed = shell.request_signed(call, parameters.received(), account, None)?;
+    let caller = Caller::Account { account, signed };
+    let fresh = fresh_key()?;
+    api_key(shell, call, &caller, &Request::ApiKey { account, fresh })
+}
+
+/// GET storageId.
+pub(crate) fn storage_id(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+    let parameters = Parameters::parse(&call.query)?;
+    check_named_account(shell, &parameters, holder)?;
+    let query = StorageIdQuery::read(&parameters)?;
+    // Next ids are always above every used one, which is what `maxNext` asks for.
+    let request = Request::NextStorageId {
+        account: AccountId(query.account_id),
+        sell_token: query.sell_token,
+    };
+    match shell.ask(&Shell::caller(holder), &request)? {
+        Response::StorageId {
+            order: Some(order_id),
+            offchain: Some(offchain_id),
+        } => Ok(to_bytes(&StorageIds {
+            order_id,
+            offchain_id,
+        })),
+        Response::StorageId { .. } => Err(Denial::new(
+            // Published after the interface text, as this endpoint is outside it.
+            Reason::Unlisted(102_028),
+            "no storage id is left for this token",
+        )),
+        _ => Err(mismatch(Endpoint::StorageId)),
+    }
+}
+
+/// The account before all other fields, where the request names one that can be read.
+pub(crate) fn check_named_account(
+    shell: &Shell,
+    parameters: &Parameters,
+    holder: Option<AccountId>,
+) -> Result<(), Denial> {
+    match ApiKeyQuery::read(parameters) {
+        Ok(named) => shell.check_owner(holder, AccountId(named.account_id)),
+        // The endpoint's own reader says what is wrong, with the endpoint's own code.
+        Err(_) => Ok(()),
+    }
+}
+
+fn check_exists(shell: &Shell, account: AccountId) -> Result<(), Denial> {
+    if shell
+        .machine
+        .read(|venue| venue.account(account).is_some())?
+    {
+        Ok(())
+    } else {
+        Err(Denial::new(
+            Reason::UserNotFound,
+            format!("account {} does not exist", account.0),
+        ))
+    }
+}
+
+fn api_key(shell: &Shell, call: &Call, caller: &Caller, request: &Request) -> Answer {
+    match shell.ask(caller, request)? {
+        Response::ApiKey(key) => Ok(to_bytes(&ApiKey { api_key: key.0 })),
+        _ => Err(mismatch(call.endpoint)),
+    }
+}
+
+/// Randomness is an input of the machine, so that its inputs are its whole history.
+fn fresh_key() -> Result<venue::ApiKey, Denial> {
+    const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut key = String::with_capacity(API_KEY_CHARS);
+    let mut random = [0; 2 * API_KEY_CHARS];
+    while key.len() < API_KEY_CHARS {
+        getrandom::fill(&mut random).map_err(|error| {
+            tracing::error!(%error, "the system gives no randomness");
+            Denial::internal()
+        })?;
+        // Every character equally likely: bytes from 248 = 4 * 62 up are thrown away.
+        let wanted = API_KEY_CHARS - key.len();
+        let usable = random.iter().filter(|byte| **byte < 248);
+        key.extend(
+            usable
+                .take(wanted)
+                .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])),
+        );
+    }
+    Ok(venue::ApiKey(key))
+}

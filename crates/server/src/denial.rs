@@ -1,0 +1,87 @@
+//! Every way in which a request fails, and how that looks on the wire.
+
+use cambist_core::Reason;
+use cambist_protocol::wire::ErrorBody;
+use cambist_protocol::{WireError, code};
+use cambist_venue::Refusal;
+
+use crate::limits::Wait;
+
+/// A request that was not answered with what it asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Denial {
+    pub status: u16,
+    pub reason: Reason,
+    /// For people; never a secret.
+    pub detail: String,
+    pub retry_after_s: Option<u64>,
+    /// The connection is of no further use: its body was not read to the end.
+    pub close: bool,
+}
+
+impl Denial {
+    /// With the HTTP status that goes with the code.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            status: code::http_status(reason),
+            reason,
+            detail: detail.into(),
+            retry_after_s: None,
+            close: false,
+        }
+    }
+
+    /// The transport's own refusals, with an HTTP status of their own.
+    pub fn transport(status: u16, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            ..Self::new(Reason::InvalidArgument, detail)
+        }
+    }
+
+    /// Something of ours failed. What, is in the log.
+    pub fn internal() -> Self {
+        Self::new(Reason::UnknownError, "internal failure")
+    }
+
+    /// An endpoint of the interface that does nothing yet.
+    pub fn not_available(what: &str) -> Self {
+        Self {
+            status: 400,
+            ..Self::new(
+                Reason::UnknownError,
+                format!("{what} is not available yet on this exchange"),
+            )
+        }
+    }
+
+    pub fn closing(mut self) -> Self {
+        self.close = true;
+        self
+    }
+
+    pub fn body(&self) -> Vec<u8> {
+        ErrorBody::new(self.reason, Some(&self.detail)).to_bytes()
+    }
+}
+
+impl From<Refusal> for Denial {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.reason, refusal.detail)
+    }
+}
+
+impl From<WireError> for Denial {
+    fn from(error: WireError) -> Self {
+        Self::new(error.reason, error.to_string())
+    }
+}
+
+impl From<Wait> for Denial {
+    fn from(wait: Wait) -> Self {
+        Self {
+            retry_after_s: Some(wait.s()),
+            ..Self::new(Reason::RateLimited, format!("try again in {} ms", wait.ms))
+        }
+    }
+}

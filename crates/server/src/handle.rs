@@ -1,0 +1,101 @@
+//! The way to the venue from inside the process: for its program, the demo and tests.
+//!
+//! It goes the same way as requests do: under the lock, audited, and refused when broken.
+
+use std::sync::Arc;
+
+use cambist_core::{Amount, TokenId, VenueTime};
+use cambist_venue::{
+    AccountId, Address, ApiKey, Balance, Caller, Operator, PublicKey, Request, Response, Venue,
+};
+
+use crate::machine::MachineError;
+use crate::shell::Shell;
+
+/// A handle; copies are for the same venue.
+#[derive(Clone)]
+pub struct Handle {
+    shell: Arc<Shell>,
+}
+
+impl Handle {
+    pub(crate) fn new(shell: Arc<Shell>) -> Self {
+        Self { shell }
+    }
+
+    /// The venue's time.
+    pub fn now(&self) -> VenueTime {
+        self.shell.clock.now()
+    }
+
+    /// Does what only the operator may.
+    pub fn operate(&self, wish: Operator) -> Result<Option<AccountId>, MachineError> {
+        let request = Request::Operator(wish);
+        match self.shell.machine.handle(&Caller::Operator, &request)? {
+            Response::Done(account) => Ok(account),
+            _ => Ok(None),
+        }
+    }
+
+    /// Opens an account with the next free number.
+    pub fn create_account(
+        &self,
+        owner: Address,
+        public_key: PublicKey,
+        api_key: Option<ApiKey>,
+    ) -> Result<AccountId, MachineError> {
+        let made = self.operate(Operator::CreateAccount {
+            id: None,
+            owner,
+            public_key,
+            api_key,
+            internal: false,
+        })?;
+        made.ok_or(MachineError::Broken)
+    }
+
+    /// Books a deposit.
+    pub fn deposit(
+        &self,
+        account: AccountId,
+        token: TokenId,
+        amount: Amount,
+    ) -> Result<(), MachineError> {
+        self.operate(Operator::Deposit {
+            account,
+            token,
+            amount,
+        })
+        .map(|_| ())
+    }
+
+    /// What an account holds of a token; nothing if there is no such account.
+    pub fn balance(&self, account: AccountId, token: TokenId) -> Result<Balance, MachineError> {
+        self.read(|venue| {
+            venue
+                .account(account)
+                .map(|account| account.balance(token))
+                .unwrap_or_default()
+        })
+    }
+
+    /// Looks at the venue; requests wait meanwhile.
+    pub fn read<T>(&self, look: impl FnOnce(&Venue) -> T) -> Result<T, MachineError> {
+        self.shell.machine.read(look)
+    }
+
+    /// Lets the venue's time pass now: expiries and background traders.
+    pub fn tick(&self) -> Result<(), MachineError> {
+        self.shell.machine.tick()
+    }
+
+    /// Checks conservation of every token and everything else that must hold.
+    pub fn audit(&self) -> Result<(), MachineError> {
+        self.shell.machine.audit()
+    }
+
+    /// Audits that failed so far, after requests or on demand.
+    pub fn audit_failures(&self) -> u64 {
+        self.shell.machine.audit_failures()
+    }
+}

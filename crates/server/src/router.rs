@@ -1,0 +1,214 @@
+//! HTTP around the shell: routes from the endpoint table, bodies with a bound and a deadline, answers
+//! with their headers. What a request means is not known here.
+
+use std::future::ready;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use cambist_core::VenueTime;
+use cambist_protocol::endpoint::{Row, TABLE};
+use cambist_protocol::{Endpoint, Method};
+use http_body_util::BodyExt;
+
+use crate::config::ConnectionLimits;
+use crate::denial::Denial;
+use crate::shell::{Call, Shell};
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const SIGNATURE: HeaderName = HeaderName::from_static("x-api-sig");
+
+/// Longest host name believed.
+const HOST_MAX: usize = 255;
+
+/// What a connection knows of itself, handed to every request on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub peer: IpAddr,
+    /// It has lived long enough: the next answer ends it.
+    pub aged: Arc<AtomicBool>,
+}
+
+/// Everything a handler needs.
+#[derive(Clone)]
+struct Context {
+    shell: Arc<Shell>,
+    limits: ConnectionLimits,
+}
+
+/// The routes of the endpoint table.
+pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits) -> Router {
+    let context = Context { shell, limits };
+    let mut router = Router::new();
+    for row in &TABLE {
+        router = router.route(row.path, route(row, &context));
+    }
+    let (unknown, wrong_method) = (context.clone(), context);
+    router
+        .method_not_allowed_fallback(move |request: Request<Body>| {
+            let denial = Denial::transport(405, format!("{} is not served here", request.method()));
+            ready(refused(&wrong_method, &request, denial))
+        })
+        .fallback(move |request: Request<Body>| {
+            let denial = Denial::transport(404, "no such path");
+            ready(refused(&unknown, &request, denial))
+        })
+}
+
+fn route(row: &Row, context: &Context) -> MethodRouter {
+    let filter = match row.method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    let (endpoint, context) = (row.endpoint, context.clone());
+    on(filter, move |request: Request<Body>| {
+        serve(context.clone(), endpoint, request)
+    })
+}
+
+async fn serve(context: Context, endpoint: Endpoint, request: Request<Body>) -> Response<Body> {
+    let connection = request.extensions().get::<Connection>().cloned();
+    let result = answer(&context, endpoint, connection.as_ref(), request).await;
+    if let Err(denial) = &result {
+        tracing::debug!(
+            endpoint = ?endpoint,
+            peer = ?connection.as_ref().map(|connection| connection.peer),
+            reason = ?denial.reason,
+            status = denial.status,
+            detail = %denial.detail,
+            "refused"
+        );
+    }
+    respond(&context, connection.as_ref(), result)
+}
+
+async fn answer(
+    context: &Context,
+    endpoint: Endpoint,
+    connection: Option<&Connection>,
+    request: Request<Body>,
+) -> Result<Vec<u8>, Denial> {
+    let Some(connection) = connection else {
+        tracing::error!("a request without its connection");
+        return Err(Denial::internal());
+    };
+    context.shell.knock(connection.peer)?;
+    let (head, body) = request.into_parts();
+    let body = match endpoint.method() {
+        Method::Post => read_body(body, &context.limits).await?,
+        // A public client sends one with GET; it means nothing.
+        Method::Get | Method::Delete => Vec::new(),
+    };
+    let call = Call {
+        endpoint,
+        peer: connection.peer,
+        api_key: text(&head.headers, &API_KEY),
+        signature: text(&head.headers, &SIGNATURE),
+        host: text(&head.headers, &header::HOST).filter(|host| host.len() <= HOST_MAX),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        body,
+    };
+    catch_unwind(AssertUnwindSafe(|| context.shell.answer(&call))).unwrap_or_else(|_| {
+        tracing::error!(?endpoint, "a request panicked");
+        context.shell.machine.report_if_broken();
+        Err(Denial::internal())
+    })
+}
+
+fn refused(context: &Context, request: &Request<Body>, denial: Denial) -> Response<Body> {
+    let connection = request.extensions().get::<Connection>().cloned();
+    let knocked = connection
+        .as_ref()
+        .map_or(Ok(()), |connection| context.shell.knock(connection.peer));
+    let denial = knocked.err().unwrap_or(denial);
+    respond(context, connection.as_ref(), Err(denial))
+}
+
+/// A header as text. An empty one counts as none; one that is no text is kept as something that no
+/// key and no signature can be.
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let value = headers.get(name)?;
+    let text = value.to_str().unwrap_or("\u{fffd}").trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+async fn read_body(mut body: Body, limits: &ConnectionLimits) -> Result<Vec<u8>, Denial> {
+    let read = async {
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame
+                .map_err(|_| Denial::transport(400, "the body ended before its time").closing())?;
+            // Trailers mean nothing here.
+            if let Ok(data) = frame.into_data() {
+                if bytes.len() + data.len() > limits.body_bytes_max {
+                    return Err(Denial::transport(
+                        413,
+                        format!("the body has more than {} bytes", limits.body_bytes_max),
+                    )
+                    .closing());
+                }
+                bytes.extend_from_slice(&data);
+            }
+        }
+        Ok(bytes)
+    };
+    tokio::time::timeout(Duration::from_millis(limits.body_timeout_ms), read)
+        .await
+        .unwrap_or_else(|_| {
+            let problem = format!("the body took more than {} ms", limits.body_timeout_ms);
+            Err(Denial::transport(408, problem).closing())
+        })
+}
+
+fn respond(
+    context: &Context,
+    connection: Option<&Connection>,
+    result: Result<Vec<u8>, Denial>,
+) -> Response<Body> {
+    let aged = connection.is_some_and(|connection| connection.aged.load(Ordering::Relaxed));
+    let (status, body, retry_after_s, close) = match result {
+        Ok(body) => (200, body, None, aged),
+        Err(denial) => (
+            denial.status,
+            denial.body(),
+            denial.retry_after_s,
+            aged || denial.close,
+        ),
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    // Answers are about this moment and partly secret.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(date) = date(context.shell.clock.now()) {
+        headers.insert(header::DATE, date);
+    }
+    if let Some(after_s) = retry_after_s {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(after_s));
+    }
+    if close {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// The venue's own time, so that the header cannot be ahead of the clock by which orders expire.
+fn date(now: VenueTime) -> Option<HeaderValue> {
+    let date = UNIX_EPOCH.checked_add(Duration::from_secs(now.as_s()))?;
+    // The format knows years of four digits only.
+    (now.as_s() < 253_402_300_800)
+        .then(|| HeaderValue::from_str(&httpdate::fmt_http_date(date)).ok())?
+}

@@ -1,0 +1,172 @@
+//! The server's life: bind, accept, let the venue's time pass, stop.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cambist_venue::Venue;
+use cambist_venue::agents::Agents;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::config::{ConnectionLimits, ServerConfig};
+use crate::connection::{self, Peers};
+use crate::handle::Handle;
+use crate::router::router;
+use crate::shell::Shell;
+
+/// Longest pause between two looks at the venue's clock: the step of background traders.
+const TICK_MS: u64 = 100;
+
+/// Pause after the system could not hand out a connection (no file handles are left, for instance).
+const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// Why no server stands at an address.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Another program listens there.
+    #[error(
+        "address {address} is in use: end the program that listens there, or choose another port (port 0 takes a free one)"
+    )]
+    InUse {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Anything else.
+    #[error("cannot listen on {address}: {source}")]
+    Other {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Why a server ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A request panicked inside the machine: its books can no longer be trusted.
+    #[error("the exchange stopped after an internal failure")]
+    Broken,
+    /// The listening socket could not be used.
+    #[error("the listening socket failed: {0}")]
+    Listener(#[from] io::Error),
+}
+
+/// A venue at an address, not yet serving.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    limits: ConnectionLimits,
+    shell: Arc<Shell>,
+}
+
+impl Server {
+    /// Takes the address. Connections wait until [`Server::run`]. `agents` trade in the venue while it
+    /// runs; their accounts are opened before (`Agents::setup`).
+    pub fn bind(
+        config: &ServerConfig,
+        venue: Venue,
+        agents: Vec<Agents>,
+    ) -> Result<Self, BindError> {
+        let address = config.listen;
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { address },
+            _ => BindError::Other { address, source },
+        };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            listener,
+            address,
+            limits: config.connections,
+            shell: Arc::new(Shell::new(config, venue, agents)),
+        })
+    }
+
+    /// Where it listens.
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The way to the venue from inside this process.
+    pub fn handle(&self) -> Handle {
+        Handle::new(Arc::clone(&self.shell))
+    }
+
+    /// Serves until `shutdown` ends, then lets requests under way finish within the deadline.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let router = router(Arc::clone(&self.shell), self.limits);
+        let (stop, stopping) = watch::channel(false);
+        let peers = Peers::default();
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        let mut passing = pin!(let_time_pass(&self.shell));
+        tracing::info!(address = %self.address, "listening");
+        let ended = loop {
+            tokio::select! {
+                () = shutdown.as_mut() => break Ok(()),
+                () = self.shell.machine.broken() => break Err(RunError::Broken),
+                () = passing.as_mut() => break Err(RunError::Broken),
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        let max = self.limits.connections_per_address_max;
+                        let place = (connections.len() < self.limits.connections_max)
+                            .then(|| peers.enter(peer.ip(), max))
+                            .flatten();
+                        let Some(place) = place else {
+                            tracing::debug!(%peer, "too many connections");
+                            continue;
+                        };
+                        // Answers are small and must not wait for more.
+                        let _ = stream.set_nodelay(true);
+                        connections.spawn(connection::serve(
+                            stream,
+                            place,
+                            router.clone(),
+                            self.limits,
+                            stopping.clone(),
+                        ));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "no connection accepted");
+                        tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
+                    }
+                },
+            }
+        };
+        drop(listener);
+        // Receivers that are gone need no word.
+        let _ = stop.send(true);
+        let drained = async { while connections.join_next().await.is_some() {} };
+        let deadline = Duration::from_millis(self.limits.shutdown_ms);
+        if tokio::time::timeout(deadline, drained).await.is_err() {
+            tracing::warn!("connections were cut at the deadline");
+        }
+        connections.shutdown().await;
+        ended
+    }
+}
+
+/// Wakes the venue when something is due; ends only when the machine is broken.
+async fn let_time_pass(shell: &Shell) {
+    loop {
+        let ticked = catch_unwind(AssertUnwindSafe(|| shell.machine.tick()));
+        if ticked.is_err() || shell.machine.is_broken() {
+            tracing::error!("the venue broke while time passed");
+            return;
+        }
+        let pause_ms = shell
+            .machine
+            .next_wakeup_ms()
+            .map_or(TICK_MS, |ms| ms.clamp(1, TICK_MS));
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+    }
+}

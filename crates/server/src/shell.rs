@@ -1,0 +1,185 @@
+//! From a call to its answer: who asks, how often they may, and which endpoint it is for.
+//!
+//! The order of checks is the same everywhere: address, key, rate, account, fields, signature,
+//! business. The last is the venue's; what an order is, is not known in this file.
+
+use std::net::IpAddr;
+
+use cambist_core::Reason;
+use cambist_protocol::Endpoint;
+use cambist_protocol::endpoint::KeyRule;
+use cambist_venue::agents::Agents;
+use cambist_venue::{AccountId, Caller, Compat, Request, Response, Venue};
+
+use crate::clock::Clock;
+use crate::config::ServerConfig;
+use crate::denial::Denial;
+use crate::keys::PreparedKeys;
+use crate::limits::{Limiter, Use};
+use crate::machine::{Machine, MachineError};
+use crate::{accounts, orders, public};
+
+/// One request as it arrived.
+pub(crate) struct Call {
+    pub endpoint: Endpoint,
+    pub peer: IpAddr,
+    /// An empty header counts as none.
+    pub api_key: Option<String>,
+    pub signature: Option<String>,
+    pub host: Option<String>,
+    pub query: String,
+    pub body: Vec<u8>,
+}
+
+/// Bytes of a success.
+pub(crate) type Answer = Result<Vec<u8>, Denial>;
+
+/// Everything that answers calls.
+pub(crate) struct Shell {
+    pub machine: Machine,
+    pub keys: PreparedKeys,
+    pub limiter: Limiter,
+    pub clock: Clock,
+    pub public_url: Option<String>,
+    pub require_api_key_signature: bool,
+    /// Public clients leave out the key on some endpoints.
+    accept_keyless: bool,
+}
+
+impl Shell {
+    pub fn new(config: &ServerConfig, venue: Venue, agents: Vec<Agents>) -> Self {
+        let accept_keyless = match venue.config().compat {
+            Compat::Both => true,
+            Compat::Strict => false,
+        };
+        Self {
+            machine: Machine::new(
+                venue,
+                agents,
+                config.clock.clone(),
+                config.audit_every_request,
+            ),
+            keys: PreparedKeys::new(config.prepared_keys_max),
+            limiter: Limiter::new(config.rates),
+            clock: config.clock.clone(),
+            public_url: config
+                .public_url
+                .as_ref()
+                .map(|url| url.trim_end_matches('/').to_owned()),
+            require_api_key_signature: config.require_api_key_signature,
+            accept_keyless,
+        }
+    }
+
+    /// Whether an address may ask anything at all now; before the body is read.
+    pub fn knock(&self, peer: IpAddr) -> Result<(), Denial> {
+        self.limiter
+            .take(Use::Address(peer.into()), self.clock.monotonic_ms())
+            .map_err(Denial::from)
+    }
+
+    /// Answers a call.
+    pub fn answer(&self, call: &Call) -> Answer {
+        let holder = self.admit(call)?;
+        match call.endpoint {
+            Endpoint::SubmitOrder => orders::submit(self, call, holder),
+            Endpoint::GetOrder => orders::get(self, call, holder),
+            Endpoint::CancelOrder => orders::cancel(self, call, holder),
+            Endpoint::ListOrders => orders::list(self, call, holder),
+            Endpoint::GetAccount => accounts::account(self, call),
+            Endpoint::ReplaceApiKey => accounts::replace_api_key(self, call, holder),
+            Endpoint::GetApiKey => accounts::get_api_key(self, call),
+            Endpoint::StorageId => accounts::storage_id(self, call, holder),
+            Endpoint::Balances => accounts::balances(self, call, holder),
+            Endpoint::Depth => public::depth(self, call),
+            Endpoint::ExchangeInfo => public::exchange_info(self),
+            Endpoint::Tokens => public::tokens(self),
+            Endpoint::Markets => public::markets(self),
+            Endpoint::Timestamp => Ok(public::timestamp(self)),
+            Endpoint::Pools => Ok(public::pools()),
+            Endpoint::PoolBalance => public::pool_balance(call),
+            Endpoint::PoolTransactions => public::pool_transactions(self, call, holder),
+            Endpoint::Transfer
+            | Endpoint::Withdraw
+            | Endpoint::UpdateAccount
+            | Endpoint::JoinPool
+            | Endpoint::ExitPool => Err(Denial::not_available(call.endpoint.row().purpose)),
+        }
+    }
+
+    /// The holder of the key, if one was given; refused when one is missing or not known.
+    fn admit(&self, call: &Call) -> Result<Option<AccountId>, Denial> {
+        let rule = call.endpoint.row().key;
+        let key = match rule {
+            KeyRule::Required | KeyRule::Relaxed => call.api_key.as_deref(),
+            // How a lost key is asked for: an old one in the header must not be in the way.
+            KeyRule::None => None,
+        };
+        let holder = match key {
+            Some(key) => self.machine.read(|venue| venue.account_of_api_key(key))?,
+            None => None,
+        };
+        let bucket = match holder {
+            Some(account) => Use::Key(account, call.endpoint),
+            None => Use::Keyless(call.peer.into(), call.endpoint),
+        };
+        self.limiter.take(bucket, self.clock.monotonic_ms())?;
+        match (rule, key) {
+            (_, Some(_)) if holder.is_none() => {
+                Err(Denial::new(Reason::InvalidApiKey, "no such key"))
+            }
+            (_, Some(_)) | (KeyRule::None, None) => Ok(holder),
+            (KeyRule::Relaxed, None) if self.accept_keyless => Ok(None),
+            (KeyRule::Required | KeyRule::Relaxed, None) => Err(Denial::new(
+                Reason::EmptyApiKey,
+                "the header X-API-KEY is missing",
+            )),
+        }
+    }
+
+    /// The holder as the venue knows callers.
+    pub fn caller(holder: Option<AccountId>) -> Caller {
+        match holder {
+            Some(account) => Caller::Account {
+                account,
+                signed: None,
+            },
+            None => Caller::Public,
+        }
+    }
+
+    /// Whether the holder may act for `account`.
+    pub fn check_owner(&self, holder: Option<AccountId>, account: AccountId) -> Result<(), Denial> {
+        let asked = Request::Balances {
+            account,
+            tokens: None,
+        };
+        self.precheck(&Self::caller(holder), &asked)
+    }
+
+    /// Account and fields as the venue sees them.
+    pub fn precheck(&self, caller: &Caller, request: &Request) -> Result<(), Denial> {
+        let checked = self.machine.read(|venue| venue.precheck(caller, request))?;
+        checked.map_err(Denial::from)
+    }
+
+    /// Asks the venue.
+    pub fn ask(&self, caller: &Caller, request: &Request) -> Result<Response, Denial> {
+        self.machine.handle(caller, request).map_err(Denial::from)
+    }
+}
+
+/// An answer of the machine that does not belong to the question: a fault of ours.
+pub(crate) fn mismatch(endpoint: Endpoint) -> Denial {
+    tracing::error!(?endpoint, "the machine answered something else");
+    Denial::internal()
+}
+
+impl From<MachineError> for Denial {
+    fn from(error: MachineError) -> Self {
+        match error {
+            MachineError::Refused(refusal) => refusal.into(),
+            MachineError::Broken | MachineError::Audit(_) => Self::internal(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Who signed: orders over their hash, requests over their canonical text.
+//!
+//! Verification happens outside the machine's lock; it yields the epoch of the key it was made with,
+//! and the machine refuses a stale one. Wrong signatures are counted per key, or per address where
+//! there is no key, and beyond a cap nothing is verified at all.
+
+use cambist_core::Reason;
+use cambist_protocol::endpoint::Row;
+use cambist_signing::{Field, PublicKey, Signature, request_signature};
+use cambist_venue::{AccountId, KeyEpoch};
+
+use crate::denial::Denial;
+use crate::keys::SigningKey;
+use crate::limits::Use;
+use crate::shell::{Call, Shell};
+
+impl Shell {
+    /// The key epoch with which the header `X-API-SIG` signs this request; `None` without a header.
+    /// `holder` is whose API key was given.
+    pub fn request_signed(
+        &self,
+        call: &Call,
+        parameters: &[(String, String)],
+        account: AccountId,
+        holder: Option<AccountId>,
+    ) -> Result<Option<KeyEpoch>, Denial> {
+        let Some(header) = call.signature.as_deref() else {
+            return Ok(None);
+        };
+        let signature = Signature::from_hex(header)
+            .map_err(|error| Denial::new(Reason::WrongSignature, format!("X-API-SIG: {error}")))?;
+        let texts = self.canonical_texts(call, parameters);
+        let messages = texts.iter().map(|text| request_signature::message(text));
+        let signed = self.verify(call, account, holder, messages, &signature)?;
+        Ok(Some(signed))
+    }
+
+    /// The key epoch with which `signature` signs one of the messages.
+    pub fn verify(
+        &self,
+        call: &Call,
+        account: AccountId,
+        holder: Option<AccountId>,
+        messages: impl IntoIterator<Item = Field>,
+        signature: &Signature,
+    ) -> Result<KeyEpoch, Denial> {
+        let failures = match holder {
+            Some(holder) => Use::FailedByKey(holder),
+            None => Use::FailedByAddress(call.peer.into()),
+        };
+        self.limiter.peek(failures, self.clock.monotonic_ms())?;
+        let key = self
+            .signing_key(account)?
+            .ok_or_else(|| Denial::new(Reason::UserNotFound, "account not found"))?;
+        if self.keys.verify(&key, messages, signature) {
+            return Ok(key.epoch);
+        }
+        // Taken after the fact: what counts is how many were wrong.
+        let _ = self.limiter.take(failures, self.clock.monotonic_ms());
+        Err(Denial::new(
+            Reason::WrongSignature,
+            "the signature does not verify with the account's key",
+        ))
+    }
+
+    fn signing_key(&self, account: AccountId) -> Result<Option<SigningKey>, Denial> {
+        let key = self.machine.read(|venue| {
+            venue.account(account).map(|found| SigningKey {
+                account,
+                epoch: found.key_epoch,
+                public: PublicKey {
+                    x: Field::from_be_bytes(found.public_key.x),
+                    y: Field::from_be_bytes(found.public_key.y),
+                },
+            })
+        })?;
+        Ok(key)
+    }
+
+    /// What the request may have signed: every public form, below the configured address and below
+    /// the one that the client says it used.
+    fn canonical_texts(&self, call: &Call, parameters: &[(String, String)]) -> Vec<String> {
+        let Row { method, path, .. } = call.endpoint.row();
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let body = std::str::from_utf8(&call.body).unwrap_or_default();
+        let below_host = call.host.as_ref().map(|host| format!("http://{host}"));
+        let mut texts = Vec::new();
+        for base in [self.public_url.as_ref(), below_host.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let forms = request_signature::candidates(method.name(), base, path, &parameters, body);
+            for form in forms {
+                if !texts.contains(&form) {
+                    texts.push(form);
+                }
+            }
+        }
+        texts
+    }
+}
