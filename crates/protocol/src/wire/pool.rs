@@ -438,8 +438,11 @@ fn storage_ids(json: &Json) -> Result<Vec<u32>, WireError> {
                 .map_err(|_| WireError::new(format!("{other} is too large")))?,
         ],
     };
-    if ids.len() > POOLED_MAX {
-        return Err(WireError::new(format!("names more than {POOLED_MAX} ids")));
+    if ids.is_empty() || ids.len() > POOLED_MAX {
+        return Err(WireError::new(format!(
+            "names {} ids instead of 1 to {POOLED_MAX}",
+            ids.len()
+        )));
     }
     Ok(ids)
 }
