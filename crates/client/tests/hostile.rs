@@ -6,13 +6,13 @@ mod server;
 
 use std::time::{Duration, Instant};
 
-use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
+use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString, SetupError};
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply, UnknownCause};
 use cambist_core::{
     Hash, MarketId, MarketSpec, OrderStatus, Price, Reason, TokenId, TokenSpec, VenueTime,
 };
 use cambist_signing::{SecretKey, Signature, request_signature};
-use server::{Server, Step, answer, json};
+use server::{Server, Step, answer, json, kept};
 
 const API_KEY: &str = "canaryApiKey0123456789";
 const SECRET: &str = "0x1234567890abcdef1234567890abcdef";
@@ -121,6 +121,10 @@ async fn answers_that_cannot_be_understood_are_unknown() {
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), Outcome::Unknown(UnknownCause::Transport)),
         (b"HTTP/1.1 200 OK\r\n".to_vec(), Outcome::Unknown(UnknownCause::Transport)),
         (Vec::new(), Outcome::Unknown(UnknownCause::Transport)),
+        (
+            format!("HTTP/1.1 200 OK\r\nX: {long}\r\n").into_bytes(),
+            Outcome::Unknown(UnknownCause::Transport),
+        ),
     ];
     for (bytes, expected) in cases {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(120)]).into_owned();
@@ -175,6 +179,41 @@ async fn a_reset_in_the_middle_is_unknown_and_sent_once() {
     let (early, again) = submit(vec![Step::Reset]).await;
     assert_eq!(early, Outcome::Unknown(UnknownCause::Transport));
     assert_eq!(server.requests().len() + again.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_breaks_is_not_replaced_for_the_same_request() {
+    let server = Server::start(vec![vec![
+        Step::Send(kept(ACK)),
+        Step::NextRequest,
+        Step::Reset,
+    ]])
+    .await;
+    let client = client(&server);
+    assert!(matches!(
+        client.submit(b"1").await.outcome,
+        Outcome::Reply(_)
+    ));
+    assert_eq!(
+        client.submit(b"2").await.outcome,
+        Outcome::Unknown(UnknownCause::Transport)
+    );
+    let requests = server.requests();
+    assert_eq!((requests.len(), server.connections()), (2, 1));
+    assert!(requests[0].ends_with("\r\n1") && requests[1].ends_with("\r\n2"));
+}
+
+#[tokio::test]
+async fn nothing_leaves_before_the_handshake() {
+    // Reads whatever comes and never speaks TLS.
+    let server = Server::start(vec![vec![]]).await;
+    let base = server.url().replace("http://", "https://");
+    match Client::new(&config(&base), Some(credentials())) {
+        Ok(client) => assert_eq!(client.submit(b"{}").await.outcome, Outcome::NotSent),
+        // A machine without certificates cannot even be set up for https.
+        Err(error) => assert!(matches!(error, SetupError::Tls(_)), "{error}"),
+    }
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -213,3 +213,29 @@ fn a_key_is_never_shown() {
         assert!(!error.to_string().contains("canary"), "{error}");
     }
 }
+
+/// An order as a public client sends it, with the hash and the signature it computes.
+#[test]
+fn a_public_clients_order_hashes_and_verifies() {
+    use cambist_protocol::encode::submitted_message;
+    use cambist_signing::PublicKey;
+    let body = r#"{"exchange":"0xd9a25be173c84a4c7afe2bb7dde252e4ae20ac8b","accountId":222355,
+        "storageId":4058,"sellToken":{"tokenId":145,"volume":"1086333312937523487682420"},
+        "buyToken":{"tokenId":132,"volume":"989793304928868157731279"},"allOrNone":false,
+        "validUntil":1985279570,"maxFeeBips":11,"fillAmountBOrS":false,"tradeChannel":"MIXED",
+        "taker":"0x0000000000000000000000000000000000000000","orderType":"LIMIT_ORDER",
+        "eddsaSignature":"0x0080ccf6fcac79f5af765bb475d51f0b62fe697c78ad36a650bcaa5b398e0247001fe0b98c00c662297fe2556d59044e4e4a9849c7e92a6a48bbbbec2cde35dc089314e21e012a1dfa27670c6d71af4114c06b600e3fd06c44430f78f31fd338"}"#;
+    let order = wire::SubmitOrder::from_bytes(body.as_bytes()).unwrap();
+    let hash = submitted_message(&order).hash();
+    assert_eq!(
+        hash.to_hex(),
+        "0x2c14d9a2c6f8b8dd5168291e4bab7d8d3d40a4c44ad435dff748c82cc6dbfae2"
+    );
+    let key = PublicKey::from_hex(
+        "0x2491aba8d3a191a76e35bc47bd9afe6cc88fee14d607cbe779f2349047d5c157",
+        "0x2e07297f8d3c3d7818dbddfd24c35583f9a9d4ed0cb0c1d1348dd8f7f99152d7",
+    )
+    .unwrap();
+    assert!(key.verify(&hash.message(), &order.eddsa_signature));
+    assert_eq!((order.client_order_id, order.taker), (None, None));
+}

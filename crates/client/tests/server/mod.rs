@@ -15,6 +15,8 @@ pub enum Step {
     Drip(Vec<u8>, Duration),
     /// Writes chunks of a chunked body until the other side goes away.
     EndlessChunks,
+    /// Reads the next request on the same connection.
+    NextRequest,
     /// Resets the connection.
     Reset,
     /// Says nothing and keeps the connection open.
@@ -103,6 +105,15 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
+/// JSON on a connection that stays open.
+pub fn kept(body: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
 /// The same with the content type of JSON.
 pub fn json(status: u16, headers: &str, body: &str) -> Vec<u8> {
     answer(
@@ -138,6 +149,13 @@ async fn serve(mut stream: TcpStream, script: Vec<Step>, seen: &Mutex<Seen>) {
                 while write(&mut stream, &chunk, seen).await {}
                 false
             }
+            Step::NextRequest => match read_request(&mut stream).await {
+                Some(request) => {
+                    seen.lock().unwrap().requests.push(request);
+                    true
+                }
+                None => false,
+            },
             Step::Reset => {
                 stream.set_zero_linger().unwrap();
                 return;
