@@ -25,6 +25,8 @@ mod slots;
 mod submit;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod venue;
 
 pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};

@@ -148,8 +148,9 @@ impl World {
     pub fn order(&mut self, account: AccountId, side: Side, ticks: u64, base: Amount) -> NewOrder {
         let scale = *self.venue.scale(MARKET).expect("the first market");
         let quote = match side {
-            Side::Buy => scale.quote_floor(base, Price(ticks)),
-            Side::Sell => scale.quote_ceil(base, Price(ticks)),
+            // Towards the other side, so that the level is the tick whatever the base amount.
+            Side::Buy => scale.quote_ceil(base, Price(ticks)),
+            Side::Sell => scale.quote_floor(base, Price(ticks)),
         }
         .expect("a sum that fits");
         let (sell_token, sell_amount, buy_token, buy_amount, fill_by) = match side {

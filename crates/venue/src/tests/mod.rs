@@ -1,0 +1,17 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests stop at the first surprise"
+)]
+//! The rules of `docs/venue-rules.md`, a test each; every test names the rules it holds.
+
+mod determinism;
+mod fills;
+mod model;
+mod operating;
+mod order_checks;
+mod properties;
+mod reading;
+mod rules;
+mod states;
+mod story;
