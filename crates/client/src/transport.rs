@@ -24,8 +24,7 @@ const DETAIL_MAX: usize = 240;
 /// Longest wait believed from `Retry-After`: an hour.
 const RETRY_AFTER_MAX_MS: u64 = 3_600_000;
 
-/// A complete answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A complete answer. No `Debug`: the body may hold a new API key.
 pub(crate) struct Whole {
     pub status: u16,
     /// The venue's clock at the answer, whole seconds rounded down, so a lower bound.
@@ -37,7 +36,6 @@ pub(crate) struct Whole {
 }
 
 /// What came of one exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Exchange {
     Whole(Whole),
     /// Provably no byte of the request left.

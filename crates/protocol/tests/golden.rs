@@ -207,6 +207,8 @@ fn a_key_is_never_shown() {
     for bad in [
         r#"{"apiKey":"canary\n"}"#,
         r#"{"apiKey":["canary"]}"#,
+        r#""canary""#,
+        r#"{"canary":1}"#,
         r#"{"apiKey":""}"#,
     ] {
         let error = wire::ApiKey::from_bytes(bad.as_bytes()).unwrap_err();

@@ -146,8 +146,10 @@ impl std::fmt::Debug for ApiKey {
 
 impl FromWire for ApiKey {
     fn read(json: &Json) -> Result<Self, WireError> {
-        let object = json.object()?;
         // Its own messages, because the usual ones quote the value.
+        let object = json
+            .object()
+            .map_err(|_| WireError::new("is no object with an api key"))?;
         let api_key = object.required("apiKey", |json| match text(json, 256) {
             Ok(key) if !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Ok(key)
