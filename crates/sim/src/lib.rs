@@ -1,1 +1,38 @@
-//! Engine and venue in one seeded world.
+//! The world: engine, venue, network, store and time as one seeded event queue.
+//!
+//! One thread, no real time, no randomness outside the seed: the same configuration gives the same
+//! trace, byte for byte. What the shell does with sockets and files in the program is done here with
+//! numbers; the engine cannot tell the difference. Checks compare what the engine believes with what
+//! the venue has after every step.
+//!
+//! Absent on purpose: HTTP, JSON, threads, sleeping, clocks, files.
+
+mod adapter;
+mod checks;
+mod config;
+mod daemon;
+mod defect;
+mod disk;
+mod exchange;
+mod network;
+mod outcome;
+mod preset;
+mod queue;
+mod sealer;
+mod trace;
+mod truth;
+mod world;
+
+pub use checks::Violation;
+pub use config::{ClockConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig, WorldError};
+pub use defect::Defect;
+pub use disk::{Disk, Durable, Intent};
+pub use exchange::{Exchange, OWN_ACCOUNT};
+pub use network::Network;
+pub use outcome::{Counts, Outcome, run};
+pub use sealer::Sealer;
+pub use trace::TraceHash;
+pub use world::{Tap, World};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! What must hold after every step: belief against truth. A check that fails is told as data, with
+//! seed, time and the command that shows it again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use cambist_core::config::MarketConfig;
+use cambist_core::event::Amounts;
+use cambist_core::note::{End, Note};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketSpec, Price, Side, Time};
+use cambist_venue::Venue;
+use serde::Serialize;
+
+use crate::disk::Durable;
+use crate::exchange::{Exchange, OWN_ACCOUNT};
+use crate::truth::{Taken, Truth};
+
+/// Violations kept; after the first few the rest are echoes.
+const KEPT: usize = 100;
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The world's seed.
+    pub seed: u64,
+    /// Time of the world.
+    pub at_ms: u64,
+    /// Steps of the world until then.
+    pub step: u64,
+    /// Stable name of the check.
+    pub check: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} at {} ms (step {}): {}",
+            self.check, self.at_ms, self.step, self.detail
+        )?;
+        write!(
+            f,
+            "  again: cambist sim --seeds 1 --seed {} --trace",
+            self.seed
+        )
+    }
+}
+
+/// The checks and what they remember.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    seed: u64,
+    now: Time,
+    step: u64,
+    violations: Vec<Violation>,
+    dropped: u64,
+    /// Ids that ever left, by the hash they left under.
+    left: BTreeMap<ClientOrderId, Hash>,
+    /// Ids that the venue took, by the hash it took them under.
+    taken: BTreeMap<ClientOrderId, Hash>,
+    /// Ends told.
+    ended: BTreeMap<ClientOrderId, End>,
+    /// Fills told: base, quote, fee.
+    booked: BTreeMap<ClientOrderId, (Amount, Amount, Amount)>,
+}
+
+impl Checks {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Time(0),
+            step: 0,
+            violations: Vec::new(),
+            dropped: 0,
+            left: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            booked: BTreeMap::new(),
+        }
+    }
+
+    /// A step begins.
+    pub(crate) const fn begin(&mut self, now: Time) {
+        self.now = now;
+        self.step += 1;
+    }
+
+    pub(crate) const fn steps(&self) -> u64 {
+        self.step
+    }
+
+    pub(crate) fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// Violations beyond those that are kept.
+    pub(crate) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(crate) fn fail(&mut self, check: &str, detail: String) {
+        if self.violations.len() >= KEPT {
+            self.dropped += 1;
+            return;
+        }
+        self.violations.push(Violation {
+            seed: self.seed,
+            at_ms: self.now.as_ms(),
+            step: self.step,
+            check: check.to_owned(),
+            detail,
+        });
+    }
+
+    /// An order is handed over to be sealed.
+    pub(crate) fn sealing(&mut self, order: &UnsignedOrder, durable: &Durable) {
+        let id = order.client_id;
+        if durable.intents.contains_key(&id) || self.left.contains_key(&id) {
+            self.fail("id_reused", format!("{id} is sealed a second time"));
+        }
+    }
+
+    /// An order's bytes leave.
+    pub(crate) fn leaving(&mut self, id: ClientOrderId, hash: Hash, durable: &Durable) {
+        if durable.intents.get(&id).map(|intent| intent.hash) != Some(hash) {
+            self.fail("not_durable", format!("{id} leaves and is not durable"));
+        }
+        if let Some(before) = self.left.insert(id, hash)
+            && before != hash
+        {
+            self.fail(
+                "bytes_changed",
+                format!("{id} leaves as {before}, then as {hash}"),
+            );
+        }
+        if let Some(end) = self.ended.get(&id) {
+            let detail = format!("{id} leaves after its end ({})", end.name());
+            self.fail("sent_after_end", detail);
+        }
+    }
+
+    /// Whether an order's bytes left before.
+    pub(crate) fn has_left(&self, id: ClientOrderId) -> bool {
+        self.left.contains_key(&id)
+    }
+
+    /// The venue took an order of ours. `before` says whether it had taken these bytes already.
+    pub(crate) fn taken(
+        &mut self,
+        order: Option<(&UnsignedOrder, bool)>,
+        hash: Hash,
+        durable: &Durable,
+    ) {
+        let Some((order, before)) = order else {
+            return self.fail(
+                "no_intent",
+                format!("the venue took {hash}, which nobody sealed"),
+            );
+        };
+        let id = order.client_id;
+        if before {
+            self.fail("double_order", format!("{id} was taken twice as {hash}"));
+        }
+        if let Some(other) = self.taken.insert(id, hash).filter(|other| *other != hash) {
+            let detail = format!("{id} was taken as {other} and as {hash}");
+            self.fail("double_order", detail);
+        }
+        if !durable.intents.contains_key(&id) {
+            self.fail(
+                "no_intent",
+                format!("the venue took {id}, which is not durable"),
+            );
+        }
+        if let Some(end) = self.ended.get(&id) {
+            let detail = format!("the venue took {id} after its end ({})", end.name());
+            self.fail("taken_after_end", detail);
+        }
+    }
+
+    /// Own orders on the book after one was added: never crossed, never beyond the band.
+    pub(crate) fn book(
+        &mut self,
+        truth: &Truth,
+        markets: &[MarketSpec],
+        limits: &[MarketConfig],
+        venue: &Venue,
+    ) {
+        for (spec, limits) in markets.iter().zip(limits) {
+            let own = || truth.open().map(|(_, t)| t).filter(|t| t.market == spec.id);
+            let prices = |side| own().filter(move |t| t.side == side).map(|t| t.price);
+            let (bid, ask) = (prices(Side::Buy).max(), prices(Side::Sell).min());
+            if let (Some(Price(bid)), Some(Price(ask))) = (bid, ask)
+                && bid >= ask
+            {
+                self.fail(
+                    "self_cross",
+                    format!("{}: own bid {bid}, own ask {ask}", spec.name),
+                );
+            }
+            let left = |side| -> Amount {
+                own()
+                    .filter(|t| t.side == side)
+                    .map(|t| t.base.saturating_sub(t.filled.0))
+                    .sum()
+            };
+            let held = venue
+                .account(OWN_ACCOUNT)
+                .map_or(0, |account| account.balance(spec.base.id).total);
+            let (most, least) = (
+                held.saturating_add(left(Side::Buy)),
+                held.saturating_sub(left(Side::Sell)),
+            );
+            // Orders that can only lead back into the band are allowed outside of it.
+            let beyond = (most > limits.inventory_max && left(Side::Buy) > 0)
+                || (least < limits.inventory_min && left(Side::Sell) > 0);
+            if beyond {
+                let detail = format!("{}: {least} to {most} base units possible", spec.name);
+                self.fail("inventory_band", detail);
+            }
+        }
+    }
+
+    /// The engine told something.
+    pub(crate) fn note(&mut self, note: &Note, durable: &Durable, truth: &Truth, venue: &Venue) {
+        match note {
+            Note::Filled(fill) => {
+                let booked = self.booked.entry(fill.order).or_default();
+                booked.0 += fill.base;
+                booked.1 += fill.quote;
+                booked.2 += fill.fee;
+                let booked = *booked;
+                let real = taken_as(durable, truth, fill.order).map_or((0, 0, 0), |t| t.filled);
+                if booked.0 > real.0 || booked.1 > real.1 || booked.2 > real.2 {
+                    let detail = format!("{}: booked {booked:?}, traded {real:?}", fill.order);
+                    self.fail("fill_invented", detail);
+                }
+            }
+            Note::Ended { order, end, .. } => {
+                if self.ended.insert(*order, *end).is_some() {
+                    self.fail("ended_twice", format!("{order} ended a second time"));
+                }
+                self.ended_truly(*order, *end, durable, truth, venue);
+            }
+            Note::Foreign { hash } => {
+                if let Some(taken) = truth.get(hash) {
+                    self.fail("own_called_foreign", format!("{} is ours", taken.id));
+                }
+            }
+            Note::Mismatch {
+                token,
+                ledger,
+                venue,
+            } => {
+                let detail = format!("token {}: ledger {ledger}, venue {venue}", token.0);
+                self.fail("mismatch", detail);
+            }
+            Note::InvariantFailed { name, detail } => {
+                self.fail("engine_invariant", format!("{name}: {detail}"));
+            }
+            Note::FeeAbove {
+                order,
+                fee,
+                expected,
+            } => self.fail("fee_above", format!("{order}: {fee} above {expected}")),
+            Note::Ready { .. }
+            | Note::Submitted { .. }
+            | Note::Resent { .. }
+            | Note::Acknowledged { .. }
+            | Note::Refused { .. }
+            | Note::Unknown { .. }
+            | Note::Answered { .. }
+            | Note::CancelSent { .. }
+            | Note::Resolved { .. }
+            | Note::DepthTaken { .. }
+            | Note::DepthRefused { .. }
+            | Note::RiskRefused { .. }
+            | Note::BudgetDenied { .. }
+            | Note::Reconciled { .. }
+            | Note::Balanced
+            | Note::LevelChanged { .. }
+            | Note::BothSides { .. }
+            | Note::Draining
+            | Note::Status(_) => {}
+        }
+    }
+
+    /// An end must be one at the venue too, with every fill booked.
+    fn ended_truly(
+        &mut self,
+        id: ClientOrderId,
+        end: End,
+        durable: &Durable,
+        truth: &Truth,
+        venue: &Venue,
+    ) {
+        let Some(intent) = durable.intents.get(&id) else {
+            return;
+        };
+        if venue.is_open(&intent.hash) {
+            let detail = format!("{id} ended ({}) and is open at the venue", end.name());
+            self.fail("ended_but_open", detail);
+        }
+        let real = truth.get(&intent.hash).map_or((0, 0, 0), |t| t.filled);
+        let booked = self.booked.get(&id).copied().unwrap_or_default();
+        if booked != real {
+            let detail = format!(
+                "{id} ended ({}) with {booked:?} booked of {real:?} traded",
+                end.name()
+            );
+            self.fail("fill_missed", detail);
+        }
+    }
+
+    /// A crash: what was told and not durable is as if it had never been told.
+    pub(crate) fn crashed(&mut self, durable: &Durable) {
+        self.booked.clear();
+        self.ended.clear();
+        for (id, intent) in &durable.intents {
+            if intent.filled != (0, 0, 0) {
+                self.booked.insert(*id, intent.filled);
+            }
+            if let Some(end) = intent.end {
+                self.ended.insert(*id, end);
+            }
+        }
+    }
+
+    /// The venue's books against themselves.
+    pub(crate) fn audit(&mut self, venue: &Venue) {
+        if let Err(detail) = venue.audit() {
+            self.fail("venue_audit", detail);
+        }
+    }
+
+    /// When all has ended with proof: nothing open, every fill booked, ledger and venue equal.
+    pub(crate) fn at_the_end(
+        &mut self,
+        truth: &Truth,
+        exchange: &Exchange,
+        ledger: &Amounts,
+        held: &Amounts,
+    ) {
+        for (hash, taken) in truth.iter() {
+            if exchange.venue().is_open(hash) {
+                self.fail("open_at_end", format!("{} is open", taken.id));
+            }
+            let booked = self.booked.get(&taken.id).copied().unwrap_or_default();
+            if booked != taken.filled {
+                let detail = format!("{}: {booked:?} of {:?} booked", taken.id, taken.filled);
+                self.fail("fill_missed", detail);
+            }
+            if !self.ended.contains_key(&taken.id) {
+                self.fail("forgotten", format!("{} never ended", taken.id));
+            }
+        }
+        let tokens: BTreeSet<_> = ledger.keys().chain(held.keys()).collect();
+        for token in tokens {
+            let of = |amounts: &Amounts| amounts.get(token).copied().unwrap_or(0);
+            if of(ledger) != of(held) {
+                let (ledger, held) = (of(ledger), of(held));
+                let detail = format!("token {}: ledger {ledger}, venue {held}", token.0);
+                self.fail("residual", detail);
+            }
+        }
+        self.audit(exchange.venue());
+    }
+}
+
+fn taken_as<'a>(durable: &Durable, truth: &'a Truth, id: ClientOrderId) -> Option<&'a Taken> {
+    truth.get(&durable.intents.get(&id)?.hash)
+}

@@ -1,0 +1,142 @@
+//! The store as a model: what was written, and what of it is certain to survive.
+//!
+//! Writes wait until a sync carries them over; a crash keeps some first part of those that waited, as
+//! a real disk may. What is durable at a moment is all that a restart knows.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cambist_core::event::{Level, RecoveredOrder};
+use cambist_core::note::{End, Fill};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, ClientOrderId, Hash, TokenId};
+use cambist_venue::Random;
+
+/// An order as sealed, and what became of it as far as it was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The order.
+    pub order: UnsignedOrder,
+    /// Its hash.
+    pub hash: Hash,
+    /// Base units, quote units and fee booked.
+    pub filled: (Amount, Amount, Amount),
+    /// Its end, if proven.
+    pub end: Option<End>,
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    /// Orders and their counters, together or not at all.
+    Intents(Vec<(UnsignedOrder, Hash)>),
+    Filled(Fill),
+    Ended(ClientOrderId, End),
+    Level(Level),
+}
+
+/// What survives.
+#[derive(Clone, Debug, Default)]
+pub struct Durable {
+    /// Every intent.
+    pub intents: BTreeMap<ClientOrderId, Intent>,
+    /// Next order number.
+    pub next_number: u64,
+    /// Next storage id by sell token.
+    pub next_storage: BTreeMap<TokenId, u32>,
+    /// The level.
+    pub level: Level,
+}
+
+impl Durable {
+    fn apply(&mut self, write: Write) {
+        match write {
+            Write::Intents(orders) => {
+                for (order, hash) in orders {
+                    self.next_number = self.next_number.max(order.client_id.number + 1);
+                    let next = self.next_storage.entry(order.sell_token).or_default();
+                    *next = (*next).max(order.storage_id.saturating_add(2));
+                    let intent = Intent {
+                        order,
+                        hash,
+                        filled: (0, 0, 0),
+                        end: None,
+                    };
+                    self.intents.insert(intent.order.client_id, intent);
+                }
+            }
+            Write::Filled(fill) => {
+                if let Some(intent) = self.intents.get_mut(&fill.order) {
+                    intent.filled.0 += fill.base;
+                    intent.filled.1 += fill.quote;
+                    intent.filled.2 += fill.fee;
+                }
+            }
+            Write::Ended(id, end) => {
+                if let Some(intent) = self.intents.get_mut(&id) {
+                    intent.end = Some(end);
+                }
+            }
+            Write::Level(level) => self.level = level,
+        }
+    }
+
+    /// Intents whose end was never written.
+    pub fn open(&self) -> Vec<RecoveredOrder> {
+        self.intents
+            .values()
+            .filter(|intent| intent.end.is_none())
+            .map(|intent| RecoveredOrder {
+                order: intent.order.clone(),
+                hash: intent.hash,
+                base_filled: intent.filled.0,
+                quote_filled: intent.filled.1,
+                fee: intent.filled.2,
+            })
+            .collect()
+    }
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct Disk {
+    durable: Durable,
+    waiting: VecDeque<(u64, Write)>,
+    written: u64,
+}
+
+impl Disk {
+    /// What would survive a crash now, at least.
+    pub const fn durable(&self) -> &Durable {
+        &self.durable
+    }
+
+    /// Writes something that the next sync makes durable; the answer numbers it.
+    pub(crate) fn write(&mut self, write: Write) -> u64 {
+        self.written += 1;
+        self.waiting.push_back((self.written, write));
+        self.written
+    }
+
+    /// Makes everything up to a number durable.
+    pub(crate) fn sync(&mut self, upto: u64) {
+        while let Some((number, _)) = self.waiting.front()
+            && *number <= upto
+        {
+            if let Some((_, write)) = self.waiting.pop_front() {
+                self.durable.apply(write);
+            }
+        }
+    }
+
+    /// Loses what was not synced, but for a first part of it that chance keeps.
+    pub(crate) fn crash(&mut self, random: &mut Random) {
+        let waiting = self.waiting.len() as u64;
+        let kept = random.between(0, waiting);
+        for _ in 0..kept {
+            if let Some((_, write)) = self.waiting.pop_front() {
+                self.durable.apply(write);
+            }
+        }
+        self.waiting.clear();
+    }
+}

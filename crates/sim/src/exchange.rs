@@ -1,0 +1,135 @@
+//! The exchange of a world: the venue, its background traders, and our account on it.
+
+use cambist_core::event::Amounts;
+use cambist_core::{MarketSpec, Time, VenueTime};
+use cambist_venue::agents::{Agents, AgentsConfig};
+use cambist_venue::{
+    AccountId, ApiKey, Caller, KeyEpoch, Operator, PublicKey, Refusal, Request, Response, Trade,
+    Venue,
+};
+
+use crate::config::{WorldConfig, WorldError};
+
+/// Our account.
+pub const OWN_ACCOUNT: AccountId = AccountId(7);
+
+/// Background traders' accounts are numbered from here.
+const FIRST_TRADER: u32 = 1_000;
+
+/// The venue with everybody on it.
+pub struct Exchange {
+    venue: Venue,
+    agents: Vec<Agents>,
+    origin: VenueTime,
+}
+
+impl Exchange {
+    /// An exchange with our account funded and the background traders set up.
+    pub(crate) fn new(config: &WorldConfig, seed: u64) -> Result<Self, WorldError> {
+        let mut exchange = Self {
+            venue: Venue::new(config.venue.clone())?,
+            agents: Vec::new(),
+            origin: config.clock.venue_origin,
+        };
+        exchange.open_own(&config.funds)?;
+        let mut first = FIRST_TRADER;
+        for population in &config.agents {
+            let config = AgentsConfig {
+                seed: population.seed ^ seed,
+                ..population.clone()
+            };
+            let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
+            first += u32::try_from(accounts.len()).unwrap_or(u32::MAX);
+            for request in Agents::setup(&config, &accounts, &exchange.venue) {
+                exchange
+                    .venue
+                    .handle(exchange.origin, &Caller::Operator, &request)?;
+            }
+            exchange.agents.push(Agents::new(config, &accounts));
+        }
+        Ok(exchange)
+    }
+
+    fn open_own(&mut self, funds: &Amounts) -> Result<(), Refusal> {
+        let mut wishes = vec![Operator::CreateAccount {
+            id: Some(OWN_ACCOUNT),
+            owner: [0x77; 20],
+            public_key: PublicKey::default(),
+            api_key: Some(ApiKey("own".to_owned())),
+            internal: false,
+        }];
+        wishes.extend(funds.iter().map(|(token, amount)| Operator::Deposit {
+            account: OWN_ACCOUNT,
+            token: *token,
+            amount: *amount,
+        }));
+        for wish in wishes {
+            let request = Request::Operator(wish);
+            self.venue
+                .handle(self.origin, &Caller::Operator, &request)?;
+        }
+        Ok(())
+    }
+
+    /// The venue's clock.
+    pub(crate) const fn clock(&self, now: Time) -> VenueTime {
+        self.origin.plus_ms(now.as_ms())
+    }
+
+    /// The time of the world at which the venue's clock shows `then`.
+    pub(crate) const fn when(&self, then: VenueTime) -> Time {
+        Time::from_ms(then.ms_since(self.origin))
+    }
+
+    /// One of our requests.
+    pub(crate) fn ask(&mut self, now: Time, request: &Request) -> Result<Response, Refusal> {
+        let caller = Caller::Account {
+            account: OWN_ACCOUNT,
+            signed: Some(KeyEpoch(0)),
+        };
+        let now = self.clock(now);
+        self.venue.handle(now, &caller, request)
+    }
+
+    /// Lets the background traders act; every trade they make goes to `tell`.
+    pub(crate) fn trade(&mut self, now: Time, mut tell: impl FnMut(&Trade)) {
+        let now = self.clock(now);
+        for population in &mut self.agents {
+            for (caller, request) in population.step(now, &self.venue) {
+                // A refused trader tries again when it next looks: that is its business.
+                if let Ok(Response::Submitted(made)) = self.venue.handle(now, &caller, &request) {
+                    made.trades.iter().for_each(&mut tell);
+                }
+            }
+        }
+    }
+
+    /// When the background traders next want to act.
+    pub(crate) fn next_trade(&self) -> Option<Time> {
+        let next = self.agents.iter().filter_map(Agents::next_wakeup).min()?;
+        Some(self.when(next))
+    }
+
+    /// Lets the venue's time pass.
+    pub(crate) fn advance(&mut self, now: Time) {
+        let now = self.clock(now);
+        self.venue.advance(now);
+    }
+
+    /// The venue itself.
+    pub const fn venue(&self) -> &Venue {
+        &self.venue
+    }
+
+    /// What our account holds of the tokens of these markets.
+    pub(crate) fn held(&self, markets: &[MarketSpec]) -> Amounts {
+        let Some(account) = self.venue.account(OWN_ACCOUNT) else {
+            return Amounts::new();
+        };
+        markets
+            .iter()
+            .flat_map(|spec| [spec.base.id, spec.quote.id])
+            .map(|token| (token, account.balance(token).total))
+            .collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! The network between shell and venue: how long a message travels, and what becomes of it.
+//!
+//! It knows nothing of what the messages say.
+
+use cambist_venue::Random;
+
+use crate::config::{NetworkConfig, PARTS};
+
+/// What becomes of a request on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outbound {
+    /// Provably nothing left; known after so many microseconds.
+    NotSent { after_us: u64 },
+    /// Lost. `broken_us` is when the connection is seen to break, if it is.
+    Lost { broken_us: Option<u64> },
+    /// It arrives, and perhaps a copy of it later.
+    Arrives { after_us: u64, copy_us: Option<u64> },
+}
+
+/// What becomes of an answer on its way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inbound {
+    /// Lost. `broken_us` is when the connection is seen to break, if it is.
+    Lost { broken_us: Option<u64> },
+    /// It arrives, but cannot be understood.
+    Garbled { after_us: u64 },
+    /// It arrives.
+    Arrives { after_us: u64 },
+}
+
+/// The network with its own stream of chance.
+#[derive(Debug)]
+pub struct Network {
+    config: NetworkConfig,
+    random: Random,
+    faults: u64,
+}
+
+impl Network {
+    pub(crate) const fn new(config: NetworkConfig, random: Random) -> Self {
+        Self {
+            config,
+            random,
+            faults: 0,
+        }
+    }
+
+    /// Faults so far.
+    pub const fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    /// Ends all faults; ways stay as long as they are.
+    pub(crate) fn calm(&mut self) {
+        self.config = self.config.calm();
+    }
+
+    pub(crate) fn outbound(&mut self) -> Outbound {
+        if self.strikes(self.config.not_sent) {
+            return Outbound::NotSent {
+                after_us: self.way_us(),
+            };
+        }
+        if self.strikes(self.config.loss_before) {
+            return Outbound::Lost {
+                broken_us: self.broken_us(),
+            };
+        }
+        let after_us = self.delayed_us();
+        let copy_us = self
+            .strikes(self.config.duplicate)
+            .then(|| after_us + self.way_us() + self.random.below(self.config.reorder_ms * 1_000));
+        Outbound::Arrives { after_us, copy_us }
+    }
+
+    pub(crate) fn inbound(&mut self) -> Inbound {
+        if self.strikes(self.config.loss_after) {
+            return Inbound::Lost {
+                broken_us: self.broken_us(),
+            };
+        }
+        let garbled = self.strikes(self.config.garbled);
+        let after_us = self.delayed_us();
+        if garbled {
+            Inbound::Garbled { after_us }
+        } else {
+            Inbound::Arrives { after_us }
+        }
+    }
+
+    fn strikes(&mut self, parts: u32) -> bool {
+        let strikes = parts > 0 && self.random.chance(u64::from(parts), PARTS);
+        self.faults += u64::from(strikes);
+        strikes
+    }
+
+    fn way_us(&mut self) -> u64 {
+        let (low, high) = (self.config.latency_min_ms, self.config.latency_max_ms);
+        self.random.between(low * 1_000, high * 1_000)
+    }
+
+    fn delayed_us(&mut self) -> u64 {
+        let way = self.way_us();
+        if self.strikes(self.config.reorder) {
+            way + self.random.below(self.config.reorder_ms * 1_000)
+        } else {
+            way
+        }
+    }
+
+    /// Half of what is lost is seen to break, the rest is silence.
+    fn broken_us(&mut self) -> Option<u64> {
+        self.random.chance(1, 2).then(|| self.way_us() * 2)
+    }
+}

@@ -1,0 +1,99 @@
+//! One run from beginning to end, and what came of it.
+
+use cambist_core::Time;
+use cambist_report::{Closing, Summary};
+use serde::Serialize;
+
+use crate::checks::Violation;
+use crate::config::{WorldConfig, WorldError};
+use crate::trace::TraceHash;
+use crate::world::World;
+
+/// What is counted over all starts of a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Orders sent, first transmissions.
+    pub orders: u64,
+    /// Further transmissions.
+    pub resent: u64,
+    /// Orders the venue took.
+    pub taken: u64,
+    /// Fill increments booked.
+    pub fills: u64,
+    /// Trades of ours at the venue.
+    pub traded: u64,
+    /// Requests of every kind.
+    pub requests: u64,
+    /// Answers that proved nothing.
+    pub unknown: u64,
+    /// Faults injected.
+    pub faults: u64,
+    /// Crashes.
+    pub crashes: u64,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The world's seed.
+    pub seed: u64,
+    /// Time of the world at the end.
+    pub simulated_ms: u64,
+    /// Things that happened.
+    pub steps: u64,
+    /// Orders sent.
+    pub orders: u64,
+    /// Fill increments booked.
+    pub fills: u64,
+    /// Everything counted.
+    pub counts: Counts,
+    /// Whether the ending proved that no own order rests.
+    pub proven: bool,
+    /// Promises that were not kept.
+    pub violations: Vec<Violation>,
+    /// Violations beyond those that are kept.
+    pub violations_dropped: u64,
+    /// The hash of everything the engine heard and did.
+    pub trace_hash: TraceHash,
+    /// The session, as the program tells it.
+    pub summary: Summary,
+}
+
+/// Makes a market for the configured time with faults, then ends all faults and drains.
+pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
+    let duration = Time::from_ms(config.duration_ms);
+    let mut world = World::new(config)?;
+    world.run_until(duration);
+    world.calm();
+    let proven = world.end();
+    Ok(world.outcome(proven))
+}
+
+impl World {
+    /// What came of everything so far.
+    pub fn outcome(&self, proven: bool) -> Outcome {
+        let counts = self.counts();
+        let closing = Closing {
+            seed: Some(self.config().seed),
+            duration_s: std::time::Duration::from_micros(self.now().0).as_secs_f64(),
+            resting_after: proven.then(|| self.resting()),
+            residual_units: self.residual(),
+            replay_equal: None,
+        };
+        Outcome {
+            seed: self.config().seed,
+            simulated_ms: self.now().as_ms(),
+            steps: self.steps(),
+            orders: counts.orders,
+            fills: counts.fills,
+            counts,
+            proven,
+            violations: self.violations().to_vec(),
+            violations_dropped: self.violations_dropped(),
+            trace_hash: self.trace_hash(),
+            summary: self
+                .session()
+                .summary(self.shown(), &closing, |reason| format!("{reason:?}")),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What really became of our orders, written down from the venue's acceptances and trades. It shares
+//! no code with the engine's books or the venue's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, Price, Side};
+use cambist_venue::{Trade, Venue};
+
+use crate::exchange::OWN_ACCOUNT;
+
+/// One of our orders that the venue took.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) id: ClientOrderId,
+    pub(crate) market: MarketId,
+    pub(crate) side: Side,
+    pub(crate) price: Price,
+    /// Base units asked for.
+    pub(crate) base: Amount,
+    /// Base units, quote units and fee traded.
+    pub(crate) filled: (Amount, Amount, Amount),
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    orders: BTreeMap<Hash, Taken>,
+    /// Those that may be open.
+    open: BTreeSet<Hash>,
+    fills: u64,
+}
+
+impl Truth {
+    /// The venue took an order.
+    pub(crate) fn take(&mut self, hash: Hash, order: &UnsignedOrder) {
+        let base = match order.side {
+            Side::Buy => order.buy_amount,
+            Side::Sell => order.sell_amount,
+        };
+        let taken = Taken {
+            id: order.client_id,
+            market: order.market,
+            side: order.side,
+            price: order.price,
+            base,
+            filled: (0, 0, 0),
+        };
+        self.orders.insert(hash, taken);
+        self.open.insert(hash);
+    }
+
+    /// The venue traded; ours is the resting order, or `own_taker` the incoming one.
+    pub(crate) fn trade(&mut self, trade: &Trade, own_taker: Option<Hash>) {
+        let maker = (trade.maker_account == OWN_ACCOUNT).then_some((trade.maker, trade.maker_fee));
+        let taker = own_taker.map(|hash| (hash, trade.taker_fee));
+        for (hash, fee) in maker.into_iter().chain(taker) {
+            if let Some(order) = self.orders.get_mut(&hash) {
+                order.filled.0 += trade.base;
+                order.filled.1 += trade.quote;
+                order.filled.2 += fee;
+                self.fills += 1;
+            }
+        }
+    }
+
+    /// Forgets which orders are open if the venue has closed them.
+    pub(crate) fn prune(&mut self, venue: &Venue) {
+        self.open.retain(|hash| venue.is_open(hash));
+    }
+
+    /// Orders that may be open, as of the last pruning.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (&Hash, &Taken)> {
+        self.open
+            .iter()
+            .filter_map(|hash| self.orders.get_key_value(hash))
+    }
+
+    pub(crate) fn get(&self, hash: &Hash) -> Option<&Taken> {
+        self.orders.get(hash)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Hash, &Taken)> {
+        self.orders.iter()
+    }
+
+    /// Orders taken so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.orders.len() as u64
+    }
+
+    /// Trades so far.
+    pub(crate) const fn fills(&self) -> u64 {
+        self.fills
+    }
+}
