@@ -1,6 +1,6 @@
 //! Depth: a market's levels, coarser by one decimal per aggregation level.
 
-use cambist_core::{Price, Reason, Side};
+use cambist_core::{Amount, Price, Reason, Side};
 
 use crate::response::{DepthRow, DepthView, Refusal};
 use crate::venue::{Market, Venue};
@@ -71,11 +71,15 @@ fn rows(market: &Market, side: Side, step: u64, limit: usize) -> Vec<DepthRow> {
         if shown.0 == 0 {
             break;
         }
-        let volume = market.scale.quote_floor(level.size, price).unwrap_or(0);
+        let volume = market
+            .scale
+            .quote_floor(level.size, price)
+            .unwrap_or(Amount::MAX);
         match rows.last_mut() {
             Some(row) if row.price == shown => {
                 row.size += level.size;
-                row.volume += volume;
+                // Only a level that nobody could ever pay for comes near the limit.
+                row.volume = row.volume.saturating_add(volume);
                 row.count += level.count;
             }
             Some(_) | None => {

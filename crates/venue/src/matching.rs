@@ -203,7 +203,10 @@ impl Venue {
     fn is_dust(&self, order: &Order, rest: Amount) -> bool {
         let market = &self.markets[usize::from(order.market.0)];
         let dust = |token| self.tokens.get(token).map_or(0, |token| token.spec.dust);
-        let value = market.scale.quote_floor(rest, order.level).unwrap_or(0);
+        let value = market
+            .scale
+            .quote_floor(rest, order.level)
+            .unwrap_or(Amount::MAX);
         rest < dust(&market.config.base) || value < dust(&market.config.quote)
     }
 

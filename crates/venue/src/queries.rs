@@ -280,16 +280,16 @@ impl Venue {
         account: AccountId,
         fresh: &ApiKey,
     ) -> Result<ApiKey, Refusal> {
-        if fresh.0.is_empty() || self.api_keys.contains_key(&fresh.0) {
+        if fresh.0.is_empty() || self.api_keys.contains_key(fresh) {
             return Err(Refusal::new(
                 Reason::UnknownError,
                 "no new api key could be made",
             ));
         }
-        self.api_keys.insert(fresh.0.clone(), account);
+        self.api_keys.insert(fresh.clone(), account);
         let old = self.account_mut(account).api_key.replace(fresh.clone());
         if let Some(old) = old {
-            self.api_keys.remove(&old.0);
+            self.api_keys.remove(&old);
         }
         Ok(fresh.clone())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::{Amount, Hash, MarketId, OrderStatus, Price, Reason, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::account::{Account, AccountId, Address, KeyEpoch};
+use crate::account::{Account, AccountId, Address, ApiKey, KeyEpoch};
 use crate::book::Book;
 use crate::config::{ConfigError, MarketConfig, TokenConfig, VenueConfig};
 use crate::orders::{OrderKey, Orders};
@@ -37,7 +37,7 @@ pub struct Venue {
     pub(crate) markets: Vec<Market>,
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) owners: BTreeMap<Address, AccountId>,
-    pub(crate) api_keys: BTreeMap<String, AccountId>,
+    pub(crate) api_keys: BTreeMap<ApiKey, AccountId>,
     pub(crate) orders: Orders,
     pub(crate) by_hash: BTreeMap<Hash, OrderKey>,
     /// Open orders by expiry.
@@ -248,6 +248,11 @@ impl Venue {
         self.markets
             .get(usize::from(market.0))
             .map(|market| &market.scale)
+    }
+
+    /// How many orders are open, over all markets.
+    pub fn open_orders(&self) -> usize {
+        self.expiries.len()
     }
 
     /// Whether an order is known and open.

@@ -48,6 +48,8 @@ pub(super) struct Scene<'a> {
     pub quote: TokenId,
     /// Least base units that the tokens' minimums allow at the fair price.
     minimum: Amount,
+    /// Most base units that their maximums allow.
+    maximum: Amount,
 }
 
 impl<'a> Scene<'a> {
@@ -68,6 +70,7 @@ impl<'a> Scene<'a> {
             base: market.base,
             quote: market.quote,
             minimum: 0,
+            maximum: 0,
         };
         let least = |token| venue.token(token).map(|token| token.spec.minimum);
         let low = to_ticks(fair * 0.98, Side::Buy);
@@ -75,6 +78,9 @@ impl<'a> Scene<'a> {
             .base_floor(least(market.quote)?, low)
             .saturating_add(1);
         scene.minimum = least(market.base)?.max(for_quote);
+        let most = |token| venue.token(token).map(|token| token.spec.maximum);
+        let high = to_ticks(fair * 1.02, Side::Sell);
+        scene.maximum = most(market.base)?.min(scale.base_floor(most(market.quote)?, high));
         Some(scene)
     }
 
@@ -295,7 +301,7 @@ impl Trader {
     ) -> Option<(Caller, Request)> {
         let price = to_ticks(limit, side);
         let lot = scene.scale.exact_lot(price);
-        let size = size.max(scene.minimum);
+        let size = size.max(scene.minimum).min(scene.maximum);
         // Whole exact lots, upwards, so that the amounts state the price without a rest.
         let base = size.checked_next_multiple_of(lot).unwrap_or(size);
         let quote = match side {
