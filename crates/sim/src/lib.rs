@@ -33,6 +33,3 @@ pub use outcome::{Counts, Outcome, run};
 pub use sealer::Sealer;
 pub use trace::TraceHash;
 pub use world::{Tap, World};
-
-#[cfg(test)]
-mod tests;

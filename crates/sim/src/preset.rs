@@ -20,12 +20,12 @@ const PRICE: Price = Price(250_000);
 const LADDER: &str = "
 bid_spread_bps = 15
 ask_spread_bps = 15
-order_amount = 0.5
-order_levels = 2
+order_amount = 1
+order_levels = 3
 order_level_spread_bps = 10
 inventory_skew_enabled = true
 order_refresh_tolerance_bps = 4
-filled_order_delay_ms = 2000
+filled_order_delay_ms = 500
 ";
 
 const BANDS: &str = "

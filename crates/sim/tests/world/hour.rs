@@ -1,0 +1,39 @@
+//! A calm hour: the same twice, another at another seed, both sides quoted, fills, money to the unit.
+
+use cambist_sim::{WorldConfig, run};
+
+use crate::assert_sound;
+
+#[test]
+fn an_hour_is_the_same_twice_and_another_at_another_seed() {
+    let hour = |seed| run(WorldConfig::calm(seed, "ladder")).unwrap();
+    let (one, two, other) = (hour(1), hour(1), hour(2));
+    assert_eq!(one, two, "nothing but the seed decides");
+    assert_ne!(one.trace_hash, other.trace_hash);
+    assert!(one.simulated_ms >= 3_600_000);
+    for outcome in [one, other] {
+        let what = format!("ladder, seed {}", outcome.seed);
+        assert_sound(&outcome, &what);
+        assert_quoting(&outcome, &what);
+    }
+}
+
+#[test]
+fn bands_quote_through_a_calm_hour() {
+    let outcome = run(WorldConfig::calm(3, "bands")).unwrap();
+    assert_sound(&outcome, "bands");
+    assert_quoting(&outcome, "bands");
+}
+
+fn assert_quoting(outcome: &cambist_sim::Outcome, what: &str) {
+    let ratio = outcome.summary.quoted_both_sides_ratio;
+    assert!(
+        ratio >= 0.8,
+        "{what}: both sides quoted {ratio} of the time"
+    );
+    assert!(outcome.fills > 200, "{what}: {} fills", outcome.fills);
+    assert_eq!(
+        outcome.counts.taken, outcome.orders,
+        "{what}: nothing is lost in calm"
+    );
+}
