@@ -162,3 +162,59 @@ impl Machine {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::denial::Denial;
+    use cambist_venue::{AccountId, Compat, Limits, VenueConfig};
+
+    fn machine() -> Option<Machine> {
+        let venue = Venue::new(VenueConfig {
+            chain_id: 1,
+            exchange: [1; 20],
+            deposit: [2; 20],
+            tokens: Vec::new(),
+            markets: Vec::new(),
+            limits: Limits::default(),
+            fee_collector: AccountId(0),
+            fee_collector_owner: [3; 20],
+            first_account: AccountId(1),
+            compat: Compat::Both,
+        });
+        let clock = Clock::by_hand(VenueTime(1_000));
+        Some(Machine::new(venue.ok()?, Vec::new(), clock, true))
+    }
+
+    #[test]
+    fn after_a_panic_under_the_lock_nothing_is_answered() {
+        let Some(machine) = machine() else {
+            panic!("a venue without markets is a venue");
+        };
+        let asked = machine.handle(&Caller::Public, &Request::Markets);
+        assert_eq!(asked, Ok(Response::Markets(Vec::new())));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            machine.read(|_| panic!("a test breaks the machine"))
+        }));
+        assert!(panicked.is_err() && machine.is_broken());
+        let asked = machine.handle(&Caller::Public, &Request::Markets);
+        assert_eq!(asked, Err(MachineError::Broken));
+        assert_eq!(machine.tick(), Err(MachineError::Broken));
+        assert_eq!(Denial::from(MachineError::Broken).status, 500);
+    }
+
+    #[test]
+    fn a_failed_audit_is_an_internal_failure_and_counted() {
+        let Some(machine) = machine() else {
+            panic!("a venue without markets is a venue");
+        };
+        let failed = machine.count_audit(Err("one unit too many".to_owned()));
+        assert_eq!(
+            failed,
+            Err(MachineError::Audit("one unit too many".to_owned()))
+        );
+        assert_eq!(machine.audit_failures(), 1);
+        let denial = failed.err().map(Denial::from);
+        assert_eq!(denial.map(|denial| denial.status), Some(500));
+    }
+}

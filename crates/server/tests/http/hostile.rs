@@ -1,0 +1,159 @@
+//! Slow, oversized, idle, old and nonsensical connections; panics and broken books.
+
+use cambist_server::{MachineError, RunError};
+use cambist_venue::Operator;
+
+use crate::support::{BASE, Call, Exchange, config};
+
+#[test]
+fn unknown_paths_and_methods_have_a_body_too() {
+    let exchange = Exchange::start();
+    let missing = exchange.ask(&Call::get("/api/v3/nothing"));
+    assert_eq!((missing.status, missing.any_code()), (404, 100_001));
+    assert_eq!(exchange.ask(&Call::get("/api/v3/order/")).status, 404);
+    assert_eq!(exchange.ask(&Call::get("/api/v2/order")).status, 404);
+    for method in ["PUT", "PATCH", "OPTIONS", "BREW"] {
+        let wrong = exchange.ask(&Call::new(method, "/api/v3/order"));
+        assert_eq!((wrong.status, wrong.any_code()), (405, 100_001));
+        assert_eq!(wrong.header("content-type"), Some("application/json"));
+    }
+    assert!(missing.header("date").is_some());
+}
+
+#[test]
+fn an_oversized_body_is_refused_however_it_is_announced() {
+    let exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let padded = |bytes: usize| {
+        let empty = format!("{{\"accountId\":{},\"x\":\"\"}}", alice.account.0);
+        let filler = "x".repeat(bytes - empty.len());
+        let body = format!("{{\"accountId\":{},\"x\":\"{filler}\"}}", alice.account.0);
+        Call::new("POST", "/api/v3/apiKey").body(body)
+    };
+    // Signatures are not asked for here, so the largest body allowed is simply read.
+    let largest = alice.with_key(padded(65_536));
+    exchange.ask(&largest).good();
+    let reply = exchange.ask(&alice.with_key(padded(65_537)));
+    assert_eq!((reply.status, reply.any_code()), (413, 100_001));
+    assert_eq!(reply.header("connection"), Some("close"));
+
+    let mut chunked = exchange.connect();
+    chunked.send(b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let chunk = format!("8000\r\n{}\r\n", "x".repeat(0x8000));
+    for _ in 0..3 {
+        chunked.send(chunk.as_bytes());
+    }
+    assert_eq!(chunked.reply().unwrap().status, 413);
+    assert!(chunked.is_closed());
+}
+
+#[test]
+fn oversized_heads_and_nonsense_end_the_connection() {
+    let exchange = Exchange::start();
+    let mut long = exchange.connect();
+    let head = format!(
+        "GET /api/v3/order HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
+        "x".repeat(40_000)
+    );
+    long.send(head.as_bytes());
+    assert_eq!(long.reply().map(|reply| reply.status), Some(431));
+    let mut many = exchange.connect();
+    let lines = "X-Line: 1\r\n".repeat(80);
+    many.send(format!("GET /api/v3/order HTTP/1.1\r\nHost: x\r\n{lines}\r\n").as_bytes());
+    assert_eq!(many.reply().map(|reply| reply.status), Some(431));
+    let mut nonsense = exchange.connect();
+    nonsense.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n");
+    assert_eq!(nonsense.reply().map(|reply| reply.status), Some(400));
+    assert!(nonsense.is_closed());
+    let query = "a=1&".repeat(3_000);
+    let call = Call::get(format!("/api/v3/depth?{query}"));
+    assert_eq!(exchange.ask(&call).code(), 100_001);
+    let binary = Call::get("/api/v3/orders?accountId=1").header("X-API-KEY", "k\u{e9}y");
+    assert_eq!(exchange.ask(&binary).code(), 104_002);
+}
+
+#[test]
+fn slow_heads_and_bodies_and_idlers_are_cut() {
+    let mut config = config();
+    config.connections.head_timeout_ms = 50;
+    config.connections.body_timeout_ms = 50;
+    let exchange = Exchange::with(&config);
+    let mut head = exchange.connect();
+    head.send(b"GET /api/v3/exch");
+    assert!(head.is_closed(), "half a head");
+    assert!(exchange.connect().is_closed(), "nothing at all");
+    let mut idle = exchange.connect();
+    idle.ask(&Call::get("/api/v3/timestamp")).good();
+    assert!(idle.is_closed(), "nothing after an answer");
+    let mut body = exchange.connect();
+    body.send(b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"acc");
+    let reply = body.reply().unwrap();
+    assert_eq!((reply.status, reply.any_code()), (408, 100_001));
+    assert!(body.is_closed());
+}
+
+#[test]
+fn connections_are_counted_and_the_one_too_many_is_closed() {
+    let mut config = config();
+    config.connections.connections_per_address_max = 2;
+    let exchange = Exchange::with(&config);
+    let now = Call::get("/api/v3/timestamp");
+    let (mut first, mut second) = (exchange.connect(), exchange.connect());
+    first.ask(&now).good();
+    second.ask(&now).good();
+    assert!(exchange.connect().is_closed());
+    first.ask(&now).good();
+}
+
+#[test]
+fn an_old_connection_is_told_to_go_with_its_answer() {
+    let mut config = config();
+    config.connections.connection_age_max_ms = 0;
+    let exchange = Exchange::with(&config);
+    let mut connection = exchange.connect();
+    // The timer notices within a millisecond or two, many answers on.
+    let closed = (0..10_000).any(|_| {
+        let reply = connection.ask(&Call::get("/api/v3/amm/pools"));
+        reply.good();
+        reply.header("connection") == Some("close")
+    });
+    assert!(closed);
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn an_answer_for_head_has_no_body_and_pipelining_keeps_its_order() {
+    let exchange = Exchange::start();
+    let mut connection = exchange.connect();
+    let get = |path: &str| format!("GET /api/v3/{path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let both = get("amm/pools") + &get("exchange/markets");
+    connection.send(both.as_bytes());
+    assert!(connection.reply().unwrap().good().get("pools").is_some());
+    assert!(connection.reply().unwrap().good().get("markets").is_some());
+}
+
+#[test]
+fn a_panic_inside_the_machine_ends_the_exchange_and_is_never_papered_over() {
+    let mut exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let handle = exchange.handle.clone();
+    let mut connection = exchange.connect();
+    connection.ask(&Call::get("/api/v3/timestamp")).good();
+    let broken = std::thread::spawn(move || {
+        let _ = handle.read(|_| panic!("a test breaks the machine"));
+    });
+    assert!(broken.join().is_err());
+    assert_eq!(exchange.handle.audit(), Err(MachineError::Broken));
+    let wish = Operator::Deposit {
+        account: alice.account,
+        token: BASE,
+        amount: 1,
+    };
+    assert_eq!(exchange.handle.operate(wish), Err(MachineError::Broken));
+    // It ends by itself, without being told.
+    assert!(matches!(exchange.wait(), Err(RunError::Broken)));
+    assert!(std::net::TcpStream::connect(exchange.address).is_err());
+    assert!(connection.is_closed());
+    // Its audits cannot pass any more, which is the point.
+    std::mem::forget(exchange);
+}

@@ -1,0 +1,12 @@
+//! The server over real HTTP: a socket on one end, the venue on the other.
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod checks;
+mod forms;
+mod golden;
+mod hostile;
+mod path;
+mod population;
+mod rates;
+mod signatures;
+mod support;
