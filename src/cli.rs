@@ -35,7 +35,12 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run the daemon against a venue until it is told to stop.
     #[command(after_help = "Example:\n  cambist run --config config/demo.toml")]
-    Run(ConfigArgs),
+    Run(ServiceArgs),
+    /// Lower a latched level while the daemon is stopped, with a reason that is kept.
+    #[command(
+        after_help = "Example:\n  cambist resume --config config/cambist.toml --reason 'balance explained: manual deposit'"
+    )]
+    Resume(ResumeArgs),
     /// Check a configuration and say what it means in money and requests. Sends nothing.
     #[command(
         after_help = "Examples:\n  cambist check --config config/cambist.toml\n  cambist check --config config/demo.toml --json | jq .markets"
@@ -43,7 +48,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Run the exchange alone.
     #[command(after_help = "Example:\n  cambist venue --config config/venue.toml")]
-    Venue(ConfigArgs),
+    Venue(ServiceArgs),
     /// List strategies, or show every parameter of one.
     #[command(
         subcommand,
@@ -75,12 +80,26 @@ pub struct DemoArgs {
     pub strategy: Option<String>,
 }
 
-/// Arguments of commands that need only a configuration.
+/// Arguments of commands that run until they are told to stop.
 #[derive(Debug, Args)]
-pub struct ConfigArgs {
+pub struct ServiceArgs {
     /// Configuration file.
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
+    /// Stop when standard input ends, so that nothing outlives the program that started it.
+    #[arg(long)]
+    pub until_stdin_closes: bool,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// Configuration file of the daemon.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Why trading may go on; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
 }
 
 /// Arguments of `check`.
@@ -167,6 +186,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Run(args) => commands::run::run(args, cli.json),
+        Command::Resume(args) => commands::resume::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),
         Command::Strategy(command) => commands::strategy::run(command, cli.json),

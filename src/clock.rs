@@ -12,7 +12,10 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that begins at zero now.
-    #[expect(clippy::new_without_default, reason = "a default value should not read a clock")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a default value should not read a clock"
+    )]
     pub fn new() -> Self {
         Self {
             origin: Instant::now(),
@@ -25,15 +28,19 @@ impl Clock {
     }
 
     /// Microseconds of the wall clock since the Unix epoch. No decision may depend on it.
-    #[expect(clippy::unused_self, reason = "whoever is to read the wall clock must be handed one")]
     pub fn unix_micros(&self) -> u64 {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+            .map_or(0, |since| {
+                u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+            })
     }
 
     /// Seconds of the wall clock since the Unix epoch, for metrics.
-    #[expect(clippy::cast_precision_loss, reason = "microseconds fit 53 bits until the year 2255")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds fit 53 bits until the year 2255"
+    )]
     pub fn unix_s(&self) -> f64 {
         self.unix_micros() as f64 / 1e6
     }

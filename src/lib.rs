@@ -4,12 +4,17 @@
 //! them: files, sockets, clocks and people. The binary is a thin shell over this library, so that
 //! tests reach every room.
 
+pub mod address;
 pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod demo;
+pub mod exchange;
 pub mod exit;
+pub mod live;
 pub mod notify;
+pub mod recording;
 pub mod secrets;
 pub mod store;
 pub mod telemetry;

@@ -72,7 +72,9 @@ pub enum SecretError {
     #[error("secret file {} must hold one line of printable ASCII", .0.display())]
     NotText(PathBuf),
     /// The service manager gave no folder.
-    #[error("keys.credentials = true, but CREDENTIALS_DIRECTORY is not set: start through the service manager, or name files in [keys]")]
+    #[error(
+        "keys.credentials = true, but CREDENTIALS_DIRECTORY is not set: start through the service manager, or name files in [keys]"
+    )]
     NoCredentials,
     /// The operating system refused.
     #[error("secret file {}: {source}", path.display())]
@@ -139,7 +141,10 @@ pub fn read(path: &Path, credential: bool) -> Result<Zeroizing<String>, SecretEr
     if found.st_nlink > 1 {
         return Err(SecretError::HardLinks {
             path: path.to_owned(),
-            #[allow(clippy::useless_conversion, reason = "the width differs between platforms")]
+            #[allow(
+                clippy::useless_conversion,
+                reason = "the width differs between platforms"
+            )]
             links: u64::from(found.st_nlink),
         });
     }
@@ -218,8 +223,14 @@ mod tests {
         for mode in [0o644, 0o640, 0o604, 0o660, 0o700, 0o4600] {
             let path = write(&folder, "key", b"hunter2", mode);
             let text = refusal(&path);
-            assert!(text.contains(&format!("chmod 600 {}", path.display())), "{text}");
-            assert!(text.contains(&format!("{mode:04o}")) && !text.contains("hunter2"), "{text}");
+            assert!(
+                text.contains(&format!("chmod 600 {}", path.display())),
+                "{text}"
+            );
+            assert!(
+                text.contains(&format!("{mode:04o}")) && !text.contains("hunter2"),
+                "{text}"
+            );
         }
     }
 
@@ -229,15 +240,27 @@ mod tests {
         let path = write(&folder, "key", b"hunter2", 0o600);
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();
-        assert!(matches!(read(&link, false), Err(SecretError::SymbolicLink(_))));
+        assert!(matches!(
+            read(&link, false),
+            Err(SecretError::SymbolicLink(_))
+        ));
         let twin = folder.path().join("twin");
         fs::hard_link(&path, &twin).unwrap();
-        assert!(matches!(read(&path, false), Err(SecretError::HardLinks { links: 2, .. })));
-        assert!(matches!(read(folder.path(), false), Err(SecretError::NotRegular(_))));
+        assert!(matches!(
+            read(&path, false),
+            Err(SecretError::HardLinks { links: 2, .. })
+        ));
+        assert!(matches!(
+            read(folder.path(), false),
+            Err(SecretError::NotRegular(_))
+        ));
         let pipe = folder.path().join("pipe");
         let mode = Mode::RUSR | Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
-        assert!(matches!(read(&pipe, false), Err(SecretError::NotRegular(_))));
+        assert!(matches!(
+            read(&pipe, false),
+            Err(SecretError::NotRegular(_))
+        ));
         let none = folder.path().join("none");
         assert!(matches!(read(&none, false), Err(SecretError::Missing(_))));
     }
@@ -251,10 +274,18 @@ mod tests {
         assert!(matches!(read(&long, false), Err(SecretError::TooLong(_))));
         let most = write(&folder, "most", &[b'x'; BYTES_MAX], 0o600);
         assert_eq!(read(&most, false).unwrap().len(), BYTES_MAX);
-        for bad in [&b"hunter2\nmore"[..], b"hunter2 ", b"h\xffnter2", b"hunter2\0"] {
+        for bad in [
+            &b"hunter2\nmore"[..],
+            b"hunter2 ",
+            b"h\xffnter2",
+            b"hunter2\0",
+        ] {
             let path = write(&folder, "bad", bad, 0o600);
             let text = refusal(&path);
-            assert!(text.contains("printable") && !text.contains("unter2"), "{text}");
+            assert!(
+                text.contains("printable") && !text.contains("unter2"),
+                "{text}"
+            );
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `cambist check`: whether a configuration is right, and what it means in money and requests.
 
+use std::fmt::Write;
+
 use serde::Serialize;
 use serde_json::json;
 
@@ -40,7 +42,9 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
                 print_json(&json!({"ok": true, "file": file, "exchange": {"markets": markets}}))?;
             } else {
                 let names = markets.join(", ");
-                print_text(&format!("{file} is right: an exchange with the markets {names}\n"))?;
+                print_text(&format!(
+                    "{file} is right: an exchange with the markets {names}\n"
+                ))?;
             }
             Ok(Exit::Done)
         }
@@ -66,7 +70,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         let names = exchange.markets.into_iter().map(|market| market.name);
         return Ok(Checked::Exchange(names.collect()));
     }
-    let daemon = Daemon::parse(source)?;
+    let daemon = Daemon::parse(&source)?;
     let exact = daemon.bind_expected().transpose()?.is_some();
     if !args.no_secrets {
         secrets::load(&daemon.keys)?;
@@ -102,12 +106,21 @@ fn table(meaning: &Meaning) -> String {
     let mut text = format!("{} is right.\n", meaning.file);
     for risk in &meaning.markets {
         let Risk { base, quote, .. } = risk;
-        let worst = risk
-            .worst_case
-            .map_or_else(|| "too large to be counted".to_owned(), |worst| format!("{worst} {quote}"));
-        text.push_str(&format!("\n{} with {}\n", risk.market, risk.strategies.join(", ")));
+        let worst = risk.worst_case.map_or_else(
+            || "too large to be counted".to_owned(),
+            |worst| format!("{worst} {quote}"),
+        );
+        let _ = writeln!(
+            text,
+            "\n{} with {}",
+            risk.market,
+            risk.strategies.join(", ")
+        );
         text.push_str(&columns(&[
-            vec![cell("  largest order"), format!("{} {quote}", risk.order_value_max)],
+            vec![
+                cell("  largest order"),
+                format!("{} {quote}", risk.order_value_max),
+            ],
             vec![
                 cell("  inventory"),
                 format!("{} to {} {base}", risk.inventory_min, risk.inventory_max),
@@ -118,17 +131,27 @@ fn table(meaning: &Meaning) -> String {
             ],
             vec![
                 cell("  still fillable"),
-                format!("{} {base} within ttl + grace = {} s", risk.fillable, meaning.dead_after_s),
+                format!(
+                    "{} {base} within ttl + grace = {} s",
+                    risk.fillable, meaning.dead_after_s
+                ),
             ],
             vec![cell("  worst case"), worst],
         ]));
     }
     let load = &meaning.load;
-    text.push_str(&format!("\nworst case = {}\n\nrequests\n", meaning.worst_case_formula));
+    let _ = writeln!(
+        text,
+        "\nworst case = {}\n\nrequests",
+        meaning.worst_case_formula
+    );
     text.push_str(&columns(&[
         vec![
             cell("  polling"),
-            format!("{} per second", meaning::thousandths(load.polls_milli_per_s)),
+            format!(
+                "{} per second",
+                meaning::thousandths(load.polls_milli_per_s)
+            ),
         ],
         vec![
             cell("  refreshing"),

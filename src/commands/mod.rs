@@ -3,11 +3,13 @@
 pub mod check;
 pub mod demo;
 pub mod replay;
+pub mod resume;
 pub mod run;
 pub mod strategy;
 pub mod vectors;
 pub mod venue;
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use serde::Serialize;
@@ -41,7 +43,7 @@ pub fn columns(rows: &[Vec<String>]) -> String {
     for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:width$}  "));
+            let _ = write!(line, "{cell:width$}  ");
         }
         text.push_str(line.trim_end());
         text.push('\n');

@@ -1,9 +1,116 @@
-//! `cambist run`.
+//! `cambist run`: the daemon.
 
-use crate::cli::ConfigArgs;
-use crate::exit::{Exit, Failure};
+use std::sync::Arc;
 
-/// Runs the daemon.
-pub fn run(_args: &ConfigArgs, _json: bool) -> anyhow::Result<Exit> {
-    Err(Failure::new(Exit::CheckFailed, "run is not wired yet").into())
+use anyhow::Context;
+use cambist_core::event::{Event, Level};
+use cambist_core::{Engine, Reason, Time};
+use cambist_report::{Closing, Session, text};
+use tokio::sync::mpsc;
+
+use super::{print_json, print_text};
+use crate::cli::ServiceArgs;
+use crate::clock::Clock;
+use crate::config::Daemon;
+use crate::exit::Exit;
+use crate::live::desk::{Desk, Ended};
+use crate::live::gateway::Gateway;
+use crate::live::keeper::Keeper;
+use crate::live::recorder::Recorder;
+use crate::live::signals::Signals;
+use crate::live::{INBOX, start};
+use crate::telemetry::{About, Telemetry};
+use crate::{address, recording, telemetry};
+
+/// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.
+pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&args.config)?;
+    telemetry::log::start(daemon.log);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (ended, session, clock) = runtime.block_on(trade(&daemon, args.until_stdin_closes))?;
+    let closing = Closing { duration_s: seconds(clock.now()), ..Closing::default() };
+    let summary = session.summary(clock.now(), &closing, code);
+    if json {
+        print_json(&summary)?;
+    } else {
+        print_text(&text::summary(&summary))?;
+    }
+    Ok(exit(ended))
+}
+
+async fn trade(
+    daemon: &Daemon,
+    until_stdin_closes: bool,
+) -> anyhow::Result<(Ended, Session, Clock)> {
+    let clock = Clock::new();
+    let signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
+    let seed = getrandom::u64().context("random number of the system")?;
+    let started = start::start(daemon, seed).await?;
+    let config_hash = daemon.source.hash();
+    let header = recording::header(&started.bound, daemon.source.text.clone(), config_hash.clone());
+    let recorder = Recorder::begin(daemon.tape.as_ref(), header, &started.bound.markets)?;
+    let engine = Engine::new(recording::strategies(&started.bound)?);
+    let telemetry = Arc::new(Telemetry::new(
+        About {
+            revision: String::new(),
+            config_hash,
+            markets: started.bound.markets.clone(),
+            depth_age_max_ms: daemon.poll.depth_age_max_ms,
+            tick_age_max_ms: 5_000,
+        },
+        clock,
+    )?);
+    let listener = telemetry::http::Listener::bind(daemon.metrics)?;
+    address::write(&daemon.metrics_address_file(), listener.address())?;
+    tokio::spawn(listener.serve(Arc::clone(&telemetry), std::future::pending()));
+    let (heard, inbox) = mpsc::channel(INBOX);
+    let keeper = Keeper::start(
+        started.store,
+        started.signer,
+        &started.filled,
+        daemon.store.keep_days,
+        Arc::clone(&telemetry),
+        heard.clone(),
+    )?;
+    let desk = Desk {
+        engine,
+        clock,
+        gateway: Gateway::new(started.client, &started.bound.markets, heard),
+        keeper,
+        recorder,
+        telemetry,
+        session: Session::new(&started.bound.markets),
+        bodies: started.bodies.into_iter().collect(),
+        inbox,
+        signals,
+        ended: Ended { proven: false, level: started.start.level, invariant_failed: false },
+        pruned: Time(0),
+    };
+    let (ended, session) = desk.run(Event::Start(Box::new(started.start))).await?;
+    Ok((ended, session, clock))
+}
+
+/// A refusal as the venue numbers it.
+fn code(reason: Reason) -> String {
+    match reason {
+        Reason::RateLimited => "429".to_owned(),
+        other => cambist_protocol::code::number(other).to_string(),
+    }
+}
+
+fn exit(ended: Ended) -> Exit {
+    if ended.invariant_failed {
+        Exit::Invariant
+    } else if ended.level == Level::Halted {
+        Exit::Latched
+    } else if ended.proven {
+        Exit::Done
+    } else {
+        Exit::CheckFailed
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of a run fit 53 bits for 285 years")]
+fn seconds(time: Time) -> f64 {
+    time.0 as f64 / 1e6
 }

@@ -1,5 +1,7 @@
 //! `cambist strategy`: the registry, for people and programs.
 
+use std::fmt::Write;
+
 use cambist_strategies::{Kind, Parameter, StrategyInfo};
 use serde_json::{Value, json};
 
@@ -19,12 +21,18 @@ pub fn run(command: &StrategyCommand, json: bool) -> anyhow::Result<Exit> {
 
 fn find(name: &str) -> Result<&'static StrategyInfo, Failure> {
     cambist_strategies::find(name).ok_or_else(|| {
-        let names: Vec<_> = cambist_strategies::all().iter().map(|info| info.name).collect();
+        let names: Vec<_> = cambist_strategies::all()
+            .iter()
+            .map(|info| info.name)
+            .collect();
         let hint = nearest(name, names.iter().copied()).map_or_else(
             || format!("known are {}", names.join(", ")),
             |near| format!("did you mean {near}?"),
         );
-        Failure::new(Exit::Usage, format!("no strategy is called {name:?}; {hint}"))
+        Failure::new(
+            Exit::Usage,
+            format!("no strategy is called {name:?}; {hint}"),
+        )
     })
 }
 
@@ -68,21 +76,27 @@ fn parameter(parameter: &Parameter) -> Value {
 
 fn describe(parameters: &[Parameter], indent: &str, text: &mut String) {
     for parameter in parameters {
-        let default = parameter
-            .default
-            .map_or_else(|| "must be given".to_owned(), |default| format!("default {default}"));
+        let default = parameter.default.map_or_else(
+            || "must be given".to_owned(),
+            |default| format!("default {default}"),
+        );
         let unit = if parameter.unit.is_empty() {
             String::new()
         } else {
             format!(", in {}", parameter.unit)
         };
-        let (name, kind, range) = (parameter.name, parameter.kind.name(), parameter.kind.range());
-        text.push_str(&format!(
-            "{indent}{name}\n{indent}    {kind}{unit}; {default}; {range}\n{indent}    {}\n",
+        let (name, kind, range) = (
+            parameter.name,
+            parameter.kind.name(),
+            parameter.kind.range(),
+        );
+        let _ = writeln!(
+            text,
+            "{indent}{name}\n{indent}    {kind}{unit}; {default}; {range}\n{indent}    {}",
             parameter.meaning
-        ));
+        );
         if let Kind::Tables { fields, .. } = parameter.kind {
-            text.push_str(&format!("{indent}    Each table:\n"));
+            let _ = writeln!(text, "{indent}    Each table:");
             describe(fields, &format!("{indent}      "), text);
         }
     }

@@ -130,7 +130,10 @@ fn spec(
     };
     let token = |id: TokenId, symbol: &str| {
         let token = tokens.iter().find(|token| token.id == id).ok_or_else(|| {
-            problem(format!("the venue publishes no token {} of market {name}", id.0))
+            problem(format!(
+                "the venue publishes no token {} of market {name}",
+                id.0
+            ))
         })?;
         if token.symbol == symbol {
             Ok(token.clone())
@@ -163,8 +166,14 @@ fn expected_spec((index, market): (usize, &Market)) -> Option<Result<MarketSpec,
     };
     let base_decimals = expected.base_decimals.as_ref()?.value;
     let quote_decimals = expected.quote_decimals.as_ref()?.value;
-    let base_precision = expected.base_precision.as_ref().map_or(base_decimals, |at| at.value);
-    let quote_precision = expected.quote_precision.as_ref().map_or(quote_decimals, |at| at.value);
+    let base_precision = expected
+        .base_precision
+        .as_ref()
+        .map_or(base_decimals, |at| at.value);
+    let quote_precision = expected
+        .quote_precision
+        .as_ref()
+        .map_or(quote_decimals, |at| at.value);
     let made = MarketSpec::new(
         MarketId(u16::try_from(index).ok()?),
         &market.name.value,
@@ -193,7 +202,9 @@ fn market_config(
     let depth_min = exact.of(&market.depth_min, |money| money.lots(spec));
     let empty = match &market.empty {
         EmptyBook::NoQuote => Some(EngineEmpty::NoQuote),
-        EmptyBook::Seed(seed) => exact.of(seed, |money| money.price(spec)).map(EngineEmpty::Seed),
+        EmptyBook::Seed(seed) => exact
+            .of(seed, |money| money.price(spec))
+            .map(EngineEmpty::Seed),
     };
     if price_min == Some(Price(0)) {
         exact.problems.push(Problem {
@@ -245,7 +256,10 @@ impl Exact<'_> {
 fn strategy_problem(choice: &StrategyChoice, spec: &MarketSpec) -> Option<Problem> {
     let name = &choice.name.value;
     let Some(info) = cambist_strategies::find(name) else {
-        let known: Vec<_> = cambist_strategies::all().iter().map(|info| info.name).collect();
+        let known: Vec<_> = cambist_strategies::all()
+            .iter()
+            .map(|info| info.name)
+            .collect();
         let near = super::reader::nearest(name, known.iter().copied());
         let hint = near.map_or_else(
             || format!("known are {}", known.join(", ")),

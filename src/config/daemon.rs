@@ -148,18 +148,18 @@ pub struct Daemon {
 impl Daemon {
     /// Reads and checks a file. Relative paths in it are taken from the file's folder.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Self::parse(Source::read(path)?)
+        Self::parse(&Source::read(path)?)
     }
 
     /// Checks a text.
-    pub fn parse(source: Source) -> Result<Self, ConfigError> {
+    pub fn parse(source: &Source) -> Result<Self, ConfigError> {
         let mut keys = std::collections::BTreeSet::new();
         Self::parse_noting_keys(source, &mut keys)
     }
 
     /// As `parse`, and tells every key that was asked for.
     pub fn parse_noting_keys(
-        source: Source,
+        source: &Source,
         keys: &mut std::collections::BTreeSet<String>,
     ) -> Result<Self, ConfigError> {
         let held = source.clone();
@@ -170,13 +170,21 @@ impl Daemon {
         })
     }
 
+    /// Where a running daemon writes the address of its metrics.
+    pub fn metrics_address_file(&self) -> PathBuf {
+        self.store.dir.join("metrics.address")
+    }
+
     /// Longest time from losing all control to the certainty that no own order can fill, seconds.
     pub const fn dead_after_s(&self) -> u64 {
         self.orders.ttl_s + self.orders.grace_s
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one line a key, in the order of the file")]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line a key, in the order of the file"
+)]
 fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
     version(&mut root);
@@ -185,7 +193,10 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let base_url = section.req::<String>("base_url");
     let account_id = section.number("account_id", 0, 0..=u64::from(u32::MAX));
     if section.is_written() && account_id.at == section.at() {
-        section.problem(section.at(), "venue.account_id is missing; it must be a whole number");
+        section.problem(
+            section.at(),
+            "venue.account_id is missing; it must be a whole number",
+        );
     }
     let owner = section.req::<String>("owner");
     let chain_id = section.opt::<u64>("chain_id");
@@ -213,7 +224,10 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let dir = section.opt::<PathBuf>("dir");
     let max_mb = section.number("max_mb", 1_024, 1..=1_000_000);
     if section.is_written() && dir.is_none() {
-        section.problem(section.at(), "tape.dir is missing; without it nothing is recorded");
+        section.problem(
+            section.at(),
+            "tape.dir is missing; without it nothing is recorded",
+        );
     }
     section.finish();
     let tape = dir.map(|dir| TapeConfig {
@@ -233,10 +247,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     }
     section.finish();
 
-    let mut section = root.section("log");
-    let level = section.word("level", LEVELS, tracing::Level::INFO);
-    let format = section.word("format", FORMATS, LogFormat::Auto);
-    section.finish();
+    let log = read_log(root.section("log"));
 
     let mut section = root.section("orders");
     let orders = read_orders(&mut section);
@@ -266,7 +277,11 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     section.finish();
 
     let mut section = root.section("shutdown");
-    let on_shutdown = section.word("on_shutdown", &[("cancel", OnShutdown::Cancel)], OnShutdown::Cancel);
+    let on_shutdown = section.word(
+        "on_shutdown",
+        &[("cancel", OnShutdown::Cancel)],
+        OnShutdown::Cancel,
+    );
     let least = orders.ttl_s + orders.grace_s;
     let deadline_s = section.number("deadline_s", least + 15, 1..=100_000);
     if deadline_s.value <= least {
@@ -303,10 +318,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
             store: store?,
             tape,
             metrics: listen.value,
-            log: LogConfig {
-                level: level.value,
-                format: format.value,
-            },
+            log,
             orders,
             poll,
             status_ms,
@@ -318,10 +330,29 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
         })
     })();
     if let Some(daemon) = &daemon {
-        check_budget(&root, if budget_at == Place::default() { at } else { budget_at }, daemon);
+        check_budget(
+            &root,
+            if budget_at == Place::default() {
+                at
+            } else {
+                budget_at
+            },
+            daemon,
+        );
     }
     root.finish();
     daemon
+}
+
+/// The section about logging, the same in every file.
+pub(super) fn read_log(mut section: Section<'_, '_>) -> LogConfig {
+    let level = section.word("level", LEVELS, tracing::Level::INFO);
+    let format = section.word("format", FORMATS, LogFormat::Auto);
+    section.finish();
+    LogConfig {
+        level: level.value,
+        format: format.value,
+    }
 }
 
 const LEVELS: &[(&str, tracing::Level)] = &[
@@ -482,14 +513,20 @@ fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) {
     }
     let found: Vec<_> = markets.iter().flatten().collect();
     for (index, market) in found.iter().enumerate() {
-        if found[..index].iter().any(|other| other.name.value == market.name.value) {
+        if found[..index]
+            .iter()
+            .any(|other| other.name.value == market.name.value)
+        {
             let what = format!("market {} is configured twice", market.name.value);
             root.problem(market.name.at, what);
         }
     }
     let strategies: usize = found.iter().map(|market| market.strategies.len()).sum();
     if strategies > usize::from(u8::MAX) {
-        root.problem(root.at(), format!("{strategies} strategies; at most 255 are possible"));
+        root.problem(
+            root.at(),
+            format!("{strategies} strategies; at most 255 are possible"),
+        );
     }
 }
 
@@ -520,17 +557,29 @@ fn check_url(section: &Section<'_, '_>, url: Option<&At<String>>) {
     let text = url.value.as_str();
     let host = |rest: &str| -> String {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        authority.rsplit_once(':').map_or(authority, |(host, _)| host).to_owned()
+        authority
+            .rsplit_once(':')
+            .map_or(authority, |(host, _)| host)
+            .to_owned()
     };
     if text.contains('@') || text.contains(char::is_whitespace) {
-        section.problem(url.at, "venue.base_url must not carry user names, passwords or spaces");
+        section.problem(
+            url.at,
+            "venue.base_url must not carry user names, passwords or spaces",
+        );
     } else if let Some(rest) = text.strip_prefix("http://") {
         if !matches!(host(rest).as_str(), "127.0.0.1" | "localhost" | "[::1]") {
             let what = "venue.base_url may use http only for this machine (127.0.0.1); keys would travel in the open";
             section.problem(url.at, what);
         }
-    } else if text.strip_prefix("https://").is_none_or(|rest| host(rest).is_empty()) {
-        section.problem(url.at, "venue.base_url must begin with https:// or http://127.0.0.1");
+    } else if text
+        .strip_prefix("https://")
+        .is_none_or(|rest| host(rest).is_empty())
+    {
+        section.problem(
+            url.at,
+            "venue.base_url must begin with https:// or http://127.0.0.1",
+        );
     }
 }
 

@@ -108,11 +108,31 @@ impl Market {
     pub fn unexpected(&self, found: &MarketSpec) -> Vec<(&At<u8>, &'static str, u8)> {
         let expected = &self.expected;
         [
-            (&expected.base_decimals, "base_decimals", found.base.decimals),
-            (&expected.quote_decimals, "quote_decimals", found.quote.decimals),
-            (&expected.base_precision, "base_precision", found.base.precision),
-            (&expected.quote_precision, "quote_precision", found.quote.precision),
-            (&expected.price_decimals, "price_decimals", found.price_decimals),
+            (
+                &expected.base_decimals,
+                "base_decimals",
+                found.base.decimals,
+            ),
+            (
+                &expected.quote_decimals,
+                "quote_decimals",
+                found.quote.decimals,
+            ),
+            (
+                &expected.base_precision,
+                "base_precision",
+                found.base.precision,
+            ),
+            (
+                &expected.quote_precision,
+                "quote_precision",
+                found.quote.precision,
+            ),
+            (
+                &expected.price_decimals,
+                "price_decimals",
+                found.price_decimals,
+            ),
         ]
         .into_iter()
         .filter_map(|(expected, name, found)| {
@@ -123,6 +143,10 @@ impl Market {
     }
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line a key, in the order of the file"
+)]
 pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market> {
     let name = section.req::<String>("name");
     let symbols = name.as_ref().and_then(|name| symbols(&section, name));
@@ -161,10 +185,14 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         .map(read_strategy)
         .collect();
     if strategies.is_empty() {
-        section.problem(section.at(), "a market needs at least one [[market.strategy]]");
+        section.problem(
+            section.at(),
+            "a market needs at least one [[market.strategy]]",
+        );
     }
     if frozen_after.value > 0 && frozen_after.value.saturating_mul(1_000) <= depth_ms {
-        let what = "market.frozen_after_s must be longer than poll.depth_ms, or 0 to switch the check off";
+        let what =
+            "market.frozen_after_s must be longer than poll.depth_ms, or 0 to switch the check off";
         section.problem(frozen_after.at, what);
     }
     let below = |low: Option<&At<Money>>, high: Option<&At<Money>>, what: &str| {
@@ -174,8 +202,16 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
             section.problem(high.at, what);
         }
     };
-    below(price_floor.as_ref(), price_ceiling.as_ref(), "market.price_ceiling must be above market.price_floor");
-    below(inventory_min.as_ref(), inventory_max.as_ref(), "market.inventory_max must be above market.inventory_min");
+    below(
+        price_floor.as_ref(),
+        price_ceiling.as_ref(),
+        "market.price_ceiling must be above market.price_floor",
+    );
+    below(
+        inventory_min.as_ref(),
+        inventory_max.as_ref(),
+        "market.inventory_max must be above market.inventory_min",
+    );
     for (key, value) in [
         ("price_floor", &price_floor),
         ("order_value_max", &order_value_max),
@@ -186,10 +222,14 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
             section.problem(value.at, format!("market.{key} must be above 0"));
         }
     }
-    if let (EmptyBook::Seed(seed), Some(floor), Some(ceiling)) = (&empty, &price_floor, &price_ceiling)
+    if let (EmptyBook::Seed(seed), Some(floor), Some(ceiling)) =
+        (&empty, &price_floor, &price_ceiling)
         && !(floor.value.number..=ceiling.value.number).contains(&seed.value.number)
     {
-        section.problem(seed.at, "market.seed_price must lie between price_floor and price_ceiling");
+        section.problem(
+            seed.at,
+            "market.seed_price must lie between price_floor and price_ceiling",
+        );
     }
     if let Some((base, quote)) = &symbols {
         let symbol = |value: Option<&At<Money>>, wanted: &str| {
@@ -242,22 +282,35 @@ fn symbols(section: &Section<'_, '_>, name: &At<String>) -> Option<(String, Stri
         symbol(base) && symbol(quote) && base != quote
     });
     if pair.is_none() {
-        section.problem(name.at, "market.name must be BASE-QUOTE, such as \"ETH-USDC\"");
+        section.problem(
+            name.at,
+            "market.name must be BASE-QUOTE, such as \"ETH-USDC\"",
+        );
     }
     pair.map(|(base, quote)| (base.to_owned(), quote.to_owned()))
 }
 
 fn read_empty(section: &mut Section<'_, '_>) -> EmptyBook {
-    let seeded = section.word("empty_book", &[("no-quote", false), ("seed-price", true)], false);
+    let seeded = section.word(
+        "empty_book",
+        &[("no-quote", false), ("seed-price", true)],
+        false,
+    );
     let seed = section.opt::<Money>("seed_price");
     match (seeded.value, seed) {
         (true, Some(seed)) => EmptyBook::Seed(seed),
         (true, None) => {
-            section.problem(seeded.at, "market.empty_book = \"seed-price\" needs market.seed_price");
+            section.problem(
+                seeded.at,
+                "market.empty_book = \"seed-price\" needs market.seed_price",
+            );
             EmptyBook::NoQuote
         }
         (false, Some(seed)) => {
-            section.problem(seed.at, "market.seed_price has no effect unless market.empty_book = \"seed-price\"");
+            section.problem(
+                seed.at,
+                "market.seed_price has no effect unless market.empty_book = \"seed-price\"",
+            );
             EmptyBook::NoQuote
         }
         (false, None) => EmptyBook::NoQuote,

@@ -113,12 +113,18 @@ pub fn load(daemon: &Daemon) -> Load {
     let milli_per_s = |every_ms: u64| 1_000_000_u64.div_ceil(every_ms.max(1));
     let poll = &daemon.poll;
     // A pass over the list reads every page twice, until two passes name the same set.
-    let pages = 2 * orders_max.div_ceil(u64::from(poll.orders_page).max(1)).max(1);
+    let pages = 2 * orders_max
+        .div_ceil(u64::from(poll.orders_page).max(1))
+        .max(1);
     let polls_milli_per_s = markets * milli_per_s(poll.depth_ms)
         + pages * milli_per_s(poll.orders_ms)
         + milli_per_s(poll.balances_ms)
         + 2 * milli_per_s(poll.meta_ms);
-    let life_s = daemon.orders.ttl_s.saturating_sub(daemon.orders.refresh_before_s).max(1);
+    let life_s = daemon
+        .orders
+        .ttl_s
+        .saturating_sub(daemon.orders.refresh_before_s)
+        .max(1);
     let submits = (orders_max * 1_000).div_ceil(life_s);
     let refresh_milli_per_s = 2 * submits;
     let total_milli_per_s = polls_milli_per_s + refresh_milli_per_s;
@@ -149,7 +155,10 @@ fn plain<S: serde::Serializer>(number: &Decimal, out: S) -> Result<S::Ok, S::Err
 }
 
 #[expect(clippy::ref_option, reason = "the shape that serde calls")]
-fn plain_or_null<S: serde::Serializer>(number: &Option<Decimal>, out: S) -> Result<S::Ok, S::Error> {
+fn plain_or_null<S: serde::Serializer>(
+    number: &Option<Decimal>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) => out.collect_str(number),
         None => out.serialize_none(),

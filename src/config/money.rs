@@ -173,8 +173,23 @@ mod tests {
     #[test]
     fn the_grammar_is_strict() {
         for bad in [
-            "", ".5", "5.", "+5", "-5", "1e3", "1_000", "05", "00", "0x5", " 5", "5 ", "5  ETH",
-            "5 E-H", "٥", "1,5", "79228162514264337593543950336",
+            "",
+            ".5",
+            "5.",
+            "+5",
+            "-5",
+            "1e3",
+            "1_000",
+            "05",
+            "00",
+            "0x5",
+            " 5",
+            "5 ",
+            "5  ETH",
+            "5 E-H",
+            "٥",
+            "1,5",
+            "79228162514264337593543950336",
         ] {
             assert_eq!(Money::parse(bad), None, "{bad}");
         }
@@ -189,7 +204,10 @@ mod tests {
         let units = |text: &str| Money::parse(text).unwrap().units(&usdc);
         assert_eq!(units("0.5"), Ok(500_000));
         assert_eq!(units("2500.000000000 USDC"), Ok(2_500_000_000));
-        assert!(matches!(units("0.0000001"), Err(MoneyError::Digits { decimals: 6, .. })));
+        assert!(matches!(
+            units("0.0000001"),
+            Err(MoneyError::Digits { decimals: 6, .. })
+        ));
         assert!(matches!(units("1 ETH"), Err(MoneyError::Symbol { .. })));
         let wide = token(38);
         let large = Money::parse("10000000000000").unwrap();

@@ -130,6 +130,14 @@ impl Source {
         })
     }
 
+    /// The first 12 hexadecimal digits of the text's SHA-256, to tell configurations apart.
+    pub fn hash(&self) -> String {
+        use sha2::{Digest, Sha256};
+        let digest = Sha256::digest(self.text.as_bytes());
+        let first = digest.iter().take(6);
+        first.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
+
     /// Runs `read` over the file's root section. Any problem found refuses the whole file.
     pub fn read_with<T>(
         &self,
@@ -314,13 +322,17 @@ impl<'r, 'd> Section<'r, 'd> {
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == found.value) {
             return At { value: *value, at };
         }
-        let list: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        let list: Vec<_> = words
+            .iter()
+            .map(|(word, _)| format!("\"{word}\""))
+            .collect();
         let what = format!("{} must be one of {}", self.label(key), list.join(", "));
         self.reader.problem(at, what);
         At { value: default, at }
     }
 
     /// A sub-section; absent ones yield only defaults.
+    #[must_use]
     pub fn section(&mut self, key: &'static str) -> Section<'r, 'd> {
         let name = self.label(key);
         let raw = self.raw(key);
@@ -350,11 +362,12 @@ impl<'r, 'd> Section<'r, 'd> {
         };
         let Some(array) = raw.get_ref().as_array() else {
             let what = format!("{name} must be a list of sections, written [[{name}]]");
-            self.reader.problem(self.reader.place(raw.span().start), what);
+            self.reader
+                .problem(self.reader.place(raw.span().start), what);
             return Vec::new();
         };
         let mut sections = Vec::new();
-        for item in array.iter() {
+        for item in array {
             let at = self.reader.place(item.span().start);
             match item.get_ref().as_table() {
                 Some(table) => sections.push(Section {
@@ -472,9 +485,17 @@ fn shown(key: &str) -> String {
 
 fn looks_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    ["secret", "password", "token", "private", "api_key", "eddsa_key", "apikey"]
-        .iter()
-        .any(|word| key.contains(word))
+    [
+        "secret",
+        "password",
+        "token",
+        "private",
+        "api_key",
+        "eddsa_key",
+        "apikey",
+    ]
+    .iter()
+    .any(|word| key.contains(word))
         && !key.ends_with("_file")
         && !key.ends_with("_flie")
 }
@@ -604,7 +625,10 @@ mod tests {
     #[test]
     fn a_secret_written_into_the_file_is_never_repeated() {
         let got = errors("[orders]\nmaker_only = true\n[keys]\napi_key = \"hunter2\"\n");
-        assert!(got.contains("f.toml:4:1") && got.contains("api_key_file"), "{got}");
+        assert!(
+            got.contains("f.toml:4:1") && got.contains("api_key_file"),
+            "{got}"
+        );
         assert!(!got.contains("hunter2"), "{got}");
         let broken = errors("[keys]\napi_key_file = \"hunter2\n");
         assert!(broken.starts_with("f.toml:2:"), "{broken}");

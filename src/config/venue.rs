@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
 
-use super::daemon::{is_address, small, version};
+use super::daemon::{LogConfig, is_address, read_log, small, version};
 use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
 
@@ -24,7 +24,7 @@ pub struct Maker {
     pub funds: BTreeMap<TokenId, Amount>,
 }
 
-/// Seeded background traders of one market.
+/// Seeded background traders of one market. They are funded by the exchange, far beyond their orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traders {
     /// Index into the markets.
@@ -33,20 +33,22 @@ pub struct Traders {
     pub seed: u64,
     /// Traders that trade for no reason.
     pub noise: u32,
+    /// Orders per minute of each of them.
+    pub noise_orders_per_minute: u32,
     /// Traders that know the fair price.
     pub informed: u32,
+    /// They trade when the book is off by more than this.
+    pub informed_threshold_bps: u32,
+    /// Traders that keep a bid and an ask around the fair price.
+    pub passive: u32,
+    /// Distance of the nearest of them from the fair price.
+    pub passive_half_spread_bps: u32,
     /// Fair price at the beginning.
     pub fair_price: Price,
     /// Typical move of the fair price in one second, hundredths of a ten-thousandth.
     pub volatility_centi_bps_per_sqrt_s: u32,
-    /// Mean pause between two actions of one trader.
-    pub pause_ms: u64,
     /// Typical order, base units.
     pub order_size: Amount,
-    /// Opening balance of each trader in base, base units.
-    pub base_each: Amount,
-    /// Opening balance of each trader in quote, base units.
-    pub quote_each: Amount,
 }
 
 /// A complete, checked configuration of the exchange.
@@ -54,8 +56,10 @@ pub struct Traders {
 pub struct Exchange {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// How clients reach it, without a trailing slash.
-    pub public_url: String,
+    /// How clients reach it, without a trailing slash, if that differs from where it listens.
+    pub public_url: Option<String>,
+    /// Logging.
+    pub log: LogConfig,
     /// Chain id published and signed.
     pub chain_id: u64,
     /// Exchange address published and signed, lower case.
@@ -90,6 +94,11 @@ impl Exchange {
         Self::parse(&Source::read(path)?, &mut BTreeSet::new())
     }
 
+    /// Where a running exchange writes the address it listens on.
+    pub fn address_file(&self) -> PathBuf {
+        self.maker.keys_dir.join("venue.address")
+    }
+
     /// Checks a text and tells every key that was asked for.
     pub fn parse(source: &Source, keys: &mut BTreeSet<String>) -> Result<Self, ConfigError> {
         let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
@@ -106,13 +115,15 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
 
     let mut section = root.section("listen");
     let listen = section.or("address", SocketAddr::from(([127, 0, 0, 1], 8_787)));
-    let public_url = section.or("public_url", format!("http://{}", listen.value));
+    let public_url = section.opt::<String>("public_url");
     let allow_remote = section.or("allow_remote", false);
     if !listen.value.ip().is_loopback() && !allow_remote.value {
         let what = "listen.address is reachable from other machines and speaks plain HTTP; use 127.0.0.1, or state listen.allow_remote = true";
         section.problem(listen.at, what);
     }
     section.finish();
+
+    let log = read_log(root.section("log"));
 
     let mut section = root.section("exchange");
     let chain_id = section.number("chain_id", 1, 1..=u64::from(u32::MAX));
@@ -154,7 +165,8 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     root.finish();
     Some(Exchange {
         listen: listen.value,
-        public_url: public_url.value.trim_end_matches('/').to_owned(),
+        public_url: public_url.map(|url| url.value.trim_end_matches('/').to_owned()),
+        log,
         chain_id: chain_id.value,
         address: exchange_address?,
         deposit_address: deposit_address?,
@@ -294,14 +306,15 @@ fn maker(mut section: Section<'_, '_>, folder: &Path, tokens: &[TokenSpec]) -> O
 fn traders(mut section: Section<'_, '_>, markets: &[MarketSpec]) -> Option<Traders> {
     let name = section.req::<String>("market");
     let seed = section.number("seed", 1, 0..=u64::MAX);
-    let noise = section.number("noise", 12, 0..=1_000);
+    let noise = section.number("noise", 6, 0..=1_000);
+    let noise_orders = section.number("noise_orders_per_minute", 16, 1..=600);
     let informed = section.number("informed", 2, 0..=1_000);
+    let threshold = section.number("informed_threshold_bps", 8, 1..=1_000);
+    let passive = section.number("passive", 4, 0..=1_000);
+    let half_spread = section.number("passive_half_spread_bps", 22, 1..=1_000);
     let fair_price = section.req::<Money>("fair_price");
-    let volatility = section.number("volatility_centi_bps_per_sqrt_s", 100, 0..=10_000);
-    let pause = section.number("pause_ms", 1_500, 10..=3_600_000);
+    let volatility = section.number("volatility_centi_bps_per_sqrt_s", 200, 0..=10_000);
     let order_size = section.req::<Money>("order_size");
-    let base_each = section.req::<Money>("base_each");
-    let quote_each = section.req::<Money>("quote_each");
     let name = name?;
     let Some(market) = markets.iter().find(|market| market.name == name.value) else {
         section.problem(name.at, "traders.market must be one of the listed markets");
@@ -315,19 +328,18 @@ fn traders(mut section: Section<'_, '_>, markets: &[MarketSpec]) -> Option<Trade
             .filter(|price| price.0 > 0)
     });
     let order_size = units(&section, &market.base, order_size);
-    let base_each = units(&section, &market.base, base_each);
-    let quote_each = units(&section, &market.quote, quote_each);
     section.finish();
     Some(Traders {
         market: market.id,
         seed: seed.value,
         noise: small(noise.value),
+        noise_orders_per_minute: small(noise_orders.value),
         informed: small(informed.value),
+        informed_threshold_bps: small(threshold.value),
+        passive: small(passive.value),
+        passive_half_spread_bps: small(half_spread.value),
         fair_price: fair_price?,
         volatility_centi_bps_per_sqrt_s: small(volatility.value),
-        pause_ms: pause.value,
         order_size: order_size?,
-        base_each: base_each?,
-        quote_each: quote_each?,
     })
 }

@@ -137,7 +137,9 @@ pub(super) fn end_sum(number: u64, end: &str, amounts: [&str; 3], at_us: u64) ->
 }
 
 pub(super) fn fill_sum(number: u64, amounts: [&str; 3], at_us: u64) -> Sum {
-    let row = amounts.into_iter().fold(Row::of("fill").number(number), Row::text);
+    let row = amounts
+        .into_iter()
+        .fold(Row::of("fill").number(number), Row::text);
     row.number(at_us).sum()
 }
 
@@ -157,7 +159,10 @@ impl Store {
             let id = intent.order.client_id;
             if id.instance != self.instance || id.number < next_number {
                 return Err(StoreError::Refused {
-                    what: format!("order {id} is not newer than number {next_number} of instance {:08x}", self.instance),
+                    what: format!(
+                        "order {id} is not newer than number {next_number} of instance {:08x}",
+                        self.instance
+                    ),
                 });
             }
             next_number = id.number.saturating_add(1);
@@ -165,7 +170,7 @@ impl Store {
             head = row.chained(&head);
             rows.push((row, head, &intent.body));
         }
-        match write(&mut self.database, self.instance, next_number, &rows) {
+        match write(&mut self.database, self.instance, next_number, &head, &rows) {
             Ok(true) => {
                 self.head = head;
                 self.next_number = next_number;
@@ -181,7 +186,10 @@ impl Store {
     fn market_name(&self, order: &UnsignedOrder) -> Result<String, StoreError> {
         let name = self.market_names.get(usize::from(order.market.0));
         name.cloned().ok_or_else(|| StoreError::Refused {
-            what: format!("order {} names market {}, which recover() was not told", order.client_id, order.market.0),
+            what: format!(
+                "order {} names market {}, which recover() was not told",
+                order.client_id, order.market.0
+            ),
         })
     }
 
@@ -204,7 +212,10 @@ impl Store {
                  ON CONFLICT DO NOTHING",
                 params![order.number.cast_signed(), end.name(), base, quote, fee, at_us.cast_signed(), sum.bytes()],
             )?;
-            change.execute("DELETE FROM bodies WHERE number = ?1", [order.number.cast_signed()])?;
+            change.execute(
+                "DELETE FROM bodies WHERE number = ?1",
+                [order.number.cast_signed()],
+            )?;
             change.commit()?;
             Ok(known == 1)
         })();
@@ -248,7 +259,11 @@ impl Store {
     /// its last value stays as anchor, so that the rest is still verifiable. Returns how many went.
     pub fn prune(&mut self, keep_days: u32) -> Result<usize, StoreError> {
         let age_us = u64::from(keep_days) * 86_400_000_000;
-        let cutoff = self.clock.unix_micros().saturating_sub(age_us).cast_signed();
+        let cutoff = self
+            .clock
+            .unix_micros()
+            .saturating_sub(age_us)
+            .cast_signed();
         let pruned = (|| {
             let change = self.database.transaction()?;
             let last = {
@@ -260,8 +275,11 @@ impl Store {
                 query.query_row([cutoff], |row| row.get::<_, Option<i64>>(0))?
             };
             let Some(last) = last else { return Ok(0) };
-            let chain: Vec<u8> =
-                change.query_row("SELECT chain FROM intents WHERE number = ?1", [last], |row| row.get(0))?;
+            let chain: Vec<u8> = change.query_row(
+                "SELECT chain FROM intents WHERE number = ?1",
+                [last],
+                |row| row.get(0),
+            )?;
             let chain = Sum::read(&chain).unwrap_or(Sum::ORIGIN);
             set_anchor(&change, last.cast_unsigned(), &chain)?;
             for table in ["ends", "bodies", "fills"] {
@@ -280,16 +298,16 @@ fn write(
     database: &mut rusqlite::Connection,
     instance: u32,
     next_number: u64,
+    head: &Sum,
     rows: &[(IntentRow, Sum, &Vec<u8>)],
 ) -> rusqlite::Result<bool> {
     let change = database.transaction()?;
     for (row, chain, body) in rows {
-        let used: Option<u32> = change
-            .query_row(
-                "SELECT max(next_storage) FROM counters WHERE token = ?1",
-                [row.sell_token],
-                |found| found.get(0),
-            )?;
+        let used: Option<u32> = change.query_row(
+            "SELECT max(next_storage) FROM counters WHERE token = ?1",
+            [row.sell_token],
+            |found| found.get(0),
+        )?;
         if used.is_some_and(|next| row.storage_id < next) {
             return Ok(false);
         }
@@ -300,7 +318,7 @@ fn write(
         )?;
         set_counter(&change, row.sell_token, row.storage_id.saturating_add(2))?;
     }
-    set_meta(&change, instance, next_number)?;
+    set_meta(&change, instance, next_number, head)?;
     change.commit()?;
     Ok(true)
 }

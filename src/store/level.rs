@@ -53,7 +53,9 @@ impl Store {
         let written = (|| {
             let change = self.database.transaction()?;
             let id: i64 =
-                change.query_row("SELECT coalesce(max(id), 0) + 1 FROM levels", [], |row| row.get(0))?;
+                change.query_row("SELECT coalesce(max(id), 0) + 1 FROM levels", [], |row| {
+                    row.get(0)
+                })?;
             let sum = level_sum(id.cast_unsigned(), level.name(), cause, at_us);
             change.execute(
                 "INSERT INTO levels (id, level, cause, at_us, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -66,9 +68,7 @@ impl Store {
 }
 
 /// The newest level, or what is wrong with its row.
-pub(super) fn newest(
-    database: &Connection,
-) -> rusqlite::Result<Result<(Level, String), String>> {
+pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<(Level, String), String>> {
     let row = database
         .query_row(
             "SELECT id, level, cause, at_us, sum FROM levels ORDER BY id DESC LIMIT 1",
@@ -91,6 +91,8 @@ pub(super) fn newest(
     let whole = Sum::read(&sum) == Some(level_sum(id, &name, &cause, at_us));
     Ok(match level {
         Some(level) if whole => Ok((level, cause)),
-        Some(_) | None => Err(format!("row {id} of the levels does not match its checksum")),
+        Some(_) | None => Err(format!(
+            "row {id} of the levels does not match its checksum"
+        )),
     })
 }

@@ -1,8 +1,11 @@
 //! One process per state folder: a lock that the operating system drops with the process.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::StoreError;
 
@@ -32,12 +35,12 @@ impl Lock {
             .mode(0o600)
             .open(dir.join("lock"))
             .map_err(io)?;
-        match file.try_lock() {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::AnotherInstance {
+            Err(Errno::WOULDBLOCK) => Err(StoreError::AnotherInstance {
                 dir: dir.to_owned(),
             }),
-            Err(TryLockError::Error(source)) => Err(io(source)),
+            Err(error) => Err(io(error.into())),
         }
     }
 }

@@ -71,7 +71,9 @@ pub enum StoreError {
     #[error("an earlier write to the store failed; no further order may be sealed in this process")]
     Broken,
     /// An order that may be alive would have nobody to watch it.
-    #[error("an order of market {market} in the store may still be alive; keep that market configured until it has ended")]
+    #[error(
+        "an order of market {market} in the store may still be alive; keep that market configured until it has ended"
+    )]
     MarketGone {
         /// The market.
         market: String,
@@ -157,7 +159,7 @@ impl Store {
         let file = dir.join(FILE);
         let mut database = schema::open(&file)?;
         let verified = recover::verify(&database, &file)?;
-        schema::begin_run(&mut database, Clock::new().unix_micros())
+        schema::begin_run(&mut database, &verified.head, Clock::new().unix_micros())
             .map_err(|error| database_error(&file, error))?;
         lock::sync_folder(dir)?;
         let next_number = verified.next_number.saturating_add(schema::NUMBER_JUMP);
@@ -207,3 +209,6 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,12 +59,19 @@ pub(super) fn verify(database: &Connection, file: &Path) -> Result<Verified, Sto
 }
 
 fn verified(database: &Connection) -> Result<Verified, Trouble> {
-    let (instance, next_number, sum): (u32, i64, Vec<u8>) =
-        database.query_row("SELECT instance, next_number, sum FROM meta", [], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?;
+    let (instance, next_number, newest, sum): (u32, i64, Vec<u8>, Vec<u8>) = database.query_row(
+        "SELECT instance, next_number, head, sum FROM meta",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )?;
     let next_number = next_number.cast_unsigned();
-    check(&sum, &meta_sum(instance, next_number), "the meta row")?;
+    let newest = Sum::read(&newest)
+        .ok_or_else(|| Trouble::Damage("the head of the chain is no checksum".to_owned()))?;
+    check(
+        &sum,
+        &meta_sum(instance, next_number, &newest),
+        "the meta row",
+    )?;
     let counters = counters(database)?;
     let (mut number, mut head) = anchor(database)?;
     let mut query = database.prepare("SELECT * FROM intents ORDER BY number")?;
@@ -73,9 +80,15 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         let intent = read_intent(row)?;
         let chain: Vec<u8> = row.get("chain")?;
         let expected = intent.chained(&head);
-        let what = format!("the chain of intents at number {} (after {number})", intent.number);
+        let what = format!(
+            "the chain of intents at number {} (after {number})",
+            intent.number
+        );
         check(&chain, &expected, &what)?;
-        let next = counters.get(&TokenId(intent.sell_token)).copied().unwrap_or(0);
+        let next = counters
+            .get(&TokenId(intent.sell_token))
+            .copied()
+            .unwrap_or(0);
         if intent.storage_id >= next || intent.number >= next_number {
             return Err(Trouble::Damage(format!(
                 "counters lie behind intent {}",
@@ -84,6 +97,11 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         }
         number = intent.number;
         head = expected;
+    }
+    if head != newest {
+        return Err(Trouble::Damage(format!(
+            "the intents after number {number} are missing"
+        )));
     }
     ends(database)?;
     match level::newest(database)? {
@@ -101,7 +119,9 @@ fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
     if Sum::read(found) == Some(*expected) {
         Ok(())
     } else {
-        Err(Trouble::Damage(format!("{what} does not match its checksum")))
+        Err(Trouble::Damage(format!(
+            "{what} does not match its checksum"
+        )))
     }
 }
 
@@ -111,8 +131,8 @@ fn anchor(database: &Connection) -> Result<(u64, Sum), Trouble> {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?;
     let number = number.cast_unsigned();
-    let chain = Sum::read(&chain)
-        .ok_or_else(|| Trouble::Damage("the anchor is no checksum".to_owned()))?;
+    let chain =
+        Sum::read(&chain).ok_or_else(|| Trouble::Damage("the anchor is no checksum".to_owned()))?;
     check(&sum, &anchor_sum(number, &chain), "the anchor")?;
     Ok((number, chain))
 }
@@ -124,7 +144,11 @@ fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, Trouble> {
     while let Some(row) = rows.next()? {
         let (token, next): (u16, u32) = (row.get(0)?, row.get(1)?);
         let sum: Vec<u8> = row.get(2)?;
-        check(&sum, &counter_sum(token, next), &format!("the counter of token {token}"))?;
+        check(
+            &sum,
+            &counter_sum(token, next),
+            &format!("the counter of token {token}"),
+        )?;
         counters.insert(TokenId(token), next);
     }
     Ok(counters)
@@ -217,9 +241,14 @@ impl Store {
                 continue;
             }
             let body: Option<Vec<u8>> = row.get("body")?;
-            let body = body.filter(|body| Sum::over(body) == intent.body_sum).ok_or_else(|| {
-                Trouble::Damage(format!("the bytes of open intent {} are not whole", intent.number))
-            })?;
+            let body = body
+                .filter(|body| Sum::over(body) == intent.body_sum)
+                .ok_or_else(|| {
+                    Trouble::Damage(format!(
+                        "the bytes of open intent {} are not whole",
+                        intent.number
+                    ))
+                })?;
             open.push((intent, body));
         }
         Ok(open)
@@ -250,15 +279,21 @@ fn order(row: &IntentRow, instance: u32, market: MarketId) -> Option<UnsignedOrd
             number: row.number,
         },
         market,
-        side: Side::BOTH.into_iter().find(|side| side.name() == row.side)?,
+        side: Side::BOTH
+            .into_iter()
+            .find(|side| side.name() == row.side)?,
         price: Price(row.price.parse().ok()?),
         qty: Qty(row.qty.parse().ok()?),
-        kind: kinds.into_iter().find(|kind| kind_name(*kind) == row.kind)?,
+        kind: kinds
+            .into_iter()
+            .find(|kind| kind_name(*kind) == row.kind)?,
         sell_token: TokenId(row.sell_token),
         sell_amount: row.sell_amount.parse().ok()?,
         buy_token: TokenId(row.buy_token),
         buy_amount: row.buy_amount.parse().ok()?,
-        fill_by: fill_bys.into_iter().find(|by| fill_by_name(*by) == row.fill_by)?,
+        fill_by: fill_bys
+            .into_iter()
+            .find(|by| fill_by_name(*by) == row.fill_by)?,
         storage_id: row.storage_id,
         valid_until_s: row.valid_until_s,
         max_fee_bips: row.max_fee_bips,
@@ -278,7 +313,8 @@ fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
         let sum: Vec<u8> = row.get(4)?;
         let what = format!("a fill of intent {number}");
         check(&sum, &fill_sum(number, [&base, &quote, &fee], at_us), &what)?;
-        let add = |total: Amount, part: &str| part.parse().ok().and_then(|part| total.checked_add(part));
+        let add =
+            |total: Amount, part: &str| part.parse().ok().and_then(|part| total.checked_add(part));
         total = (|| {
             Some(Filled {
                 base: add(total.base, &base)?,

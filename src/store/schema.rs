@@ -25,7 +25,7 @@ pub(super) const STORAGE_JUMP: u32 = 2 * 1_024;
 /// Everything is only ever added, but for counters, the anchor, and what retention removes.
 const TABLES: &str = "
 CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), instance INTEGER NOT NULL,
-    next_number INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+    next_number INTEGER NOT NULL, head BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
 CREATE TABLE anchor (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL,
     chain BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
 CREATE TABLE counters (token INTEGER PRIMARY KEY, next_storage INTEGER NOT NULL,
@@ -67,11 +67,16 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
         .map_err(failed)?;
     if mode != "wal" {
         return Err(StoreError::Refused {
-            what: format!("the file system of {} allows no write-ahead log", file.display()),
+            what: format!(
+                "the file system of {} allows no write-ahead log",
+                file.display()
+            ),
         });
     }
     database
-        .execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")
+        .execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;",
+        )
         .map_err(failed)?;
     if found == 0 {
         create(&mut database).map_err(failed)?;
@@ -84,10 +89,9 @@ fn create(database: &mut Connection) -> rusqlite::Result<()> {
     let change = database.transaction()?;
     change.execute_batch(TABLES)?;
     let mut random = [0_u8; 4];
-    getrandom::fill(&mut random).map_err(|error| {
-        rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
-    })?;
-    set_meta(&change, u32::from_be_bytes(random), 0)?;
+    getrandom::fill(&mut random)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.to_string().into()))?;
+    set_meta(&change, u32::from_be_bytes(random), 0, &Sum::ORIGIN)?;
     set_anchor(&change, 0, &Sum::ORIGIN)?;
     change.execute_batch(&format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
@@ -120,18 +124,21 @@ fn pragma(database: &Connection, name: &str) -> rusqlite::Result<i64> {
 }
 
 /// Notes the start of a run and lets every counter jump, in one transaction.
-pub(super) fn begin_run(database: &mut Connection, now_us: u64) -> rusqlite::Result<()> {
+pub(super) fn begin_run(
+    database: &mut Connection,
+    head: &Sum,
+    now_us: u64,
+) -> rusqlite::Result<()> {
     let change = database.transaction()?;
     change.execute(
         "INSERT INTO runs (started_us, version) VALUES (?1, ?2)",
         params![now_us.cast_signed(), env!("CARGO_PKG_VERSION")],
     )?;
-    let (instance, next): (u32, u64) = change.query_row(
-        "SELECT instance, next_number FROM meta",
-        [],
-        |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())),
-    )?;
-    set_meta(&change, instance, next.saturating_add(NUMBER_JUMP))?;
+    let (instance, next): (u32, u64) =
+        change.query_row("SELECT instance, next_number FROM meta", [], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+        })?;
+    set_meta(&change, instance, next.saturating_add(NUMBER_JUMP), head)?;
     let counters = {
         let mut query = change.prepare("SELECT token, next_storage FROM counters")?;
         let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -148,21 +155,37 @@ pub(super) fn begin_run(database: &mut Connection, now_us: u64) -> rusqlite::Res
         .map(|_| ())
 }
 
-pub(super) fn meta_sum(instance: u32, next_number: u64) -> Sum {
-    Row::of("meta").number(instance.into()).number(next_number).sum()
+pub(super) fn meta_sum(instance: u32, next_number: u64, head: &Sum) -> Sum {
+    let row = Row::of("meta").number(instance.into()).number(next_number);
+    row.bytes(head.bytes()).sum()
 }
 
-pub(super) fn set_meta(change: &Transaction<'_>, instance: u32, next: u64) -> rusqlite::Result<()> {
+/// `head` is the chain's newest value, so that a missing last intent shows too.
+pub(super) fn set_meta(
+    change: &Transaction<'_>,
+    instance: u32,
+    next: u64,
+    head: &Sum,
+) -> rusqlite::Result<()> {
     change
         .execute(
-            "INSERT OR REPLACE INTO meta (id, instance, next_number, sum) VALUES (1, ?1, ?2, ?3)",
-            params![instance, next.cast_signed(), meta_sum(instance, next).bytes()],
+            "INSERT OR REPLACE INTO meta (id, instance, next_number, head, sum)
+             VALUES (1, ?1, ?2, ?3, ?4)",
+            params![
+                instance,
+                next.cast_signed(),
+                head.bytes(),
+                meta_sum(instance, next, head).bytes()
+            ],
         )
         .map(|_| ())
 }
 
 pub(super) fn counter_sum(token: u16, next: u32) -> Sum {
-    Row::of("counter").number(token.into()).number(next.into()).sum()
+    Row::of("counter")
+        .number(token.into())
+        .number(next.into())
+        .sum()
 }
 
 pub(super) fn set_counter(change: &Transaction<'_>, token: u16, next: u32) -> rusqlite::Result<()> {
@@ -186,7 +209,11 @@ pub(super) fn set_anchor(
     change
         .execute(
             "INSERT OR REPLACE INTO anchor (id, number, chain, sum) VALUES (1, ?1, ?2, ?3)",
-            params![number.cast_signed(), chain.bytes(), anchor_sum(number, chain).bytes()],
+            params![
+                number.cast_signed(),
+                chain.bytes(),
+                anchor_sum(number, chain).bytes()
+            ],
         )
         .map(|_| ())
 }

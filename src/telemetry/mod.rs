@@ -1,1 +1,205 @@
 //! What people and machines see: log lines and metrics, made from the engine's notes.
+//!
+//! One function per event both logs and counts, so that the two cannot disagree. Nothing here decides
+//! anything, and nothing here knows a secret.
+
+pub mod facts;
+pub mod http;
+pub mod log;
+mod metrics;
+mod observe;
+mod process;
+mod status;
+mod throttle;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cambist_core::note::Note;
+use cambist_core::request::Endpoint;
+use cambist_core::{MarketSpec, Time};
+
+use crate::clock::Clock;
+use facts::Facts;
+use metrics::Metrics;
+
+/// What does not change while the process runs.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Revision of the source, if known when it was built.
+    pub revision: String,
+    /// Hash of the configuration.
+    pub config_hash: String,
+    /// Markets, in the order of the configuration.
+    pub markets: Vec<MarketSpec>,
+    /// A depth older than this is not fresh.
+    pub depth_age_max_ms: u64,
+    /// A decision loop silent for longer hangs.
+    pub tick_age_max_ms: u64,
+}
+
+/// Logs, metrics and the last known state of a running daemon.
+pub struct Telemetry {
+    about: About,
+    clock: Clock,
+    metrics: Metrics,
+    facts: Mutex<Facts>,
+}
+
+/// Why telemetry cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// The port is taken.
+    #[error(
+        "metrics cannot be served at {listen}: the address is in use; set another port in [metrics] listen, or stop the program that uses it"
+    )]
+    Busy {
+        /// The address.
+        listen: std::net::SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("metrics cannot be served at {listen}: {source}")]
+    Listen {
+        /// The address.
+        listen: std::net::SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Two metrics of one name: a mistake of ours.
+    #[error("metrics: {0}")]
+    Registry(#[from] prometheus::Error),
+}
+
+impl Telemetry {
+    /// Telemetry with every series at zero.
+    pub fn new(about: About, clock: Clock) -> Result<Self, TelemetryError> {
+        let metrics = Metrics::new(&about)?;
+        metrics.config_time.set(clock.unix_s());
+        Ok(Self {
+            facts: Mutex::new(Facts::new(about.markets.len(), clock.now())),
+            about,
+            clock,
+            metrics,
+        })
+    }
+
+    /// Takes in one note: counts it, and logs what people should know.
+    pub fn observe(&self, note: &Note) {
+        self.observe_at(self.clock.now(), self.clock.unix_s(), note);
+    }
+
+    /// As `observe`, with the time given.
+    pub fn observe_at(&self, now: Time, unix_s: f64, note: &Note) {
+        let mut facts = self.facts();
+        observe::note(&self.about, &self.metrics, &mut facts, now, unix_s, note);
+    }
+
+    /// The line that people watch, shown as part of `/status`.
+    pub fn line(&self, text: String) {
+        self.facts().line = text;
+    }
+
+    /// The decision loop has finished a turn that took `micros`.
+    pub fn tick(&self, micros: u64) {
+        self.metrics.loop_tick_timestamp.set(self.clock.unix_s());
+        self.metrics.loop_tick_duration.observe(seconds(micros));
+        self.facts().ticked = Some(self.clock.now());
+    }
+
+    /// A request provably never left; the engine's note of its end is to count as that.
+    pub fn not_sent(&self, endpoint: Endpoint) {
+        *self.facts().not_sent.entry(endpoint).or_default() += 1;
+    }
+
+    /// Requests awaiting an answer.
+    pub fn in_flight(&self, requests: u64) {
+        self.metrics.http_in_flight.set(requests.cast_signed());
+    }
+
+    /// An operator asked for a higher level; the next change of level is theirs.
+    pub fn operator_asked(&self) {
+        self.facts().operator_asked = true;
+    }
+
+    /// A batch of `records` intents became durable in `micros`; the store has `size_bytes` now.
+    pub fn journalled(&self, records: u64, micros: u64, size_bytes: u64) {
+        self.metrics.journal_appends.inc_by(records);
+        self.metrics.signatures.inc_by(records);
+        self.metrics.journal_fsync.observe(seconds(micros));
+        self.metrics.journal_size.set(size_bytes.cast_signed());
+    }
+
+    /// A write to the store failed.
+    pub fn journal_failed(&self, operation: Operation) {
+        self.metrics
+            .journal_errors
+            .with_label_values(&[operation.name()])
+            .inc();
+    }
+
+    /// Items waiting in the event queue.
+    pub fn queue_depth(&self, items: u64) {
+        self.metrics
+            .queue_depth
+            .with_label_values(&["events"])
+            .set(items.cast_signed());
+    }
+
+    /// An item was refused by the full event queue.
+    pub fn queue_dropped(&self) {
+        self.metrics
+            .queue_drops
+            .with_label_values(&["events"])
+            .inc();
+    }
+
+    /// Everything in the text format of Prometheus.
+    pub fn render(&self) -> Result<String, TelemetryError> {
+        let mut facts = self.facts();
+        observe::settle(&self.metrics, &mut facts);
+        self.metrics.process.update(self.clock.unix_s());
+        drop(facts);
+        let families = self.metrics.registry.gather();
+        Ok(prometheus::TextEncoder::new().encode_to_string(&families)?)
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        // A panic ends the process, so a poisoned lock is never seen outside of tests.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What can fail at the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Sealing a batch.
+    Seal,
+    /// Noting an end or a fill.
+    Note,
+    /// Storing the level.
+    Level,
+}
+
+impl Operation {
+    /// Every operation.
+    pub const ALL: [Self; 3] = [Self::Seal, Self::Note, Self::Level];
+
+    /// The label used in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Seal => "seal",
+            Self::Note => "note",
+            Self::Level => "level",
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "durations are far below 53 bits"
+)]
+pub(crate) fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests;

@@ -184,7 +184,9 @@ fn the_json_is_the_demo_s() {
             "requests": {"sent": 120, "allowed": 300, "http_429": 1},
             "resting_after": 0,
             "residual_units": {"ETH": "0", "USDC": "-3"},
-            "replay_equal": true
+            "replay_equal": true,
+            "quote": "USDC",
+            "inventory_tokens": {"ETH": "9.999", "USDC": "24989.509"}
         })
     );
     assert_eq!(summary.markets.len(), 1);
@@ -286,8 +288,8 @@ fn the_texts_are_narrow_and_complete() {
         "seed",
         "7",
         "4 submitted",
-        "-112.981 USDC",
-        "+2 USDC",
+        "-112.981000 USDC",
+        "+2.000000 USDC",
         "58.8 %",
         "9.999 ETH",
     ] {

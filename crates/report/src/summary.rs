@@ -1,12 +1,12 @@
 //! The summary of a session, in the shape that scripts read.
 //!
-//! Serialised, it has exactly the fields of the demo's `--json`; what is kept beside them (rows by
-//! market, exact money) is for people and later reports.
+//! Serialised, it has the fields of the demo's `--json` and two more that texts need; what is kept
+//! beside them (rows by market, exact money) is for later reports.
 
 use std::collections::BTreeMap;
 
 use cambist_core::TokenId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::pnl::Attribution;
 
@@ -26,7 +26,7 @@ pub struct Closing {
 }
 
 /// Orders by what became of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
     /// First transmissions.
     pub submitted: u64,
@@ -43,7 +43,7 @@ pub struct Orders {
 }
 
 /// Profit and loss in whole quote tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PnlQuote {
     /// Fill prices against the mid.
     pub spread: f64,
@@ -67,7 +67,7 @@ impl From<Attribution> for PnlQuote {
 }
 
 /// Time from a submit's transmission to its acknowledgement, exact to 0.1 %; null without any.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AckMs {
     /// Median.
     pub p50: Option<f64>,
@@ -76,7 +76,7 @@ pub struct AckMs {
 }
 
 /// Requests against their budget.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     /// Sent.
     pub sent: u64,
@@ -106,7 +106,7 @@ pub struct MarketRow {
 }
 
 /// A whole session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Seed of the world.
     pub seed: Option<u64>,
@@ -133,13 +133,11 @@ pub struct Summary {
     /// Whether the tape replayed to the same actions.
     pub replay_equal: Option<bool>,
     /// Symbol of the token that `pnl_quote` is in.
-    #[serde(skip)]
     pub quote: String,
     /// `pnl_quote`, exactly.
     #[serde(skip)]
     pub pnl_exact: Option<Attribution>,
     /// `inventory` as people write it: whole tokens.
-    #[serde(skip)]
     pub inventory_tokens: BTreeMap<String, String>,
     /// By market.
     #[serde(skip)]

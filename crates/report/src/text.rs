@@ -92,7 +92,7 @@ pub fn summary(summary: &Summary) -> String {
     for (token, amount) in &summary.inventory_tokens {
         out.put("holds", &format!("{amount} {token}"));
     }
-    match summary.pnl_exact {
+    match summary.pnl_quote {
         None => out.put("profit and loss", "cannot be counted"),
         Some(pnl) => {
             for (name, part) in [
@@ -101,7 +101,7 @@ pub fn summary(summary: &Summary) -> String {
                 ("  fees", pnl.fees),
                 ("profit and loss", pnl.total),
             ] {
-                out.put(name, &format!("{:>14} {}", cents(part), summary.quote));
+                out.put(name, &format!("{part:>+14.6} {}", summary.quote));
             }
         }
     }

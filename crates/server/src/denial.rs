@@ -85,3 +85,16 @@ impl From<Wait> for Denial {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_outside_the_interface_is_sent_as_it_is() {
+        let denial = Denial::new(Reason::Unlisted(102_028), "none is left");
+        let body = String::from_utf8(denial.body()).unwrap_or_default();
+        assert_eq!(denial.status, 400);
+        assert!(body.contains("\"code\":102028"), "{body}");
+    }
+}

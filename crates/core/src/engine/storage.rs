@@ -47,6 +47,9 @@ impl StorageIds {
     /// Takes the next id whose slot is free. `None` when every slot is taken or the ids are used up.
     pub(crate) fn take(&mut self, token: TokenId) -> Option<u32> {
         let busy = self.busy.entry(token).or_default();
+        if busy.len() >= SLOTS as usize / 2 {
+            return None;
+        }
         let next = self.next.entry(token).or_insert(0);
         let mut id = *next;
         for _ in 0..SLOTS / 2 {

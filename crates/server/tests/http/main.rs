@@ -8,5 +8,6 @@ mod hostile;
 mod path;
 mod population;
 mod rates;
+mod rules;
 mod signatures;
 mod support;

@@ -1,0 +1,230 @@
+//! Signed orders per second over loopback: `cargo run --release -p cambist-server --example load`.
+//!
+//! Arguments: orders (default 20000), accounts (8), connections (8). Orders are signed beforehand and
+//! rest in the book; every one is verified, and the answer read, before its connection sends the next.
+//! CPU time is counted for the server's threads alone (from /proc, where there is one).
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cambist_core::{TokenId, TokenSpec};
+use cambist_server::{Rate, RateLimits, Server, ServerConfig};
+use cambist_signing::{Address, OrderMessage, SecretKey};
+use cambist_venue::{
+    AccountId, ApiKey, Compat, Limits, MarketConfig, PublicKey, TokenConfig, TokenKind, Venue,
+    VenueConfig,
+};
+
+type Anything = Box<dyn Error + Send + Sync>;
+
+const EXCHANGE: Address = Address([7; 20]);
+const ONE: u128 = 1_000_000_000_000_000_000;
+/// Server threads, as many as the cores this is meant for.
+const WORKERS: usize = 2;
+
+fn main() -> Result<(), Anything> {
+    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
+    let mut next = |default| numbers.next().transpose().map(|n| n.unwrap_or(default));
+    let (orders, accounts, connections) = (next(20_000)?, next(8)?.max(1), next(8)?.max(1));
+
+    let mut config = ServerConfig::new(([127, 0, 0, 1], 0).into());
+    config.rates = RateLimits {
+        key_and_endpoint: Rate::per_s(10_000_000),
+        address: Rate::per_s(10_000_000),
+        ..RateLimits::default()
+    };
+    let server = Server::bind(&config, venue()?, Vec::new())?;
+    let (address, handle) = (server.local_addr(), server.handle());
+    let until = u32::try_from(handle.now().as_s())? + 36_000;
+    let mut keys = Vec::new();
+    for number in 1..=accounts {
+        let secret = SecretKey::from_hex(&format!("0x{number:x}"))?;
+        let public = secret.public();
+        let key = PublicKey {
+            x: public.x.to_be_bytes(),
+            y: public.y.to_be_bytes(),
+        };
+        let owner = [u8::try_from(number)?; 20];
+        let account = handle.create_account(owner, key, Some(ApiKey(format!("key-{number}"))))?;
+        handle.deposit(account, TokenId(0), 1_000_000 * ONE)?;
+        keys.push((account, secret, format!("key-{number}")));
+    }
+    let requests: Vec<Vec<u8>> = (0..orders)
+        .map(|at| {
+            let (account, secret, key) = &keys[at % accounts];
+            request(*account, secret, key, at / accounts, until)
+        })
+        .collect::<Result<_, _>>()?;
+
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("server")
+        .enable_all()
+        .build()?;
+    let serving = runtime.spawn(server.run(std::future::pending()));
+    let requests = Arc::new(requests);
+    let slowest_us = Arc::new(AtomicU64::new(0));
+    let cpu_before = server_cpu();
+    let begun = Instant::now();
+    let clients: Vec<_> = (0..connections)
+        .map(|first| {
+            let (requests, slowest_us) = (Arc::clone(&requests), Arc::clone(&slowest_us));
+            std::thread::spawn(move || client(address, &requests, first, connections, &slowest_us))
+        })
+        .collect();
+    for client in clients {
+        client.join().map_err(|_| "a client panicked")??;
+    }
+    let wall = begun.elapsed();
+    let cpu = server_cpu().saturating_sub(cpu_before);
+    handle.audit()?;
+    serving.abort();
+    let count = u32::try_from(orders)?;
+    println!(
+        "{orders} orders, {accounts} accounts, {connections} connections: {:.0}/s of wall time, \
+         {:?} of server CPU each ({:.0}/s and core), slowest {} us",
+        f64::from(count) / wall.as_secs_f64(),
+        cpu / count.max(1),
+        f64::from(count) / cpu.as_secs_f64().max(1e-9),
+        slowest_us.load(Ordering::Relaxed),
+    );
+    Ok(())
+}
+
+fn client(
+    address: SocketAddr,
+    requests: &[Vec<u8>],
+    first: usize,
+    step: usize,
+    slowest_us: &AtomicU64,
+) -> Result<(), Anything> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    let mut body = Vec::new();
+    for request in requests.iter().skip(first).step_by(step) {
+        let sent = Instant::now();
+        stream.get_mut().write_all(request)?;
+        let (mut line, mut length) = (String::new(), 0);
+        let mut good = false;
+        while stream.read_line(&mut line)? > 2 {
+            good |= line.starts_with("HTTP/1.1 200");
+            if let Some(value) = line.strip_prefix("content-length: ") {
+                length = value.trim().parse()?;
+            }
+            line.clear();
+        }
+        body.resize(length, 0);
+        stream.read_exact(&mut body)?;
+        if !good {
+            return Err(String::from_utf8_lossy(&body).into_owned().into());
+        }
+        let took_us = u64::try_from(sent.elapsed().as_micros())?;
+        slowest_us.fetch_max(took_us, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// One sell order above the market, at one of a thousand prices.
+fn request(
+    account: AccountId,
+    secret: &SecretKey,
+    key: &str,
+    number: usize,
+    until: u32,
+) -> Result<Vec<u8>, Anything> {
+    let cents = 250_000 + u128::try_from(number % 1_000)?;
+    let message = OrderMessage {
+        exchange: EXCHANGE,
+        storage_id: u32::try_from(2 * number)?,
+        account_id: account.0,
+        sell_token: 0,
+        buy_token: 1,
+        sell_amount: ONE / 100,
+        buy_amount: cents * 100,
+        valid_until: until,
+        max_fee_bips: 63,
+        fill_by_buy: false,
+        taker: Address::ZERO,
+    };
+    let signature = secret.sign_unchecked(&message.hash().message())?;
+    let body = format!(
+        "{{\"exchange\":\"{EXCHANGE}\",\"accountId\":{},\"storageId\":{},\
+         \"sellToken\":{{\"tokenId\":\"0\",\"volume\":\"{}\"}},\
+         \"buyToken\":{{\"tokenId\":\"1\",\"volume\":\"{}\"}},\
+         \"allOrNone\":\"false\",\"fillAmountBOrS\":\"false\",\"validUntil\":{until},\
+         \"maxFeeBips\":63,\"eddsaSignature\":\"{signature}\"}}",
+        account.0, message.storage_id, message.sell_amount, message.buy_amount,
+    );
+    let head = format!(
+        "POST /api/v3/order HTTP/1.1\r\nHost: localhost\r\nX-API-KEY: {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    Ok((head + &body).into_bytes())
+}
+
+/// User and system time of the threads named above. Ticks are hundredths of a second on Linux.
+fn server_cpu() -> Duration {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        return Duration::ZERO;
+    };
+    let ticks: u64 = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok())
+        .filter_map(|stat| {
+            let (name, rest) = stat.split_once(") ")?;
+            let fields: Vec<&str> = rest.split(' ').collect();
+            let time =
+                fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+            name.contains("(server").then_some(time)
+        })
+        .sum();
+    Duration::from_millis(10 * ticks)
+}
+
+fn venue() -> Result<Venue, Anything> {
+    let token = |id: u16, symbol: &str, decimals, minimum: u128| TokenConfig {
+        spec: TokenSpec {
+            id: TokenId(id),
+            symbol: symbol.to_owned(),
+            decimals,
+            precision: 6,
+            minimum,
+            maximum: minimum * 1_000_000,
+            dust: minimum / 10,
+            enabled: true,
+        },
+        name: symbol.to_owned(),
+        address: [1; 20],
+        kind: TokenKind::Erc20,
+        fast_withdraw_limit: 0,
+    };
+    Ok(Venue::new(VenueConfig {
+        chain_id: 1,
+        exchange: EXCHANGE.0,
+        deposit: [8; 20],
+        tokens: vec![token(0, "AAA", 18, ONE / 1_000), token(1, "QQQ", 6, 1_000)],
+        markets: vec![MarketConfig {
+            name: "AAA-QQQ".to_owned(),
+            base: TokenId(0),
+            quote: TokenId(1),
+            price_decimals: 2,
+            aggregation_levels: 3,
+            enabled: true,
+            maker_fee_bips: 2,
+            taker_fee_bips: 10,
+        }],
+        limits: Limits {
+            open_orders_max: 1_000_000,
+            ..Limits::default()
+        },
+        fee_collector: AccountId(0),
+        fee_collector_owner: [9; 20],
+        first_account: AccountId(10_000),
+        compat: Compat::Both,
+    })?)
+}

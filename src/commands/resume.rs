@@ -1,0 +1,32 @@
+//! `cambist resume`: a person lowers a latched level, and says why.
+
+use cambist_core::event::Level;
+use serde_json::json;
+
+use super::{print_json, print_text};
+use crate::cli::ResumeArgs;
+use crate::config::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::store::Store;
+
+/// Lowers the level of a stopped daemon. A running one holds the store: exit 75.
+pub fn run(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&args.config)?;
+    let reason = args.reason.trim();
+    if reason.is_empty() {
+        return Err(Failure::new(Exit::Usage, "--reason must say why trading may go on").into());
+    }
+    let mut store = Store::open(&daemon.store.dir)?;
+    let (level, cause) = store.level()?;
+    if level > Level::Trading {
+        store.clear_level(reason)?;
+    }
+    if json {
+        print_json(&json!({"was": level.name(), "cause": cause, "now": Level::Trading.name()}))?;
+    } else if level > Level::Trading {
+        print_text(&format!("the level was {} ({cause}); trading is allowed again\n", level.name()))?;
+    } else {
+        print_text("the level was not raised; nothing to lower\n")?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,107 @@
+//! A child process of the demo: started in a group of its own, so that Ctrl-C reaches this program
+//! only, and told by the end of its standard input when this program is gone.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::process::CommandExt;
+
+/// How often the children are looked at.
+pub const LOOK: Duration = Duration::from_millis(25);
+
+/// A running child. Dropping it kills it.
+pub struct Child {
+    name: &'static str,
+    process: std::process::Child,
+    log: PathBuf,
+    out: PathBuf,
+}
+
+impl Child {
+    /// Starts this program again with other arguments; its output goes to files of the folder.
+    pub fn start(name: &'static str, folder: &Path, args: &[&str]) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("this program's own path")?;
+        let log = folder.join(format!("{name}.log"));
+        let out = folder.join(format!("{name}.out"));
+        let file = |path: &Path| File::create(path).with_context(|| path.display().to_string());
+        let process = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(file(&out)?)
+            .stderr(file(&log)?)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("starting the {name}"))?;
+        Ok(Self { name, process, log, out })
+    }
+
+    /// Waits until the child has written the address it listens on.
+    pub async fn address(&mut self, file: &Path, patience: Duration) -> anyhow::Result<String> {
+        let mut waited = Duration::ZERO;
+        while waited < patience {
+            if let Ok(text) = std::fs::read_to_string(file)
+                && let Some(address) = text.strip_suffix('\n')
+            {
+                return Ok(address.to_owned());
+            }
+            if let Some(status) = self.exited()? {
+                bail!("the {} ended at its start ({status}):\n{}", self.name, self.last_words());
+            }
+            tokio::time::sleep(LOOK).await;
+            waited += LOOK;
+        }
+        bail!("the {} was not ready within {} s", self.name, patience.as_secs())
+    }
+
+    /// How it ended, if it has.
+    pub fn exited(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        self.process.try_wait().with_context(|| format!("waiting for the {}", self.name))
+    }
+
+    /// Asks it to end.
+    pub fn ask_to_end(&self) {
+        if let Ok(id) = i32::try_from(self.process.id())
+            && let Some(pid) = Pid::from_raw(id)
+        {
+            // A child that has ended already needs no asking.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    /// Waits for its end.
+    pub async fn end(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
+        let mut waited = Duration::ZERO;
+        while waited < patience {
+            if let Some(status) = self.exited()? {
+                return Ok(status);
+            }
+            tokio::time::sleep(LOOK).await;
+            waited += LOOK;
+        }
+        bail!("the {} did not end within {} s:\n{}", self.name, patience.as_secs(), self.last_words())
+    }
+
+    /// What it wrote to standard output.
+    pub fn output(&self) -> anyhow::Result<String> {
+        std::fs::read_to_string(&self.out).with_context(|| self.out.display().to_string())
+    }
+
+    /// The last lines of its log.
+    pub fn last_words(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(12)..].join("\n")
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

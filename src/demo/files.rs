@@ -1,0 +1,121 @@
+//! The demo's folder: the two example configurations, changed where a private run must differ.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use toml::{Table, Value};
+
+const VENUE: &str = include_str!("../../config/venue.toml");
+const DAEMON: &str = include_str!("../../config/demo.toml");
+/// Parameters by strategy for a market like the demo's.
+const STRATEGIES: &str = include_str!("../../config/demo-strategies.toml");
+
+/// A private folder that is removed when the demo ended well, and kept for inspection otherwise.
+pub struct Folder {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Folder {
+    /// Makes a new one below the system's temporary folder.
+    pub fn new() -> anyhow::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        let random = getrandom::u64().context("random number of the system")?;
+        let path = std::env::temp_dir().join(format!("cambist-demo-{random:016x}"));
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .with_context(|| format!("temporary folder {}", path.display()))?;
+        Ok(Self { path, keep: true })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All went well: nothing in it is needed any more.
+    pub fn discard(mut self) {
+        self.keep = false;
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.keep {
+            // Left-over files of a temporary folder harm nobody.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Writes the exchange's configuration: any free port, keys in the folder, the crowd's seed.
+pub fn write_venue(folder: &Path, seed: u64) -> anyhow::Result<PathBuf> {
+    let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
+    set(&mut file, &["listen", "address"], "127.0.0.1:0");
+    table(&mut file, "listen").remove("public_url");
+    set(&mut file, &["maker", "keys_dir"], folder.join("keys").display().to_string());
+    if let Some(Value::Array(crowds)) = file.get_mut("traders") {
+        for crowd in crowds.iter_mut().filter_map(Value::as_table_mut) {
+            crowd.insert("seed".to_owned(), Value::Integer(seed.cast_signed()));
+        }
+    }
+    write(folder.join("venue.toml"), &file)
+}
+
+/// Writes the daemon's configuration for an exchange that is listening.
+pub fn write_daemon(
+    folder: &Path,
+    base_url: &str,
+    strategy: Option<&str>,
+) -> anyhow::Result<PathBuf> {
+    let mut file: Table = DAEMON.parse().context("the built-in config/demo.toml")?;
+    set(&mut file, &["venue", "base_url"], base_url);
+    for key in ["api_key", "eddsa_key"] {
+        let path = folder.join("keys").join(key).display().to_string();
+        set(&mut file, &["keys", &format!("{key}_file")], path);
+    }
+    set(&mut file, &["store", "dir"], folder.join("state").display().to_string());
+    set(&mut file, &["tape", "dir"], folder.join("tape").display().to_string());
+    set(&mut file, &["metrics", "listen"], "127.0.0.1:0");
+    if let Some(name) = strategy {
+        choose(&mut file, name)?;
+    }
+    write(folder.join("daemon.toml"), &file)
+}
+
+/// Lets every market be quoted by one strategy, with parameters that suit the demo's market.
+fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
+    cambist_strategies::find(name).with_context(|| {
+        let known: Vec<_> = cambist_strategies::all().iter().map(|info| info.name).collect();
+        format!("no strategy is called {name:?}; there are {}", known.join(", "))
+    })?;
+    let suited: Table = STRATEGIES.parse().context("the built-in config/demo-strategies.toml")?;
+    let mut choice = Table::from_iter([("name".to_owned(), Value::from(name))]);
+    if let Some(params) = suited.get(name) {
+        choice.insert("params".to_owned(), params.clone());
+    }
+    let Some(Value::Array(markets)) = file.get_mut("market") else { return Ok(()) };
+    for market in markets.iter_mut().filter_map(Value::as_table_mut) {
+        market.insert("strategy".to_owned(), Value::Array(vec![Value::Table(choice.clone())]));
+    }
+    Ok(())
+}
+
+fn table<'a>(file: &'a mut Table, name: &str) -> &'a mut Table {
+    let section = file.entry(name).or_insert_with(|| Value::Table(Table::new()));
+    if !section.is_table() {
+        *section = Value::Table(Table::new());
+    }
+    section.as_table_mut().expect("it was made a table just now")
+}
+
+fn set(file: &mut Table, path: &[&str; 2], value: impl Into<Value>) {
+    table(file, path[0]).insert(path[1].to_owned(), value.into());
+}
+
+fn write(path: PathBuf, file: &Table) -> anyhow::Result<PathBuf> {
+    let text = toml::to_string(file).context("writing configuration")?;
+    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    Ok(path)
+}

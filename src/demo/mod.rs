@@ -1,0 +1,9 @@
+//! The demo: an exchange and a daemon as its client, two processes, watched by this one.
+//!
+//! What the daemon says at its end is not believed: its orders and balances are asked for at the
+//! exchange once more, and its tape is replayed.
+
+pub mod child;
+pub mod files;
+pub mod proof;
+pub mod screen;

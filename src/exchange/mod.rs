@@ -1,0 +1,4 @@
+//! The exchange as this program runs it: from its file to a machine with accounts, keys and a crowd.
+
+pub mod keys;
+pub mod setup;

@@ -1,0 +1,168 @@
+//! The desk: one task that owns the engine, hears events in order, and has its actions done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cambist_core::action::Action;
+use cambist_core::event::{Command, Event, Level};
+use cambist_core::note::Note;
+use cambist_core::{ClientOrderId, Engine, Time};
+use cambist_report::Session;
+use tokio::sync::mpsc;
+
+use super::Heard;
+use super::gateway::Gateway;
+use super::keeper::{Keeper, KeeperStuck};
+use super::recorder::Recorder;
+use super::signals::Signals;
+use crate::clock::Clock;
+use crate::notify;
+use crate::telemetry::Telemetry;
+
+/// The service manager is told at least this often that decisions go on.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Old intents are looked for this often.
+const PRUNE_MS: u64 = 3_600_000;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// It is proven that no own order rests.
+    pub proven: bool,
+    /// The level at the end.
+    pub level: Level,
+    /// A rule that must always hold did not.
+    pub invariant_failed: bool,
+}
+
+/// Everything a run consists of.
+pub struct Desk {
+    /// The engine, not yet started.
+    pub engine: Engine,
+    /// The one clock.
+    pub clock: Clock,
+    /// Sends.
+    pub gateway: Gateway,
+    /// Signs and stores.
+    pub keeper: Keeper,
+    /// Records.
+    pub recorder: Recorder,
+    /// Logs and counts.
+    pub telemetry: Arc<Telemetry>,
+    /// Adds up.
+    pub session: Session,
+    /// Bytes of orders that may be alive.
+    pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
+    /// What is heard.
+    pub inbox: mpsc::Receiver<Heard>,
+    /// What people say.
+    pub signals: Signals,
+    /// How it stands.
+    pub ended: Ended,
+    /// When old intents were last looked for.
+    pub pruned: Time,
+}
+
+impl Desk {
+    /// Runs until the engine has finished. Returns how, and the session.
+    pub async fn run(mut self, start: Event) -> Result<(Ended, Session), KeeperStuck> {
+        let mut finished = self.hear(start)?;
+        while !finished {
+            let heard = self.next().await;
+            finished = self.hear(heard)?;
+            self.prune()?;
+        }
+        self.recorder.finish();
+        self.keeper.finish();
+        Ok((self.ended, self.session))
+    }
+
+    /// The next event, or a wake when the engine wants one.
+    async fn next(&mut self) -> Event {
+        let now = self.clock.now();
+        let wanted = self.engine.next_wakeup().map(|at| Duration::from_micros(at.micros_since(now)));
+        let sleep = wanted.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
+        tokio::select! {
+            heard = self.inbox.recv() => match heard {
+                Some(Heard::Event(event)) => event,
+                Some(Heard::Sealed { batch, hashes, bodies }) => {
+                    self.bodies.extend(bodies);
+                    Event::Sealed { batch, hashes }
+                }
+                // The gateway holds a sender, so the inbox cannot close before the desk does.
+                None => Event::Wake,
+            },
+            command = self.signals.next() => {
+                if matches!(command, Command::Raise(_)) {
+                    self.telemetry.operator_asked();
+                }
+                Event::Operator(command)
+            }
+            () = tokio::time::sleep(sleep) => Event::Wake,
+        }
+    }
+
+    /// Lets the engine hear one event and does what it wants. True when it has finished.
+    fn hear(&mut self, event: Event) -> Result<bool, KeeperStuck> {
+        let now = self.clock.now();
+        self.recorder.heard(now, &event);
+        let mut actions = Vec::new();
+        self.engine.on_event(now, &event, &mut actions);
+        self.recorder.did(now, &actions, &self.engine);
+        let mut finished = false;
+        for action in actions {
+            finished |= self.act(now, action)?;
+        }
+        self.telemetry.tick(self.clock.now().micros_since(now));
+        self.telemetry.queue_depth(self.inbox.len() as u64);
+        notify::watchdog();
+        Ok(finished)
+    }
+
+    fn act(&mut self, now: Time, action: Action) -> Result<bool, KeeperStuck> {
+        match action {
+            Action::Send { request, query } => self.gateway.query(request, query),
+            Action::Seal { batch, orders } => self.keeper.seal(batch, orders)?,
+            Action::Transmit { request, order } => match self.bodies.get(&order) {
+                Some(body) => self.gateway.submit(request, Arc::clone(body)),
+                None => self.gateway.nothing_to_send(request),
+            },
+            Action::StoreLevel { level, cause } => self.keeper.level(level, cause)?,
+            Action::Note(note) => self.note(now, &note)?,
+            Action::Finished { proven } => {
+                self.ended.proven = proven;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn note(&mut self, now: Time, note: &Note) -> Result<(), KeeperStuck> {
+        self.session.observe(now, note);
+        self.telemetry.observe(note);
+        match note {
+            Note::Filled(fill) => self.keeper.fill(fill.clone())?,
+            Note::Ended { order, end, .. } => {
+                self.bodies.remove(order);
+                self.keeper.end(*order, *end)?;
+            }
+            Note::LevelChanged { level } => self.ended.level = *level,
+            Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
+            Note::Ready { .. } => notify::ready("trading"),
+            Note::Draining => notify::stopping(Duration::from_secs(60)),
+            Note::Status(_) => self.telemetry.line(cambist_report::text::line(&self.session)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn prune(&mut self) -> Result<(), KeeperStuck> {
+        let now = self.clock.now();
+        if now.ms_since(self.pruned) >= PRUNE_MS {
+            self.pruned = now;
+            self.keeper.prune()?;
+        }
+        Ok(())
+    }
+}

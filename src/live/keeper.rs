@@ -1,0 +1,229 @@
+//! The keeper: one thread that signs, verifies and stores, in the order it is told.
+//!
+//! A slow disk holds up sealing and nothing else. After a failed write nobody knows what is on disk, so
+//! nothing is sealed any more in this process; cancels go on without the store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use cambist_core::event::{BatchId, Event, Level, SealFailure};
+use cambist_core::note::{End, Fill};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::ClientOrderId;
+use cambist_protocol::encode::sign_order;
+use cambist_signing::{Address, SecretKey};
+use tokio::sync::mpsc;
+
+use super::Heard;
+use crate::clock::Clock;
+use crate::store::{Filled, SealedIntent, Store, StoreError};
+use crate::telemetry::{Operation, Telemetry};
+
+/// The exact bytes of sealed orders, the same for every transmission.
+pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
+
+/// How many tasks may wait for the disk before the program gives up on it.
+const WAITING_MAX: usize = 4_096;
+
+/// What the keeper is told.
+#[derive(Debug)]
+enum Task {
+    Seal(BatchId, Vec<UnsignedOrder>),
+    Fill(Fill),
+    End(ClientOrderId, End),
+    Level(Level, String),
+    Prune,
+}
+
+/// Who signs, and for which exchange and account.
+pub struct Signer {
+    /// The account's secret key.
+    pub key: Arc<SecretKey>,
+    /// Exchange address in every hash.
+    pub exchange: Address,
+    /// Our account.
+    pub account_id: u32,
+}
+
+/// The disk cannot follow, or the keeper has died: nothing durable can be promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store does not keep up: {WAITING_MAX} writes are waiting")]
+pub struct KeeperStuck;
+
+/// Handle of the thread. Dropping it lets the thread finish what it was told.
+pub struct Keeper {
+    tasks: Option<SyncSender<Task>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the thread. Answers go to `desk`.
+    pub fn start(
+        store: Store,
+        signer: Signer,
+        open: &[(ClientOrderId, Filled)],
+        keep_days: u32,
+        telemetry: Arc<Telemetry>,
+        desk: mpsc::Sender<Heard>,
+    ) -> std::io::Result<Self> {
+        let (tasks, inbox) = sync_channel(WAITING_MAX);
+        let filled = open.iter().copied().collect();
+        let worker =
+            Worker { store, signer, filled, keep_days, telemetry, clock: Clock::new(), desk };
+        let thread = std::thread::Builder::new()
+            .name("keeper".to_owned())
+            .spawn(move || worker.run(&inbox))?;
+        Ok(Self { tasks: Some(tasks), thread: Some(thread) })
+    }
+
+    /// Signs and stores a batch; the desk hears `Sealed` or `SealFailed`.
+    pub fn seal(&self, batch: BatchId, orders: Vec<UnsignedOrder>) -> Result<(), KeeperStuck> {
+        self.tell(Task::Seal(batch, orders))
+    }
+
+    /// Notes a booked fill.
+    pub fn fill(&self, fill: Fill) -> Result<(), KeeperStuck> {
+        self.tell(Task::Fill(fill))
+    }
+
+    /// Notes a proven end.
+    pub fn end(&self, order: ClientOrderId, end: End) -> Result<(), KeeperStuck> {
+        self.tell(Task::End(order, end))
+    }
+
+    /// Makes a level durable; the desk hears `LevelStored`.
+    pub fn level(&self, level: Level, cause: String) -> Result<(), KeeperStuck> {
+        self.tell(Task::Level(level, cause))
+    }
+
+    /// Removes what is old.
+    pub fn prune(&self) -> Result<(), KeeperStuck> {
+        self.tell(Task::Prune)
+    }
+
+    fn tell(&self, task: Task) -> Result<(), KeeperStuck> {
+        let Some(tasks) = &self.tasks else { return Err(KeeperStuck) };
+        tasks.try_send(task).map_err(|refused| match refused {
+            TrySendError::Full(_) | TrySendError::Disconnected(_) => KeeperStuck,
+        })
+    }
+
+    /// Waits until everything told is on disk.
+    pub fn finish(mut self) {
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.tasks = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there has already ended the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Worker {
+    store: Store,
+    signer: Signer,
+    /// What every open order has filled so far, for the row of its end.
+    filled: BTreeMap<ClientOrderId, Filled>,
+    keep_days: u32,
+    telemetry: Arc<Telemetry>,
+    clock: Clock,
+    desk: mpsc::Sender<Heard>,
+}
+
+impl Worker {
+    fn run(mut self, inbox: &Receiver<Task>) {
+        while let Ok(task) = inbox.recv() {
+            match task {
+                Task::Seal(batch, orders) => self.seal(batch, &orders),
+                Task::Fill(fill) => self.fill(&fill),
+                Task::End(order, end) => {
+                    let filled = self.filled.remove(&order).unwrap_or_default();
+                    let noted = self.store.end(order, end, filled);
+                    self.noted("end", noted);
+                }
+                Task::Level(level, cause) => self.level(level, &cause),
+                Task::Prune => {
+                    let pruned = self.store.prune(self.keep_days).map(|_| ());
+                    self.noted("prune", pruned);
+                }
+            }
+        }
+    }
+
+    fn seal(&mut self, batch: BatchId, orders: &[UnsignedOrder]) {
+        let signed: Result<Vec<_>, _> = orders
+            .iter()
+            .map(|order| {
+                let Signer { key, exchange, account_id } = &self.signer;
+                let signed = sign_order(order, *exchange, *account_id, key)?;
+                Ok(SealedIntent { order: order.clone(), hash: signed.hash, body: signed.body })
+            })
+            .collect();
+        let intents = match signed {
+            Ok(intents) => intents,
+            Err(error) => {
+                let error: cambist_protocol::encode::SealError = error;
+                tracing::error!(%error, "order not signed");
+                let cause = SealFailure::Signature;
+                return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
+            }
+        };
+        let begun = self.clock.now();
+        if let Err(error) = self.store.seal(&intents) {
+            tracing::error!(%error, "orders not stored");
+            self.telemetry.journal_failed(Operation::Seal);
+            let cause = SealFailure::Store;
+            return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
+        }
+        let micros = self.clock.now().micros_since(begun);
+        self.telemetry.journalled(intents.len() as u64, micros, self.store.size_bytes());
+        let hashes = intents.iter().map(|i| (i.order.client_id, i.hash)).collect();
+        let bodies = intents.into_iter().map(|i| (i.order.client_id, i.body.into())).collect();
+        self.answer(Heard::Sealed { batch, hashes, bodies });
+    }
+
+    fn fill(&mut self, fill: &Fill) {
+        let filled = self.filled.entry(fill.order).or_default();
+        filled.base = filled.base.saturating_add(fill.base);
+        filled.quote = filled.quote.saturating_add(fill.quote);
+        filled.fee = filled.fee.saturating_add(fill.fee);
+        let noted = self.store.fill(fill);
+        self.noted("fill", noted);
+    }
+
+    fn level(&mut self, level: Level, cause: &str) {
+        let stored = self.store.set_level(level, cause);
+        if let Err(error) = &stored {
+            // It is in force all the same: a level that cannot be made durable still forbids.
+            tracing::error!(%error, level = level.name(), "level not stored");
+            self.telemetry.journal_failed(Operation::Level);
+        }
+        self.answer(Heard::Event(Event::LevelStored(level)));
+    }
+
+    /// A failure to note what has already happened is told, and stops new orders at the next seal: the
+    /// store refuses to seal once a write has failed.
+    fn noted(&self, what: &'static str, outcome: Result<(), StoreError>) {
+        if let Err(error) = outcome {
+            tracing::error!(%error, what, "store write failed");
+            self.telemetry.journal_failed(Operation::Note);
+        }
+    }
+
+    fn answer(&self, heard: Heard) {
+        // The desk is gone only when the program is ending.
+        let _ = self.desk.blocking_send(heard);
+    }
+}
+

@@ -1,0 +1,36 @@
+//! The live shell: around the engine, what a process needs to trade with it.
+//!
+//! One task owns the engine and hears events in order ([`desk`]); requests run beside it ([`gateway`]);
+//! one thread signs and stores, in order ([`keeper`]). There is no decision here: an `if` about
+//! prices, orders or balances in this folder is a bug.
+
+pub mod desk;
+pub mod gateway;
+pub mod keeper;
+pub mod recorder;
+pub mod signals;
+pub mod start;
+
+use cambist_core::event::Event;
+use cambist_core::{ClientOrderId, Hash};
+
+use keeper::Bodies;
+
+/// Something the desk hears.
+#[derive(Debug)]
+pub enum Heard {
+    /// An event as the engine knows it.
+    Event(Event),
+    /// A batch is durable; its bytes may be sent.
+    Sealed {
+        /// Which batch.
+        batch: cambist_core::event::BatchId,
+        /// Hash of every order in it.
+        hashes: Vec<(ClientOrderId, Hash)>,
+        /// Bytes of every order in it.
+        bodies: Bodies,
+    },
+}
+
+/// How many events may wait for the desk. The engine's budget bounds what can be under way far below.
+pub const INBOX: usize = 1_024;

@@ -1,0 +1,46 @@
+//! What the operating system and people tell a running daemon.
+
+use cambist_core::event::{Command, Level};
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// SIGTERM, SIGINT and SIGUSR1, and optionally the end of standard input.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    user: Signal,
+    stdin: Option<tokio::io::Stdin>,
+}
+
+impl Signals {
+    /// Listens from now on. With `until_stdin_closes` the end of standard input means draining: a
+    /// parent that dies takes its daemon's quotes with it.
+    pub fn listen(until_stdin_closes: bool) -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            user: signal(SignalKind::user_defined1())?,
+            stdin: until_stdin_closes.then(tokio::io::stdin),
+        })
+    }
+
+    /// The next wish.
+    pub async fn next(&mut self) -> Command {
+        tokio::select! {
+            _ = self.terminate.recv() => Command::Drain,
+            _ = self.interrupt.recv() => Command::Drain,
+            _ = self.user.recv() => Command::Raise(Level::CancelOnly),
+            () = closed(&mut self.stdin) => {
+                self.stdin = None;
+                Command::Drain
+            }
+        }
+    }
+}
+
+/// Ends when standard input does; never without one.
+async fn closed(stdin: &mut Option<tokio::io::Stdin>) {
+    let Some(stdin) = stdin else { return std::future::pending().await };
+    let mut ignored = [0; 256];
+    while let Ok(1..) = stdin.read(&mut ignored).await {}
+}

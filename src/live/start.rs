@@ -1,0 +1,239 @@
+//! Start-up: from a checked file to the engine's first event. Nothing is sent but questions.
+//!
+//! The store's folder is locked before any network access; what the venue says about chain, exchange,
+//! account and key must fit the file and the secrets, or nothing is started.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
+use cambist_core::event::{Level, Start};
+use cambist_core::request::{Outcome, Query};
+use cambist_core::{ClientOrderId, MarketSpec, TokenId, VenueTime};
+use cambist_protocol::query::AccountQuery;
+use cambist_signing::{Address, SecretKey};
+
+use super::keeper::{Bodies, Signer};
+use crate::config::bind::Listed;
+use crate::config::{Bound, Daemon};
+use crate::exit::{Exit, Failure};
+use crate::secrets;
+use crate::store::{Filled, OpenIntent, Store};
+
+/// How often an unreachable venue is asked again before the start is given up.
+const ATTEMPTS: u32 = 10;
+/// Pause between those.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Everything a desk needs to begin.
+pub struct Started {
+    /// The engine's first event.
+    pub start: Start,
+    /// The bound configuration.
+    pub bound: Bound,
+    /// The open store.
+    pub store: Store,
+    /// Who signs.
+    pub signer: Signer,
+    /// The client with credentials.
+    pub client: Arc<Client>,
+    /// Bytes of orders that may be alive.
+    pub bodies: Bodies,
+    /// What those have filled.
+    pub filled: Vec<(ClientOrderId, Filled)>,
+}
+
+/// Opens the store, asks the venue, and puts the first event together.
+pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
+    let mut store = Store::open(&daemon.store.dir)?;
+    let secrets = secrets::load(&daemon.keys)?;
+    let refused = |what: String| anyhow::Error::new(Failure::new(Exit::Refused, what));
+    let key = Arc::new(SecretKey::from_hex(&secrets.eddsa_key).map_err(|_| {
+        refused("the EdDSA key file does not hold a secret key in hexadecimal".to_owned())
+    })?);
+    let config = ClientConfig {
+        timeout_ms: daemon.request_timeout_ms,
+        ..ClientConfig::new(&daemon.venue.base_url.value)
+    };
+    let api_key = SecretString::from(secrets.api_key.as_str());
+    let owner = parse_owner(daemon)?;
+    let credentials =
+        Credentials::new(daemon.venue.account_id, Some(owner), Some(api_key), Arc::clone(&key));
+    let client = Client::new(&config, Some(credentials)).map_err(|e| refused(e.to_string()))?;
+
+    let info = patiently(|| client.exchange_info()).await?;
+    let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
+    let tokens = patiently(|| client.tokens()).await?;
+    let listed = patiently(|| client.markets()).await?;
+    let account = patiently(|| client.account(AccountQuery::Owner(owner))).await?;
+    check_account(daemon, &account)?;
+    if account.public_key != key.public() {
+        return Err(refused(format!(
+            "the EdDSA key file does not belong to account {}: the venue knows another public key",
+            daemon.venue.account_id
+        )));
+    }
+
+    let specs: Vec<_> = tokens.iter().map(cambist_protocol::wire::Token::spec).collect();
+    let listed: Vec<_> = listed
+        .into_iter()
+        .map(|market| Listed {
+            name: market.market,
+            base: market.base_token_id,
+            quote: market.quote_token_id,
+            price_decimals: market.precision_for_price,
+            enabled: market.enabled,
+        })
+        .collect();
+    let bound = daemon.bind(&specs, &listed)?;
+    let names: Vec<_> = bound.markets.iter().map(|market| market.name.clone()).collect();
+    let recovered = store.recover(&names)?;
+    if recovered.level == Level::Halted {
+        let what = format!(
+            "trading is halted ({}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
+            recovered.cause,
+            daemon.source.path.display()
+        );
+        return Err(Failure::new(Exit::Latched, what).into());
+    }
+    let next_storage = storage_ids(&client, &bound.markets, recovered.next_storage).await?;
+    let venue_time = venue_time(&client).await?;
+    let (open, bodies, filled) = split(recovered.open);
+    let start = Start {
+        config: bound.engine.clone(),
+        markets: bound.markets.clone(),
+        strategies: bound.strategies.iter().map(|(id, market, _)| (*id, *market)).collect(),
+        seed,
+        instance: recovered.instance,
+        next_number: recovered.next_number,
+        next_storage,
+        open,
+        level: recovered.level,
+        venue_time,
+        maker_fee_bips: daemon.fee_bips[0],
+        taker_fee_bips: daemon.fee_bips[1],
+    };
+    let signer = Signer { key, exchange, account_id: daemon.venue.account_id };
+    Ok(Started { start, bound, store, signer, client: Arc::new(client), bodies, filled })
+}
+
+type Parts = (Vec<cambist_core::event::RecoveredOrder>, Bodies, Vec<(ClientOrderId, Filled)>);
+
+fn split(open: Vec<OpenIntent>) -> Parts {
+    let mut parts: Parts = Default::default();
+    for OpenIntent { recovered, body } in open {
+        let id = recovered.order.client_id;
+        let filled = Filled {
+            base: recovered.base_filled,
+            quote: recovered.quote_filled,
+            fee: recovered.fee,
+        };
+        parts.1.push((id, body.into()));
+        parts.2.push((id, filled));
+        parts.0.push(recovered);
+    }
+    parts
+}
+
+fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::Result<Address> {
+    let wrong = |what: String| Err(Failure::new(Exit::Refused, what).into());
+    if let Some(expected) = daemon.venue.chain_id
+        && expected != chain_id
+    {
+        return wrong(format!("venue.chain_id = {expected}, but the venue is on chain {chain_id}"));
+    }
+    if let Some(expected) = &daemon.venue.exchange
+        && !same_address(expected, exchange)
+    {
+        return wrong(format!("venue.exchange = {expected}, but the venue's exchange is {exchange}"));
+    }
+    Ok(exchange)
+}
+
+fn check_account(
+    daemon: &Daemon,
+    account: &cambist_protocol::wire::Account,
+) -> anyhow::Result<()> {
+    if account.account_id != daemon.venue.account_id {
+        let what = format!(
+            "venue.account_id = {}, but {} owns account {}",
+            daemon.venue.account_id, daemon.venue.owner, account.account_id
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    }
+    Ok(())
+}
+
+/// The owner's address of a checked file.
+pub fn parse_owner(daemon: &Daemon) -> anyhow::Result<Address> {
+    Address::from_hex(&daemon.venue.owner).context("venue.owner")
+}
+
+fn same_address(text: &str, address: Address) -> bool {
+    text.parse::<Address>().is_ok_and(|parsed| parsed == address)
+}
+
+/// The higher of what the store and what the venue say comes next. A venue without that endpoint says
+/// nothing; an answer that cannot be had stops the start, because ids must never go back.
+async fn storage_ids(
+    client: &Client,
+    markets: &[MarketSpec],
+    mut next: BTreeMap<TokenId, u32>,
+) -> anyhow::Result<BTreeMap<TokenId, u32>> {
+    let tokens = markets.iter().flat_map(|market| [market.base.id, market.quote.id]);
+    for token in tokens.collect::<std::collections::BTreeSet<_>>() {
+        match patiently(|| client.storage_id(token, true)).await {
+            Ok(ids) => {
+                let here = next.entry(token).or_default();
+                *here = (*here).max(ids.order_id);
+            }
+            Err(error) => match error.downcast_ref::<CallError>() {
+                Some(CallError::Refused { .. }) => {
+                    tracing::warn!(%error, token = token.0, "venue tells no storage ids");
+                }
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(next)
+}
+
+/// A time that the venue's clock has passed.
+async fn venue_time(client: &Client) -> anyhow::Result<VenueTime> {
+    for _ in 0..ATTEMPTS {
+        let answered = client.query(&Query::Account, &[]).await;
+        if let (Outcome::Reply(_), Some(told)) = (&answered.outcome, answered.venue_time) {
+            return Ok(told);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    anyhow::bail!("the venue's answers carry no Date header, so its clock is not known")
+}
+
+/// Asks again while no byte reaches the venue or no usable answer comes back.
+async fn patiently<T, F>(call: impl Fn() -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = Result<T, CallError>>,
+{
+    let mut attempt = 1;
+    loop {
+        let error = match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let may_pass = match &error {
+            CallError::NotSent { .. } | CallError::Unknown { .. } => true,
+            CallError::Refused { reason, .. } => *reason == cambist_core::Reason::RateLimited,
+            CallError::NoCredentials { .. } | CallError::Sign { .. } => false,
+        };
+        if !may_pass || attempt >= ATTEMPTS {
+            return Err(error).context("the venue could not be asked");
+        }
+        tracing::warn!(%error, attempt, "venue not ready, asking again");
+        crate::notify::still_starting(PAUSE * 10);
+        attempt += 1;
+        tokio::time::sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,167 @@
+//! From an engine to a tape's opening and back: how strategies and snapshots are written down.
+//!
+//! The tape itself knows neither the registry nor the engine's snapshot; the live loop and the replay
+//! agree here on both.
+
+use cambist_core::action::Action;
+use cambist_core::engine::Snapshot;
+use cambist_core::event::Event;
+use cambist_core::strategy::Strategy;
+use cambist_core::{Engine, MarketSpec, Time};
+use cambist_tape::{Header, StrategyText};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Bound;
+use crate::config::market::StrategyChoice;
+
+/// Why a recording cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The strategy is not in this program.
+    #[error("no strategy is called {0:?} in this program")]
+    Strategy(String),
+    /// Its parameters are not accepted.
+    #[error("strategy {name}: {what}")]
+    Parameters {
+        /// The strategy.
+        name: String,
+        /// Why.
+        what: String,
+    },
+    /// The snapshot cannot be read.
+    #[error("the snapshot cannot be read: {0}")]
+    Snapshot(String),
+}
+
+/// The opening of a tape for a configuration bound to its venue.
+pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
+    let text = |choice: &StrategyChoice| choice.params.to_string();
+    Header {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        config,
+        config_hash,
+        strategies: bound
+            .strategies
+            .iter()
+            .map(|(_, market, choice)| StrategyText {
+                name: choice.name.value.clone(),
+                market: *market,
+                parameters: text(choice),
+            })
+            .collect(),
+    }
+}
+
+/// Builds the strategies of a bound configuration, in the order of their ids.
+pub fn strategies(bound: &Bound) -> Result<Vec<Box<dyn Strategy>>, RecordingError> {
+    let each = bound.strategies.iter().map(|(_, market, choice)| {
+        let spec = bound.markets.get(usize::from(market.0));
+        build(&choice.name.value, &choice.params, spec)
+    });
+    each.collect()
+}
+
+/// A snapshot on a tape: the engine and the markets its strategies are built for.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    markets: Vec<MarketSpec>,
+    engine: Snapshot,
+}
+
+/// A snapshot as bytes for a tape.
+pub fn snapshot(engine: &Engine, markets: &[MarketSpec]) -> Result<Vec<u8>, RecordingError> {
+    let saved = Saved {
+        markets: markets.to_vec(),
+        engine: engine.save(),
+    };
+    postcard::to_allocvec(&saved).map_err(|error| RecordingError::Snapshot(error.to_string()))
+}
+
+fn build(
+    name: &str,
+    params: &toml::Table,
+    market: Option<&MarketSpec>,
+) -> Result<Box<dyn Strategy>, RecordingError> {
+    let info = cambist_strategies::find(name)
+        .ok_or_else(|| RecordingError::Strategy(name.chars().take(64).collect()))?;
+    let refused = |what: String| RecordingError::Parameters {
+        name: info.name.to_owned(),
+        what,
+    };
+    let market = market.ok_or_else(|| refused("its market is not on the tape".to_owned()))?;
+    info.build_from(params, market)
+        .map_err(|error| refused(error.to_string()))
+}
+
+/// Plays a tape's events to an engine like the one that was recorded.
+///
+/// Strategies need their market, which the tape names in its first event or in its snapshot.
+pub struct Player {
+    header: Header,
+    engine: Option<Engine>,
+    failure: Option<RecordingError>,
+}
+
+impl Player {
+    /// A player for a tape with this opening.
+    pub fn new(header: &Header, snapshot: Option<&[u8]>) -> Result<Self, RecordingError> {
+        let mut player = Self {
+            header: header.clone(),
+            engine: None,
+            failure: None,
+        };
+        if let Some(bytes) = snapshot {
+            let wrong = |what: String| RecordingError::Snapshot(what);
+            let saved: Saved =
+                postcard::from_bytes(bytes).map_err(|error| wrong(error.to_string()))?;
+            let strategies = player.strategies(&saved.markets)?;
+            let engine = Engine::restore(strategies, saved.engine)
+                .map_err(|error| wrong(error.to_string()))?;
+            player.engine = Some(engine);
+        }
+        Ok(player)
+    }
+
+    /// Gives the engine one event. What went wrong is told by `failure` afterwards.
+    pub fn hear(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
+        if self.engine.is_none() {
+            match event {
+                Event::Start(start) => match self.strategies(&start.markets) {
+                    Ok(strategies) => self.engine = Some(Engine::new(strategies)),
+                    Err(error) => self.failure = Some(error),
+                },
+                Event::Answer { .. }
+                | Event::Sealed { .. }
+                | Event::SealFailed { .. }
+                | Event::LevelStored(_)
+                | Event::Operator(_)
+                | Event::Wake => {
+                    let what = "the tape has neither a start nor a snapshot before its first event";
+                    self.failure = Some(RecordingError::Snapshot(what.to_owned()));
+                }
+            }
+        }
+        if let Some(engine) = &mut self.engine {
+            engine.on_event(now, event, actions);
+        }
+    }
+
+    /// Why nothing could be played.
+    pub const fn failure(&self) -> Option<&RecordingError> {
+        self.failure.as_ref()
+    }
+
+    fn strategies(&self, markets: &[MarketSpec]) -> Result<Vec<Box<dyn Strategy>>, RecordingError> {
+        let each = self.header.strategies.iter().map(|text| {
+            let params: toml::Table =
+                text.parameters
+                    .parse()
+                    .map_err(|_| RecordingError::Parameters {
+                        name: text.name.chars().take(64).collect(),
+                        what: "not TOML".to_owned(),
+                    })?;
+            build(&text.name, &params, markets.get(usize::from(text.market.0)))
+        });
+        each.collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! The last known state, kept for metrics that need two notes and for the status page.
+
+use std::collections::BTreeMap;
+
+use cambist_core::event::{Amounts, Level};
+use cambist_core::note::Status;
+use cambist_core::request::Endpoint;
+use cambist_core::{ClientOrderId, MarketId, Time};
+
+use super::throttle::Throttle;
+
+/// What was heard so far.
+#[derive(Debug)]
+pub struct Facts {
+    pub(super) began: Time,
+    pub(super) ticked: Option<Time>,
+    pub(super) ready: bool,
+    pub(super) draining: bool,
+    pub(super) level: Level,
+    pub(super) operator_asked: bool,
+    pub(super) opening: Amounts,
+    /// When a depth was last taken in, by market.
+    pub(super) depth: Vec<Option<Time>>,
+    /// The last status and when it was told.
+    pub(super) status: Option<(Time, Status)>,
+    /// Markets of orders that have not ended.
+    pub(super) orders: BTreeMap<ClientOrderId, MarketId>,
+    /// An answer whose outcome was not told yet: if no refusal follows, it was a success.
+    pub(super) answered: Option<Endpoint>,
+    /// Requests that never left, by endpoint.
+    pub(super) not_sent: BTreeMap<Endpoint, u32>,
+    pub(super) equity_peak: f64,
+    /// The line that people watch.
+    pub(super) line: String,
+    pub(super) throttle: Throttle,
+}
+
+impl Facts {
+    pub(super) fn new(markets: usize, now: Time) -> Self {
+        Self {
+            began: now,
+            ticked: None,
+            ready: false,
+            draining: false,
+            level: Level::Trading,
+            operator_asked: false,
+            opening: Amounts::new(),
+            depth: vec![None; markets],
+            status: None,
+            orders: BTreeMap::new(),
+            answered: None,
+            not_sent: BTreeMap::new(),
+            equity_peak: 0.0,
+            line: String::new(),
+            throttle: Throttle::default(),
+        }
+    }
+
+    /// The one word of the run state.
+    pub(super) const fn up_state(&self) -> &'static str {
+        match (self.level, self.draining, self.ready) {
+            (Level::Halted, _, _) => "halted",
+            (Level::CancelOnly, _, _) | (Level::Trading, true, _) => "cancel_only",
+            (Level::Trading, false, true) => "active",
+            (Level::Trading, false, false) => "reconciling",
+        }
+    }
+}

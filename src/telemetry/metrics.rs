@@ -1,0 +1,489 @@
+//! Every metric: its name, its help, its labels, all present from the start at zero.
+//!
+//! A series that appears with its first event hides that event from rates, so every label set that
+//! can be known is made at once. No label has open values.
+
+use cambist_core::Side;
+use cambist_core::note::{Control, DepthFault, End};
+use cambist_core::request::Endpoint;
+use prometheus::core::Collector;
+use prometheus::{
+    CounterVec, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+use super::process::Process;
+use super::{About, Operation};
+
+/// Outcomes of requests as labels.
+pub(super) const OUTCOMES: [&str; 5] = ["ok", "reject", "unknown", "rate_limited", "transport"];
+/// Run states.
+pub(super) const UP_STATES: [&str; 6] = [
+    "starting",
+    "reconciling",
+    "active",
+    "reducing",
+    "cancel_only",
+    "halted",
+];
+/// States of orders that have not ended.
+pub(super) const OPEN_STATES: [&str; 4] = ["in_flight", "live", "unknown", "cancelling"];
+/// Who raised a level.
+pub(super) const CAUSES: [&str; 2] = ["operator", "engine"];
+/// Levels above trading, as numbers of the kill switch.
+pub(super) const RAISED: [&str; 2] = ["2", "3"];
+
+const ANSWER_S: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+const CANCEL_S: &[f64] = &[
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0,
+];
+const SYNC_S: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0,
+];
+const TICK_S: &[f64] = &[0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 1.0];
+
+/// All of them.
+pub(super) struct Metrics {
+    pub(super) registry: Registry,
+    pub(super) process: Process,
+    pub(super) start_timestamp: Gauge,
+    pub(super) up_state: IntGaugeVec,
+    pub(super) kill_level: IntGauge,
+    pub(super) kill_engagements: IntCounterVec,
+    pub(super) config_time: Gauge,
+    pub(super) http_requests: IntCounterVec,
+    pub(super) http_duration: HistogramVec,
+    pub(super) http_in_flight: IntGauge,
+    pub(super) venue_errors: IntCounterVec,
+    pub(super) decode_errors: IntCounterVec,
+    pub(super) budget_waits: IntCounterVec,
+    pub(super) budget_allowed: IntCounter,
+    pub(super) clock_offset: Gauge,
+    pub(super) submitted: IntCounterVec,
+    pub(super) attempts: IntCounterVec,
+    pub(super) finished: IntCounterVec,
+    pub(super) open: IntGaugeVec,
+    pub(super) unknown_oldest: Gauge,
+    pub(super) foreign: IntCounter,
+    pub(super) ack: Histogram,
+    pub(super) cancel: Histogram,
+    pub(super) fills: IntCounterVec,
+    pub(super) filled_quote: CounterVec,
+    pub(super) fees_quote: CounterVec,
+    pub(super) fees_above: IntCounter,
+    pub(super) position: GaugeVec,
+    pub(super) inventory_ratio: GaugeVec,
+    pub(super) balance: GaugeVec,
+    pub(super) mismatch: GaugeVec,
+    pub(super) equity: Gauge,
+    pub(super) equity_peak: Gauge,
+    pub(super) risk_rejects: IntCounterVec,
+    pub(super) depth_time: GaugeVec,
+    pub(super) depth_rejected: IntCounterVec,
+    pub(super) mid: GaugeVec,
+    pub(super) spread: GaugeVec,
+    pub(super) quoting: CounterVec,
+    pub(super) reconciles: IntCounterVec,
+    pub(super) reconciled_time: Gauge,
+    pub(super) journal_appends: IntCounter,
+    pub(super) journal_errors: IntCounterVec,
+    pub(super) journal_fsync: Histogram,
+    pub(super) journal_size: IntGauge,
+    pub(super) signatures: IntCounter,
+    pub(super) loop_tick_timestamp: Gauge,
+    pub(super) loop_tick_duration: Histogram,
+    pub(super) queue_depth: IntGaugeVec,
+    pub(super) queue_drops: IntCounterVec,
+    pub(super) invariants: IntCounterVec,
+}
+
+type Made<T> = Result<T, prometheus::Error>;
+
+/// Registers what it makes.
+struct Maker {
+    registry: Registry,
+}
+
+impl Maker {
+    fn keep<T: Collector + Clone + 'static>(&self, made: Made<T>) -> Made<T> {
+        let made = made?;
+        self.registry.register(Box::new(made.clone()))?;
+        Ok(made)
+    }
+
+    fn gauge(&self, name: &str, help: &str) -> Made<Gauge> {
+        self.keep(Gauge::new(name, help))
+    }
+
+    fn whole(&self, name: &str, help: &str) -> Made<IntGauge> {
+        self.keep(IntGauge::new(name, help))
+    }
+
+    fn counter(&self, name: &str, help: &str) -> Made<IntCounter> {
+        self.keep(IntCounter::new(name, help))
+    }
+
+    fn histogram(&self, name: &str, help: &str, buckets: &[f64]) -> Made<Histogram> {
+        let opts = HistogramOpts::new(name, help).buckets(buckets.to_vec());
+        self.keep(Histogram::with_opts(opts))
+    }
+
+    fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Made<IntCounterVec> {
+        self.keep(IntCounterVec::new(Opts::new(name, help), labels))
+    }
+
+    fn sums(&self, name: &str, help: &str, labels: &[&str]) -> Made<CounterVec> {
+        self.keep(CounterVec::new(Opts::new(name, help), labels))
+    }
+
+    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Made<GaugeVec> {
+        self.keep(GaugeVec::new(Opts::new(name, help), labels))
+    }
+
+    fn wholes(&self, name: &str, help: &str, labels: &[&str]) -> Made<IntGaugeVec> {
+        self.keep(IntGaugeVec::new(Opts::new(name, help), labels))
+    }
+}
+
+impl Metrics {
+    pub(super) fn new(about: &About) -> Made<Self> {
+        let m = Maker {
+            registry: Registry::new(),
+        };
+        let metrics = Self {
+            process: Process::new(&m.registry)?,
+            start_timestamp: m.gauge(
+                "cambist_start_timestamp_seconds",
+                "Unix time at which the process became ready to trade.",
+            )?,
+            up_state: m.wholes(
+                "cambist_up_state",
+                "One-hot run state of the daemon.",
+                &["state"],
+            )?,
+            kill_level: m.whole(
+                "cambist_kill_switch_level",
+                "Highest engaged kill level, 0 means none.",
+            )?,
+            kill_engagements: m.counters(
+                "cambist_kill_switch_engagements_total",
+                "Kill switch engagements by level and cause.",
+                &["level", "cause"],
+            )?,
+            config_time: m.gauge(
+                "cambist_config_last_reload_success_timestamp_seconds",
+                "Unix time of the last accepted configuration.",
+            )?,
+            http_requests: m.counters(
+                "cambist_http_requests_total",
+                "Finished venue requests by endpoint and outcome class.",
+                &["endpoint", "outcome"],
+            )?,
+            http_duration: m.keep(HistogramVec::new(
+                HistogramOpts::new(
+                    "cambist_http_request_duration_seconds",
+                    "Wall time of venue requests, connect to last byte.",
+                )
+                .buckets(ANSWER_S.to_vec()),
+                &["endpoint"],
+            ))?,
+            http_in_flight: m.whole(
+                "cambist_http_requests_in_flight",
+                "Venue requests currently awaiting an answer.",
+            )?,
+            venue_errors: m.counters(
+                "cambist_venue_errors_total",
+                "Venue answers carrying a numeric error code.",
+                &["endpoint", "code"],
+            )?,
+            decode_errors: m.counters(
+                "cambist_venue_decode_errors_total",
+                "Venue answers refused by the strict decoder.",
+                &["endpoint", "reason"],
+            )?,
+            budget_waits: m.counters(
+                "cambist_rate_limit_waits_total",
+                "Requests delayed by the local budget.",
+                &["budget"],
+            )?,
+            budget_allowed: m.counter(
+                "cambist_rate_limit_allowed_total",
+                "Requests the local budget would have allowed so far.",
+            )?,
+            clock_offset: m.gauge(
+                "cambist_clock_offset_seconds",
+                "Venue clock minus local clock, estimated from answers.",
+            )?,
+            submitted: m.counters(
+                "cambist_orders_submitted_total",
+                "Logical orders handed to the venue, first attempt only.",
+                &["market", "side"],
+            )?,
+            attempts: m.counters(
+                "cambist_order_submit_attempts_total",
+                "Submit transmissions including resends of the same bytes.",
+                &["market"],
+            )?,
+            finished: m.counters(
+                "cambist_orders_finished_total",
+                "Orders that reached a proven final state.",
+                &["market", "state"],
+            )?,
+            open: m.wholes(
+                "cambist_orders_open",
+                "Orders by local state.",
+                &["market", "state"],
+            )?,
+            unknown_oldest: m.gauge(
+                "cambist_orders_unknown_oldest_timestamp_seconds",
+                "Unix time since which the oldest unknown order is unknown, 0 when none.",
+            )?,
+            foreign: m.counter(
+                "cambist_orders_foreign_total",
+                "Orders seen on the account that this journal does not know.",
+            )?,
+            ack: m.histogram(
+                "cambist_order_ack_duration_seconds",
+                "Time from transmission to venue acceptance.",
+                ANSWER_S,
+            )?,
+            cancel: m.histogram(
+                "cambist_cancel_duration_seconds",
+                "Time from cancel intent to proven final state.",
+                CANCEL_S,
+            )?,
+            fills: m.counters(
+                "cambist_fills_total",
+                "Fill increments observed.",
+                &["market", "side"],
+            )?,
+            filled_quote: m.sums(
+                "cambist_filled_quote_units_total",
+                "Filled value in whole quote tokens.",
+                &["market", "side"],
+            )?,
+            fees_quote: m.sums(
+                "cambist_fees_quote_units_total",
+                "Fees paid in whole quote tokens, fees in base valued at the fill's price.",
+                &["market"],
+            )?,
+            fees_above: m.counter(
+                "cambist_fees_above_expected_total",
+                "Fill increments whose fee exceeded the configured rate.",
+            )?,
+            position: m.gauges(
+                "cambist_position_base_units",
+                "Base gained since opening, in whole base tokens.",
+                &["market"],
+            )?,
+            inventory_ratio: m.gauges(
+                "cambist_inventory_ratio",
+                "Share of market capital held in base, 0 to 1.",
+                &["market"],
+            )?,
+            balance: m.gauges(
+                "cambist_balance_units",
+                "Balance in whole tokens by kind.",
+                &["token", "kind"],
+            )?,
+            mismatch: m.gauges(
+                "cambist_balance_mismatch_units",
+                "Venue balance minus ledger expectation in whole tokens.",
+                &["token"],
+            )?,
+            equity: m.gauge(
+                "cambist_equity_quote_units",
+                "Marked account value in whole quote tokens of the first market.",
+            )?,
+            equity_peak: m.gauge(
+                "cambist_equity_peak_quote_units",
+                "Highest marked account value since the start.",
+            )?,
+            risk_rejects: m.counters(
+                "cambist_risk_rejects_total",
+                "Orders refused before sending, by control.",
+                &["market", "control"],
+            )?,
+            depth_time: m.gauges(
+                "cambist_market_data_update_timestamp_seconds",
+                "Venue time of the newest accepted snapshot.",
+                &["market", "source"],
+            )?,
+            depth_rejected: m.counters(
+                "cambist_market_data_rejected_total",
+                "Snapshots refused by sanity checks.",
+                &["market", "reason"],
+            )?,
+            mid: m.gauges(
+                "cambist_mid_price_quote_per_base",
+                "Mid price of the accepted book.",
+                &["market"],
+            )?,
+            spread: m.gauges(
+                "cambist_quote_spread_ratio",
+                "Own bid to ask distance over mid.",
+                &["market"],
+            )?,
+            quoting: m.sums(
+                "cambist_quoting_seconds_total",
+                "Time with valid quotes resting, by side.",
+                &["market", "side"],
+            )?,
+            reconciles: m.counters(
+                "cambist_reconcile_runs_total",
+                "Reconciliations by result.",
+                &["result"],
+            )?,
+            reconciled_time: m.gauge(
+                "cambist_reconcile_last_success_timestamp_seconds",
+                "Unix time of the last complete reconciliation.",
+            )?,
+            journal_appends: m.counter(
+                "cambist_journal_appends_total",
+                "Journal records made durable.",
+            )?,
+            journal_errors: m.counters(
+                "cambist_journal_errors_total",
+                "Journal failures by operation.",
+                &["operation"],
+            )?,
+            journal_fsync: m.histogram(
+                "cambist_journal_fsync_duration_seconds",
+                "Time to make a record durable.",
+                SYNC_S,
+            )?,
+            journal_size: m.whole("cambist_journal_size_bytes", "Size of the active journal.")?,
+            signatures: {
+                let kinds = m.counters(
+                    "cambist_signatures_total",
+                    "Signatures made by kind.",
+                    &["kind"],
+                )?;
+                kinds.with_label_values(&["order"])
+            },
+            loop_tick_timestamp: m.gauge(
+                "cambist_loop_tick_timestamp_seconds",
+                "Unix time of the last finished decision loop.",
+            )?,
+            loop_tick_duration: m.histogram(
+                "cambist_loop_tick_duration_seconds",
+                "Time of one decision loop.",
+                TICK_S,
+            )?,
+            queue_depth: m.wholes(
+                "cambist_queue_depth",
+                "Items waiting in an internal queue.",
+                &["queue"],
+            )?,
+            queue_drops: m.counters(
+                "cambist_queue_drops_total",
+                "Items refused by a full internal queue.",
+                &["queue"],
+            )?,
+            invariants: m.counters(
+                "cambist_invariant_violations_total",
+                "Run-time invariant checks that failed.",
+                &["invariant"],
+            )?,
+            registry: m.registry.clone(),
+        };
+        let build = m.wholes(
+            "cambist_build_info",
+            "Build facts of the running binary; value is always 1.",
+            &["version", "revision", "config_hash"],
+        )?;
+        let version = env!("CARGO_PKG_VERSION");
+        build
+            .with_label_values(&[version, &about.revision, &about.config_hash])
+            .set(1);
+        let reload = m.whole(
+            "cambist_config_last_reload_successful",
+            "Whether the last configuration reload was accepted.",
+        )?;
+        reload.set(1);
+        metrics.begin(about);
+        Ok(metrics)
+    }
+
+    /// Makes every series that can be known.
+    fn begin(&self, about: &About) {
+        for state in UP_STATES {
+            self.up_state
+                .with_label_values(&[state])
+                .set(i64::from(state == "starting"));
+        }
+        for level in RAISED {
+            for cause in CAUSES {
+                self.kill_engagements.with_label_values(&[level, cause]);
+            }
+        }
+        for endpoint in Endpoint::ALL.map(Endpoint::name) {
+            for outcome in OUTCOMES {
+                self.http_requests.with_label_values(&[endpoint, outcome]);
+            }
+            self.http_duration.with_label_values(&[endpoint]);
+            self.decode_errors
+                .with_label_values(&[endpoint, "undecodable"]);
+            self.budget_waits.with_label_values(&[endpoint]);
+            self.venue_errors.with_label_values(&[endpoint, "unlisted"]);
+            for reason in cambist_core::Reason::LISTED {
+                let code = cambist_protocol::code::number(reason).to_string();
+                self.venue_errors.with_label_values(&[endpoint, &code]);
+            }
+        }
+        for result in ["clean", "corrected", "failed"] {
+            self.reconciles.with_label_values(&[result]);
+        }
+        for operation in Operation::ALL {
+            self.journal_errors.with_label_values(&[operation.name()]);
+        }
+        self.queue_depth.with_label_values(&["events"]);
+        self.queue_drops.with_label_values(&["events"]);
+        self.invariants.with_label_values(&["any"]);
+        for market in &about.markets {
+            self.begin_market(&market.name);
+            for token in [&market.base, &market.quote] {
+                let symbol = token.symbol.as_str();
+                self.balance.with_label_values(&[symbol, "total"]);
+                self.balance.with_label_values(&[symbol, "ledger"]);
+                self.mismatch.with_label_values(&[symbol]);
+            }
+        }
+    }
+
+    fn begin_market(&self, market: &str) {
+        self.attempts.with_label_values(&[market]);
+        self.fees_quote.with_label_values(&[market]);
+        for gauges in [
+            &self.position,
+            &self.inventory_ratio,
+            &self.mid,
+            &self.spread,
+        ] {
+            gauges.with_label_values(&[market]);
+        }
+        self.depth_time.with_label_values(&[market, "depth"]);
+        for end in End::ALL {
+            self.finished.with_label_values(&[market, end.name()]);
+        }
+        for state in OPEN_STATES {
+            self.open.with_label_values(&[market, state]);
+        }
+        for control in Control::ALL {
+            self.risk_rejects
+                .with_label_values(&[market, control.name()]);
+        }
+        for fault in DepthFault::ALL {
+            self.depth_rejected
+                .with_label_values(&[market, fault.name()]);
+        }
+        for side in Side::BOTH.map(Side::name) {
+            self.submitted.with_label_values(&[market, side]);
+            self.fills.with_label_values(&[market, side]);
+            self.filled_quote.with_label_values(&[market, side]);
+            self.quoting.with_label_values(&[market, side]);
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! One place per note: what it counts and what people are told.
+
+use cambist_core::event::Level;
+use cambist_core::market::{MarketId, MarketSpec};
+use cambist_core::note::{Fill, Note};
+use cambist_core::request::{Endpoint, UnknownCause};
+use cambist_core::token::{Amount, TokenId, TokenSpec};
+use cambist_core::{Reason, Side, Time};
+use cambist_protocol::code;
+use tracing::{debug, error, info, warn};
+
+use super::facts::Facts;
+use super::metrics::{Metrics, UP_STATES};
+use super::{About, seconds, status};
+
+/// Longest piece of foreign text in a log line.
+const TEXT_MAX: usize = 200;
+
+/// Most orders remembered; the engine's own limits are far lower.
+const ORDERS_MAX: usize = 100_000;
+
+/// Counts and logs one note.
+#[expect(clippy::too_many_lines, reason = "one arm a note, each a few lines")]
+pub(super) fn note(
+    about: &About,
+    metrics: &Metrics,
+    facts: &mut Facts,
+    now: Time,
+    unix_s: f64,
+    note: &Note,
+) {
+    let name = |market: MarketId| market_name(about, market);
+    let m = metrics;
+    if !matches!(note, Note::Refused { .. } | Note::Unknown { .. }) {
+        settle(m, facts);
+    }
+    match note {
+        Note::Ready { opening, recovered } => {
+            facts.ready = true;
+            facts.opening.clone_from(opening);
+            m.start_timestamp.set(unix_s);
+            info!(
+                recovered,
+                "ready: every order of earlier runs is accounted for"
+            );
+        }
+        Note::Submitted {
+            order,
+            market,
+            side,
+            price,
+            qty,
+            valid_until_s,
+        } => {
+            if facts.orders.len() < ORDERS_MAX {
+                facts.orders.insert(*order, *market);
+            }
+            m.submitted
+                .with_label_values(&[name(*market), side.name()])
+                .inc();
+            m.attempts.with_label_values(&[name(*market)]).inc();
+            debug!(%order, market = name(*market), side = side.name(), ticks = price.0, lots = qty.0, valid_until_s, "order sent");
+        }
+        Note::Resent { order, attempt } => {
+            if let Some(market) = facts.orders.get(order) {
+                m.attempts.with_label_values(&[name(*market)]).inc();
+            }
+            info!(%order, attempt, "same bytes sent again");
+        }
+        Note::Acknowledged {
+            order,
+            hash,
+            micros,
+        } => {
+            m.ack.observe(seconds(*micros));
+            debug!(%order, %hash, micros, "order taken");
+        }
+        Note::Refused {
+            endpoint,
+            order,
+            reason,
+        } => refused(
+            m,
+            facts,
+            now,
+            *endpoint,
+            order.map(|id| id.to_string()).as_deref(),
+            *reason,
+        ),
+        Note::Unknown {
+            endpoint,
+            order,
+            cause,
+        } => {
+            facts.answered = None;
+            let outcome = if *cause == UnknownCause::Transport {
+                "transport"
+            } else {
+                "unknown"
+            };
+            m.http_requests
+                .with_label_values(&[endpoint.name(), outcome])
+                .inc();
+            if *cause == UnknownCause::Undecodable {
+                m.decode_errors
+                    .with_label_values(&[endpoint.name(), "undecodable"])
+                    .inc();
+            }
+            let key = format!("unknown {} {}", endpoint.name(), cause.name());
+            if let Some(times) = facts.throttle.tell(now, &key) {
+                let order = order.map(|id| id.to_string());
+                warn!(
+                    endpoint = endpoint.name(),
+                    cause = cause.name(),
+                    order,
+                    times,
+                    "outcome unknown"
+                );
+            }
+        }
+        Note::Answered { endpoint, micros } => {
+            m.http_duration
+                .with_label_values(&[endpoint.name()])
+                .observe(seconds(*micros));
+            match facts.not_sent.get_mut(endpoint).filter(|count| **count > 0) {
+                Some(count) => {
+                    *count -= 1;
+                    m.http_requests
+                        .with_label_values(&[endpoint.name(), "transport"])
+                        .inc();
+                }
+                None => facts.answered = Some(*endpoint),
+            }
+        }
+        Note::CancelSent { order } => debug!(%order, "cancel sent"),
+        Note::Ended {
+            order,
+            market,
+            end,
+            cancel_micros,
+        } => {
+            facts.orders.remove(order);
+            m.finished
+                .with_label_values(&[name(*market), end.name()])
+                .inc();
+            if let Some(micros) = cancel_micros {
+                m.cancel.observe(seconds(*micros));
+            }
+            debug!(%order, end = end.name(), "order ended");
+        }
+        Note::Resolved { order, status } => info!(%order, ?status, "unknown order seen again"),
+        Note::Filled(fill) => filled(about, m, fill),
+        Note::DepthTaken {
+            market,
+            mid,
+            timestamp,
+        } => {
+            if let Some(seen) = facts.depth.get_mut(usize::from(market.0)) {
+                *seen = Some(now);
+            }
+            let venue_s = seconds(timestamp.0.saturating_mul(1_000));
+            m.clock_offset.set(venue_s - unix_s);
+            m.depth_time
+                .with_label_values(&[name(*market), "depth"])
+                .set(venue_s);
+            if let (Some(mid), Some(spec)) = (mid, market_spec(about, *market)) {
+                m.mid
+                    .with_label_values(&[&spec.name])
+                    .set(status::half_ticks(spec, *mid));
+            }
+        }
+        Note::DepthRefused { market, fault } => {
+            m.depth_rejected
+                .with_label_values(&[name(*market), fault.name()])
+                .inc();
+            let key = format!("depth {} {}", market.0, fault.name());
+            if let Some(times) = facts.throttle.tell(now, &key) {
+                warn!(
+                    market = name(*market),
+                    fault = fault.name(),
+                    times,
+                    "depth refused"
+                );
+            }
+        }
+        Note::RiskRefused { market, control } => {
+            m.risk_rejects
+                .with_label_values(&[name(*market), control.name()])
+                .inc();
+            let key = format!("risk {} {}", market.0, control.name());
+            if let Some(times) = facts.throttle.tell(now, &key) {
+                info!(
+                    market = name(*market),
+                    control = control.name(),
+                    times,
+                    "order withheld"
+                );
+            }
+        }
+        Note::BudgetDenied { endpoint } => {
+            m.budget_waits.with_label_values(&[endpoint.name()]).inc();
+            let key = format!("budget {}", endpoint.name());
+            if let Some(times) = facts.throttle.tell(now, &key) {
+                debug!(
+                    endpoint = endpoint.name(),
+                    times, "put off for want of budget"
+                );
+            }
+        }
+        Note::Foreign { hash } => {
+            m.foreign.inc();
+            if let Some(times) = facts.throttle.tell(now, "foreign") {
+                error!(%hash, times, "an order on the account is not ours");
+            }
+        }
+        Note::Reconciled { orders } => {
+            m.reconciles.with_label_values(&["clean"]).inc();
+            m.reconciled_time.set(unix_s);
+            debug!(orders, "orders list read completely");
+        }
+        Note::Mismatch {
+            token,
+            ledger,
+            venue,
+        } => {
+            m.reconciles.with_label_values(&["failed"]).inc();
+            if let Some(token) = token_spec(about, *token) {
+                // Subtracted as integers: a few base units must not drown in rounding.
+                let difference = whole(venue.abs_diff(*ledger), token);
+                let difference = if venue < ledger {
+                    -difference
+                } else {
+                    difference
+                };
+                m.mismatch
+                    .with_label_values(&[&token.symbol])
+                    .set(difference);
+            }
+            if let Some(times) = facts.throttle.tell(now, &format!("mismatch {}", token.0)) {
+                error!(
+                    token = token.0,
+                    ledger, venue, times, "ledger and venue differ"
+                );
+            }
+        }
+        Note::Balanced => {
+            for market in &about.markets {
+                for token in [&market.base, &market.quote] {
+                    m.mismatch.with_label_values(&[&token.symbol]).set(0.0);
+                }
+            }
+        }
+        Note::FeeAbove {
+            order,
+            fee,
+            expected,
+        } => {
+            m.fees_above.inc();
+            if let Some(times) = facts.throttle.tell(now, "fee") {
+                error!(%order, fee, expected, times, "fee above the configured rate");
+            }
+        }
+        Note::LevelChanged { level } => level_changed(m, facts, *level),
+        Note::InvariantFailed { name, detail } => {
+            m.invariants.with_label_values(&["any"]).inc();
+            error!(
+                invariant = short(name),
+                detail = short(detail),
+                "a rule that must always hold did not"
+            );
+        }
+        Note::BothSides { market, both } => debug!(market = name(*market), both, "both sides"),
+        Note::Draining => {
+            facts.draining = true;
+            info!("draining: everything is being cancelled");
+        }
+        Note::Status(told) => status::told(about, m, facts, now, unix_s, told),
+    }
+    let state = facts.up_state();
+    for each in UP_STATES {
+        m.up_state
+            .with_label_values(&[each])
+            .set(i64::from(each == state));
+    }
+}
+
+/// Counts an answer as a success if nothing else was told about it.
+pub(super) fn settle(metrics: &Metrics, facts: &mut Facts) {
+    if let Some(endpoint) = facts.answered.take() {
+        metrics
+            .http_requests
+            .with_label_values(&[endpoint.name(), "ok"])
+            .inc();
+    }
+}
+
+fn refused(
+    m: &Metrics,
+    facts: &mut Facts,
+    now: Time,
+    endpoint: Endpoint,
+    order: Option<&str>,
+    reason: Reason,
+) {
+    facts.answered = None;
+    let limited = reason == Reason::RateLimited;
+    let outcome = if limited { "rate_limited" } else { "reject" };
+    m.http_requests
+        .with_label_values(&[endpoint.name(), outcome])
+        .inc();
+    let number = code::number(reason);
+    let known = Reason::LISTED.contains(&reason);
+    let label = if known {
+        number.to_string()
+    } else {
+        "unlisted".to_owned()
+    };
+    if !limited {
+        m.venue_errors
+            .with_label_values(&[endpoint.name(), &label])
+            .inc();
+    }
+    let key = format!("refused {} {label}", endpoint.name());
+    let Some(times) = facts.throttle.tell(now, &key) else {
+        return;
+    };
+    let (endpoint, what) = (endpoint.name(), code::message(reason));
+    if reason.is_key_refusal() {
+        error!(
+            endpoint,
+            code = number,
+            what,
+            times,
+            "the venue does not accept our keys"
+        );
+    } else {
+        warn!(endpoint, code = number, what, order, times, "refused");
+    }
+}
+
+fn filled(about: &About, m: &Metrics, fill: &Fill) {
+    let Some(market) = market_spec(about, fill.market) else {
+        return;
+    };
+    let labels = [market.name.as_str(), fill.side.name()];
+    m.fills.with_label_values(&labels).inc();
+    let (base, quote) = (
+        whole(fill.base, &market.base),
+        whole(fill.quote, &market.quote),
+    );
+    m.filled_quote.with_label_values(&labels).inc_by(quote);
+    let fee = match fill.side {
+        Side::Sell => whole(fill.fee, &market.quote),
+        Side::Buy if base > 0.0 => whole(fill.fee, &market.base) * quote / base,
+        Side::Buy => 0.0,
+    };
+    m.fees_quote.with_label_values(&[&market.name]).inc_by(fee);
+    info!(order = %fill.order, market = market.name, side = fill.side.name(), base, quote, fee_quote = fee, "filled");
+}
+
+fn level_changed(m: &Metrics, facts: &mut Facts, level: Level) {
+    let number = kill_number(level);
+    m.kill_level.set(number);
+    let operator = std::mem::take(&mut facts.operator_asked);
+    if level > facts.level {
+        let cause = if operator { "operator" } else { "engine" };
+        m.kill_engagements
+            .with_label_values(&[&number.to_string(), cause])
+            .inc();
+        error!(level = level.name(), cause, "trading is stopped");
+    } else {
+        info!(level = level.name(), "level");
+    }
+    facts.level = level;
+}
+
+/// The customary number of a level: 1 is for single markets.
+pub(super) const fn kill_number(level: Level) -> i64 {
+    match level {
+        Level::Trading => 0,
+        Level::CancelOnly => 2,
+        Level::Halted => 3,
+    }
+}
+
+pub(super) fn market_spec(about: &About, market: MarketId) -> Option<&MarketSpec> {
+    about.markets.get(usize::from(market.0))
+}
+
+fn market_name(about: &About, market: MarketId) -> &str {
+    market_spec(about, market).map_or("unknown", |spec| &spec.name)
+}
+
+pub(super) fn token_spec(about: &About, token: TokenId) -> Option<&TokenSpec> {
+    let tokens = about
+        .markets
+        .iter()
+        .flat_map(|market| [&market.base, &market.quote]);
+    tokens.into_iter().find(|spec| spec.id == token)
+}
+
+/// Whole tokens for metrics, where the last digits do not matter.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "metrics are floating point; money elsewhere is not"
+)]
+pub(super) fn whole(amount: Amount, token: &TokenSpec) -> f64 {
+    amount as f64 / 10_f64.powi(i32::from(token.decimals))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
+}

@@ -1,0 +1,244 @@
+//! The engine's status note: gauges, and the page that `/status` shows.
+
+use cambist_core::event::Amounts;
+use cambist_core::market::MarketSpec;
+use cambist_core::note::{MarketStatus, Status};
+use cambist_core::{Side, Time};
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+use super::metrics::Metrics;
+use super::observe::{kill_number, token_spec, whole};
+use super::{About, Telemetry, seconds};
+use crate::config::money;
+
+/// Updates everything that is a level rather than an event.
+pub(super) fn told(
+    about: &About,
+    m: &Metrics,
+    facts: &mut Facts,
+    now: Time,
+    unix_s: f64,
+    status: &Status,
+) {
+    let before = facts.status.as_ref();
+    // Time counts as quoted if quotes rested at both ends of it.
+    for (index, (market, found)) in about.markets.iter().zip(&status.markets).enumerate() {
+        let earlier = before.and_then(|(at, status)| Some((*at, status.markets.get(index)?)));
+        for (side, live) in Side::BOTH.into_iter().zip(found.live) {
+            let Some((at, earlier)) = earlier else {
+                continue;
+            };
+            if live > 0 && earlier.live[side as usize] > 0 {
+                let labels = [market.name.as_str(), side.name()];
+                let quoted = seconds(now.micros_since(at));
+                m.quoting.with_label_values(&labels).inc_by(quoted);
+            }
+        }
+        gauges(m, facts, market, found, &status.ledger);
+    }
+    for (kind, amounts) in [("total", &status.venue), ("ledger", &status.ledger)] {
+        for (token, amount) in amounts {
+            if let Some(token) = token_spec(about, *token) {
+                let labels = [token.symbol.as_str(), kind];
+                m.balance
+                    .with_label_values(&labels)
+                    .set(whole(*amount, token));
+            }
+        }
+    }
+    if let Some(equity) = equity(about, status) {
+        facts.equity_peak = facts.equity_peak.max(equity);
+        m.equity.set(equity);
+        m.equity_peak.set(facts.equity_peak);
+    }
+    let unknown = status
+        .unknown_since
+        .map_or(0.0, |since| unix_s - seconds(now.micros_since(since)));
+    m.unknown_oldest.set(unknown);
+    m.budget_allowed
+        .inc_by(status.allowed.saturating_sub(m.budget_allowed.get()));
+    m.kill_level.set(kill_number(status.level));
+    facts.level = status.level;
+    facts.ready = status.ready;
+    facts.draining = status.draining;
+    facts.status = Some((now, status.clone()));
+}
+
+fn gauges(m: &Metrics, facts: &Facts, market: &MarketSpec, found: &MarketStatus, ledger: &Amounts) {
+    let name = market.name.as_str();
+    let live = found.live[0].saturating_add(found.live[1]);
+    for (state, count) in [
+        ("live", live),
+        ("in_flight", found.in_flight),
+        ("unknown", found.unknown),
+        ("cancelling", found.cancelling),
+    ] {
+        m.open
+            .with_label_values(&[name, state])
+            .set(i64::from(count));
+    }
+    let held = |amounts: &Amounts, token| amounts.get(&token).copied().unwrap_or(0);
+    let base = whole(held(ledger, market.base.id), &market.base);
+    let opening = whole(held(&facts.opening, market.base.id), &market.base);
+    m.position.with_label_values(&[name]).set(base - opening);
+    let Some(mid) = found
+        .mid
+        .map(|mid| half_ticks(market, mid))
+        .filter(|mid| *mid > 0.0)
+    else {
+        return;
+    };
+    m.mid.with_label_values(&[name]).set(mid);
+    let value = base * mid;
+    let all = value + whole(held(ledger, market.quote.id), &market.quote);
+    if all > 0.0 {
+        m.inventory_ratio
+            .with_label_values(&[name])
+            .set(value / all);
+    }
+    let spread = match (found.bid, found.ask) {
+        (Some(bid), Some(ask)) => ticks(market, ask.0.saturating_sub(bid.0)) / mid,
+        (Some(_) | None, _) => 0.0,
+    };
+    m.spread.with_label_values(&[name]).set(spread);
+}
+
+/// Value of everything in the quote token of the first market; `None` while a price is missing or a
+/// market has another quote token.
+fn equity(about: &About, status: &Status) -> Option<f64> {
+    let first = about.markets.first()?;
+    let quote = status.ledger.get(&first.quote.id).copied().unwrap_or(0);
+    let mut total = whole(quote, &first.quote);
+    let mut counted = vec![first.quote.id];
+    for (market, found) in about.markets.iter().zip(&status.markets) {
+        if market.quote.id != first.quote.id {
+            return None;
+        }
+        if counted.contains(&market.base.id) {
+            continue;
+        }
+        counted.push(market.base.id);
+        let base = status.ledger.get(&market.base.id).copied().unwrap_or(0);
+        if base > 0 {
+            total += whole(base, &market.base) * half_ticks(market, found.mid?);
+        }
+    }
+    Some(total)
+}
+
+/// A price in half ticks as a number.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "metrics are floating point; money elsewhere is not"
+)]
+pub(super) fn half_ticks(market: &MarketSpec, half_ticks: u64) -> f64 {
+    half_ticks as f64 / 2.0 / 10_f64.powi(i32::from(market.price_decimals))
+}
+
+fn ticks(market: &MarketSpec, ticks: u64) -> f64 {
+    half_ticks(market, ticks.saturating_mul(2))
+}
+
+/// How the daemon is, for load balancers and people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// The decision loop turned recently.
+    pub alive: bool,
+    /// Trading, on fresh data.
+    pub ready: bool,
+}
+
+impl Telemetry {
+    /// How the daemon is now.
+    pub fn health(&self) -> Health {
+        self.health_at(self.clock.now())
+    }
+
+    /// As `health`, with the time given.
+    pub fn health_at(&self, now: Time) -> Health {
+        let facts = self.facts();
+        let fresh = |at: &Option<Time>, age_max_ms: u64| {
+            at.is_some_and(|at| now.ms_since(at) <= age_max_ms)
+        };
+        let alive = fresh(&facts.ticked, self.about.tick_age_max_ms);
+        let depth = facts
+            .depth
+            .iter()
+            .all(|at| fresh(at, self.about.depth_age_max_ms));
+        Health {
+            alive,
+            ready: alive && depth && facts.up_state() == "active",
+        }
+    }
+
+    /// Everything that is known, as JSON. Amounts are decimal strings of whole tokens.
+    pub fn status(&self) -> Value {
+        let now = self.clock.now();
+        let health = self.health_at(now);
+        let facts = self.facts();
+        let mut page = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "config_hash": self.about.config_hash,
+            "state": facts.up_state(),
+            "level": facts.level.name(),
+            "alive": health.alive,
+            "ready": health.ready,
+            "draining": facts.draining,
+            "up_ms": now.ms_since(facts.began),
+            "line": facts.line,
+        });
+        if let Some((at, status)) = &facts.status {
+            page["status_age_ms"] = json!(now.ms_since(*at));
+            page["requests"] = json!({"sent": status.sent, "allowed": status.allowed});
+            page["unknown_for_ms"] = json!(status.unknown_since.map(|since| now.ms_since(since)));
+            page["ledger"] = self.amounts(&status.ledger);
+            page["venue"] = self.amounts(&status.venue);
+            let markets = self
+                .about
+                .markets
+                .iter()
+                .zip(&status.markets)
+                .zip(&facts.depth);
+            page["markets"] = markets
+                .map(|((spec, found), depth)| {
+                    market_page(spec, found, depth.map(|at| now.ms_since(at)))
+                })
+                .collect();
+        }
+        page
+    }
+
+    fn amounts(&self, amounts: &Amounts) -> Value {
+        let named = amounts.iter().map(|(token, amount)| {
+            token_spec(&self.about, *token).map_or_else(
+                || (token.0.to_string(), json!(amount.to_string())),
+                |spec| {
+                    (
+                        spec.symbol.clone(),
+                        json!(money::whole(*amount, spec.decimals)),
+                    )
+                },
+            )
+        });
+        Value::Object(named.collect())
+    }
+}
+
+fn market_page(spec: &MarketSpec, found: &MarketStatus, depth_age_ms: Option<u64>) -> Value {
+    let price = |ticks: u64| money::whole(u128::from(ticks), spec.price_decimals);
+    let mid = |half_ticks: u64| money::whole(u128::from(half_ticks) * 5, spec.price_decimals + 1);
+    json!({
+        "market": spec.name,
+        "mid": found.mid.map(mid),
+        "bid": found.bid.map(|bid| price(bid.0)),
+        "ask": found.ask.map(|ask| price(ask.0)),
+        "live_buy": found.live[0],
+        "live_sell": found.live[1],
+        "in_flight": found.in_flight,
+        "unknown": found.unknown,
+        "cancelling": found.cancelling,
+        "withheld": found.withheld.map(cambist_core::note::Control::name),
+        "depth_age_ms": depth_age_ms,
+    })
+}

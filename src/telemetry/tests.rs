@@ -1,0 +1,400 @@
+//! Notes in, metrics and pages out.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cambist_core::event::Level;
+use cambist_core::note::{Control, End, Fill, MarketStatus, Note, Status};
+use cambist_core::request::{Endpoint, UnknownCause};
+use cambist_core::{
+    ClientOrderId, MarketId, MarketSpec, Price, Qty, Reason, Side, StrategyId, Time, TokenId,
+    TokenSpec, VenueTime,
+};
+
+use super::{About, Telemetry, TelemetryError, http};
+use crate::clock::Clock;
+
+fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
+    TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: 6,
+        minimum: 1,
+        maximum: 1 << 90,
+        dust: 0,
+        enabled: true,
+    }
+}
+
+fn telemetry() -> Telemetry {
+    let (eth, usdc) = (token(0, "ETH", 18), token(1, "USDC", 6));
+    let market = MarketSpec::new(MarketId(0), "ETH-USDC", eth, usdc, 2, true).unwrap();
+    let about = About {
+        revision: "abc".to_owned(),
+        config_hash: "def".to_owned(),
+        markets: vec![market],
+        depth_age_max_ms: 5_000,
+        tick_age_max_ms: 10_000,
+    };
+    Telemetry::new(about, Clock::new()).unwrap()
+}
+
+fn order(number: u64) -> ClientOrderId {
+    ClientOrderId {
+        instance: 1,
+        strategy: StrategyId(0),
+        number,
+    }
+}
+
+fn submitted(number: u64) -> Note {
+    Note::Submitted {
+        order: order(number),
+        market: MarketId(0),
+        side: Side::Buy,
+        price: Price(250_000),
+        qty: Qty(1),
+        valid_until_s: 9,
+    }
+}
+
+/// The value of one series as it is printed.
+fn value(text: &str, series: &str) -> String {
+    let found = text
+        .lines()
+        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    found
+        .unwrap_or_else(|| panic!("no {series} in\n{text}"))
+        .to_owned()
+}
+
+#[test]
+fn every_series_is_there_before_anything_happens() {
+    let text = telemetry().render().unwrap();
+    for series in [
+        "cambist_orders_finished_total{market=\"ETH-USDC\",state=\"failed_late\"}",
+        "cambist_risk_rejects_total{control=\"price_collar\",market=\"ETH-USDC\"}",
+        "cambist_http_requests_total{endpoint=\"order_submit\",outcome=\"unknown\"}",
+        "cambist_venue_errors_total{code=\"102014\",endpoint=\"order_submit\"}",
+        "cambist_fills_total{market=\"ETH-USDC\",side=\"sell\"}",
+        "cambist_kill_switch_engagements_total{cause=\"operator\",level=\"2\"}",
+        "cambist_orders_open{market=\"ETH-USDC\",state=\"unknown\"}",
+        "cambist_journal_errors_total{operation=\"seal\"}",
+    ] {
+        assert_eq!(value(&text, series), "0");
+    }
+    assert_eq!(value(&text, "cambist_up_state{state=\"starting\"}"), "1");
+    assert!(value(&text, "process_open_fds").parse::<u32>().unwrap() > 2);
+    assert!(
+        value(&text, "process_start_time_seconds")
+            .parse::<f64>()
+            .unwrap()
+            > 1e9
+    );
+}
+
+/// No series may be born by a note: what is there afterwards was there before.
+#[test]
+fn notes_bear_no_new_series() {
+    let telemetry = telemetry();
+    let names = |text: &str| -> BTreeSet<String> {
+        let series = text.lines().filter_map(|line| line.rsplit_once(' '));
+        series.map(|(name, _)| name.to_owned()).collect()
+    };
+    let before = names(&telemetry.render().unwrap());
+    for note in [
+        submitted(1),
+        Note::Answered {
+            endpoint: Endpoint::Submit,
+            micros: 5,
+        },
+        Note::Refused {
+            endpoint: Endpoint::Submit,
+            order: None,
+            reason: Reason::Unlisted(7),
+        },
+        Note::Refused {
+            endpoint: Endpoint::Depth,
+            order: None,
+            reason: Reason::RateLimited,
+        },
+        Note::Unknown {
+            endpoint: Endpoint::Orders,
+            order: None,
+            cause: UnknownCause::Undecodable,
+        },
+        Note::RiskRefused {
+            market: MarketId(0),
+            control: Control::Balance,
+        },
+        Note::InvariantFailed {
+            name: "x".repeat(999),
+            detail: "\u{1b}[31m".to_owned(),
+        },
+        Note::LevelChanged {
+            level: Level::Halted,
+        },
+        Note::Ended {
+            order: order(1),
+            market: MarketId(0),
+            end: End::Fenced,
+            cancel_micros: Some(1),
+        },
+        Note::Mismatch {
+            token: TokenId(1),
+            ledger: 5,
+            venue: 4,
+        },
+    ] {
+        telemetry.observe(&note);
+    }
+    let text = telemetry.render().unwrap();
+    assert_eq!(names(&text), before);
+    assert_eq!(
+        value(
+            &text,
+            "cambist_venue_errors_total{code=\"unlisted\",endpoint=\"order_submit\"}"
+        ),
+        "1"
+    );
+    assert_eq!(value(&text, "cambist_kill_switch_level"), "3");
+    assert_eq!(
+        value(&text, "cambist_balance_mismatch_units{token=\"USDC\"}"),
+        "-0.000001"
+    );
+}
+
+#[test]
+fn an_answer_is_a_success_only_if_nothing_else_is_told() {
+    let telemetry = telemetry();
+    let endpoint = Endpoint::Submit;
+    let answered = Note::Answered {
+        endpoint,
+        micros: 5,
+    };
+    telemetry.observe(&answered);
+    telemetry.observe(&Note::Balanced);
+    telemetry.observe(&answered);
+    telemetry.observe(&Note::Refused {
+        endpoint,
+        order: None,
+        reason: Reason::OrderExists,
+    });
+    telemetry.observe(&answered);
+    telemetry.observe(&Note::Unknown {
+        endpoint,
+        order: None,
+        cause: UnknownCause::Timeout,
+    });
+    telemetry.not_sent(endpoint);
+    telemetry.observe(&answered);
+    telemetry.observe(&answered);
+    let text = telemetry.render().unwrap();
+    for (outcome, count) in [
+        ("ok", "2"),
+        ("reject", "1"),
+        ("unknown", "1"),
+        ("transport", "1"),
+    ] {
+        let series = format!(
+            "cambist_http_requests_total{{endpoint=\"order_submit\",outcome=\"{outcome}\"}}"
+        );
+        assert_eq!(value(&text, &series), count, "{outcome}");
+    }
+    assert_eq!(
+        value(
+            &text,
+            "cambist_http_request_duration_seconds_count{endpoint=\"order_submit\"}"
+        ),
+        "5"
+    );
+}
+
+#[test]
+fn fills_are_counted_in_whole_tokens() {
+    let telemetry = telemetry();
+    for (side, fee) in [(Side::Sell, 500_000), (Side::Buy, 10_u128.pow(15))] {
+        telemetry.observe(&Note::Filled(Fill {
+            order: order(1),
+            market: MarketId(0),
+            side,
+            base: 10_u128.pow(17),
+            quote: 250_000_000,
+            fee,
+            mid: None,
+        }));
+    }
+    let text = telemetry.render().unwrap();
+    assert_eq!(
+        value(
+            &text,
+            "cambist_filled_quote_units_total{market=\"ETH-USDC\",side=\"buy\"}"
+        ),
+        "250"
+    );
+    // Half a quote token, and a thousandth of a base token at 2500.
+    assert_eq!(
+        value(&text, "cambist_fees_quote_units_total{market=\"ETH-USDC\"}"),
+        "3"
+    );
+}
+
+fn status(now_ready: bool) -> Note {
+    let market = MarketStatus {
+        mid: Some(500_000),
+        bid: Some(Price(249_900)),
+        ask: Some(Price(250_100)),
+        live: [2, 1],
+        ..MarketStatus::default()
+    };
+    Note::Status(Box::new(Status {
+        markets: vec![market],
+        ledger: [
+            (TokenId(0), 2 * 10_u128.pow(18)),
+            (TokenId(1), 5_000_000_000),
+        ]
+        .into(),
+        venue: [(TokenId(0), 2 * 10_u128.pow(18))].into(),
+        ready: now_ready,
+        sent: 10,
+        allowed: 100,
+        unknown_since: Some(Time::from_ms(500)),
+        ..Status::default()
+    }))
+}
+
+#[test]
+fn a_status_sets_the_gauges_and_the_page() {
+    let telemetry = telemetry();
+    telemetry.observe_at(Time::from_ms(1_000), 2e9, &status(true));
+    telemetry.observe_at(Time::from_ms(3_000), 2e9, &status(true));
+    let text = telemetry.render().unwrap();
+    for (series, expected) in [
+        (
+            "cambist_mid_price_quote_per_base{market=\"ETH-USDC\"}",
+            "2500",
+        ),
+        ("cambist_quote_spread_ratio{market=\"ETH-USDC\"}", "0.0008"),
+        ("cambist_inventory_ratio{market=\"ETH-USDC\"}", "0.5"),
+        ("cambist_equity_quote_units", "10000"),
+        (
+            "cambist_orders_open{market=\"ETH-USDC\",state=\"live\"}",
+            "3",
+        ),
+        (
+            "cambist_quoting_seconds_total{market=\"ETH-USDC\",side=\"buy\"}",
+            "2",
+        ),
+        (
+            "cambist_orders_unknown_oldest_timestamp_seconds",
+            "1999999997.5",
+        ),
+        ("cambist_balance_units{kind=\"total\",token=\"ETH\"}", "2"),
+    ] {
+        assert_eq!(value(&text, series), expected);
+    }
+    let page = telemetry.status();
+    assert_eq!(page["markets"][0]["bid"], "2499");
+    assert_eq!(page["markets"][0]["mid"], "2500");
+    assert_eq!(page["ledger"]["USDC"], "5000");
+}
+
+#[test]
+fn ready_means_ticking_trading_and_fresh() {
+    let telemetry = telemetry();
+    assert!(!telemetry.health().alive);
+    telemetry.tick(10);
+    let depth = Note::DepthTaken {
+        market: MarketId(0),
+        mid: Some(500_000),
+        timestamp: VenueTime(1),
+    };
+    assert!(telemetry.health().alive && !telemetry.health().ready);
+    telemetry.observe(&Note::Ready {
+        opening: [].into(),
+        recovered: 0,
+    });
+    assert!(!telemetry.health().ready, "no depth yet");
+    telemetry.observe(&depth);
+    assert!(telemetry.health().ready);
+    let now = telemetry.clock.now();
+    assert!(
+        !telemetry.health_at(now.plus_ms(6_000)).ready,
+        "the depth is old"
+    );
+    assert!(telemetry.health_at(now.plus_ms(6_000)).alive);
+    assert!(
+        !telemetry.health_at(now.plus_ms(11_000)).alive,
+        "the loop hangs"
+    );
+    telemetry.observe(&Note::LevelChanged {
+        level: Level::CancelOnly,
+    });
+    assert!(!telemetry.health().ready);
+}
+
+#[test]
+fn a_busy_port_names_the_remedy() {
+    let first = http::Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let busy = http::Listener::bind(first.address()).unwrap_err();
+    assert!(matches!(busy, TelemetryError::Busy { .. }));
+    assert!(busy.to_string().contains("[metrics] listen"), "{busy}");
+}
+
+/// One request over a real socket, without a client crate.
+async fn ask(address: std::net::SocketAddr, path: &str, host: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[test]
+fn pages_are_served_to_local_names_only() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let listener = http::Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.address();
+        let telemetry = Arc::new(telemetry());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let served = tokio::spawn(listener.serve(Arc::clone(&telemetry), async {
+            let _ = stopped.await;
+        }));
+        let metrics = ask(address, "/metrics", "127.0.0.1:9464").await;
+        assert!(
+            metrics.starts_with("HTTP/1.1 200") && metrics.contains("text/plain; version=0.0.4")
+        );
+        assert!(metrics.contains("cambist_build_info{config_hash=\"def\""));
+        let health = ask(address, "/healthz", "localhost").await;
+        assert!(health.starts_with("HTTP/1.1 503"), "{health}");
+        telemetry.tick(1);
+        assert!(
+            ask(address, "/healthz", "localhost")
+                .await
+                .starts_with("HTTP/1.1 200")
+        );
+        assert!(
+            ask(address, "/readyz", "[::1]:1")
+                .await
+                .starts_with("HTTP/1.1 503")
+        );
+        assert!(
+            ask(address, "/status", "localhost")
+                .await
+                .contains("\"state\":\"reconciling\"")
+        );
+        let elsewhere = ask(address, "/status", "evil.example").await;
+        assert!(elsewhere.starts_with("HTTP/1.1 403"), "{elsewhere}");
+        stop.send(()).unwrap();
+        served.await.unwrap().unwrap();
+    });
+}

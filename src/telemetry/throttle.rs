@@ -1,0 +1,65 @@
+//! Keeps one cause from flooding the log: told at once, then at most once a minute with a count.
+
+use std::collections::BTreeMap;
+
+use cambist_core::Time;
+
+/// Pause between two lines of one cause.
+const PAUSE_MS: u64 = 60_000;
+
+/// Most causes remembered; causes come from closed sets, so this is only a bound.
+const CAUSES_MAX: usize = 1_024;
+
+/// When each cause was last told, and how often it happened since.
+#[derive(Debug, Default)]
+pub(super) struct Throttle {
+    causes: BTreeMap<String, (Time, u64)>,
+}
+
+impl Throttle {
+    /// How often the cause has happened since it was last told, this time included; `None` if it
+    /// should not be told now.
+    pub(super) fn tell(&mut self, now: Time, cause: &str) -> Option<u64> {
+        if let Some((told, silent)) = self.causes.get_mut(cause) {
+            if now.ms_since(*told) < PAUSE_MS {
+                *silent += 1;
+                return None;
+            }
+            let times = *silent + 1;
+            (*told, *silent) = (now, 0);
+            return Some(times);
+        }
+        if self.causes.len() >= CAUSES_MAX {
+            return None;
+        }
+        self.causes.insert(cause.to_owned(), (now, 0));
+        Some(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storm_is_told_once_a_minute_with_its_size() {
+        let mut throttle = Throttle::default();
+        let at = Time::from_ms;
+        assert_eq!(throttle.tell(at(0), "a"), Some(1));
+        assert_eq!(throttle.tell(at(0), "b"), Some(1));
+        for ms in 1..100 {
+            assert_eq!(throttle.tell(at(ms), "a"), None);
+        }
+        assert_eq!(throttle.tell(at(60_000), "a"), Some(100));
+        assert_eq!(throttle.tell(at(60_001), "a"), None);
+    }
+
+    #[test]
+    fn causes_are_bounded() {
+        let mut throttle = Throttle::default();
+        for cause in 0..2 * CAUSES_MAX {
+            throttle.tell(Time(0), &cause.to_string());
+        }
+        assert_eq!(throttle.causes.len(), CAUSES_MAX);
+    }
+}
