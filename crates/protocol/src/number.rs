@@ -101,7 +101,12 @@ pub fn quoted(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     for char in chars.by_ref().take(chars_max) {
-        let _ = write!(out, "{}", char.escape_debug());
+        match char {
+            '\'' | '"' => out.push(char),
+            other => {
+                let _ = write!(out, "{}", other.escape_debug());
+            }
+        }
     }
     if chars.next().is_some() {
         out.push('…');
@@ -194,6 +199,7 @@ mod tests {
     #[test]
     fn outside_text_is_capped_and_escaped() {
         assert_eq!(quoted("a\u{1b}[31m\nb", 20), "a\\u{1b}[31m\\nb");
+        assert_eq!(quoted("can't \u{202e}\\", 20), "can't \\u{202e}\\\\");
         assert_eq!(quoted("abcdef", 3), "abc…");
     }
 }
