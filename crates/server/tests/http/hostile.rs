@@ -16,6 +16,11 @@ fn unknown_paths_and_methods_have_a_body_too() {
         let wrong = exchange.ask(&Call::new(method, "/api/v3/order"));
         assert_eq!((wrong.status, wrong.any_code()), (405, 100_001));
         assert_eq!(wrong.header("content-type"), Some("application/json"));
+        let allowed = wrong.header("allow").unwrap_or_default();
+        assert!(
+            allowed.contains("DELETE") && allowed.contains("POST"),
+            "{allowed}"
+        );
     }
     assert!(missing.header("date").is_some());
 }
@@ -75,7 +80,8 @@ fn oversized_heads_and_nonsense_end_the_connection() {
 #[test]
 fn slow_heads_and_bodies_and_idlers_are_cut() {
     let mut config = config();
-    config.connections.head_timeout_ms = 50;
+    // Long enough for a busy machine to send a head, short enough to be waited for.
+    config.connections.head_timeout_ms = 500;
     config.connections.body_timeout_ms = 50;
     let exchange = Exchange::with(&config);
     let mut head = exchange.connect();
