@@ -198,6 +198,12 @@ mod tests {
         let buyer = order(Side::Buy, FillBy::Buy, ONE, 2_500_010_000);
         assert_eq!(plan(&scale(), &buyer, &seller), Plan::MakerTooSmall);
         let mut buyer = buyer;
+        buyer.base_filled = ONE - lot;
+        assert_eq!(
+            plan(&scale(), &buyer, &seller),
+            Plan::MakerTooSmall,
+            "a whole lot is wanted"
+        );
         buyer.base_filled = ONE - (lot - 1);
         seller.rest = ONE;
         assert_eq!(plan(&scale(), &buyer, &seller), Plan::TakerTooSmall);

@@ -6,17 +6,20 @@
 //! part of a request, so that the inputs are the whole history.
 
 mod account;
+mod accounts;
 pub mod agents;
 mod audit;
 mod book;
+mod cancel;
+mod checks;
 mod config;
 mod depth;
 mod fill;
+mod listing;
 mod matching;
 mod math;
 mod operator;
 mod orders;
-mod queries;
 mod random;
 mod request;
 mod response;
@@ -30,6 +33,7 @@ mod tests;
 mod venue;
 
 pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};
+pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
 pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKind, VenueConfig};
 pub use random::Random;
 pub use request::{AccountQuery, Caller, NewOrder, Operator, OrdersQuery, Request};
@@ -39,5 +43,4 @@ pub use response::{
 };
 pub use scale::Scale;
 pub use slots::SLOTS;
-pub use submit::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
 pub use venue::Venue;

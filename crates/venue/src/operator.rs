@@ -4,9 +4,9 @@ use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Reason, TokenId};
 
 use crate::account::{Account, AccountId, Address, ApiKey, PublicKey};
+use crate::checks::MAX_FEE_BIPS;
 use crate::request::{Caller, Operator};
 use crate::response::Refusal;
-use crate::submit::MAX_FEE_BIPS;
 use crate::venue::{Market, Venue};
 
 fn invalid<T>(detail: impl Into<String>) -> Result<T, Refusal> {

@@ -84,6 +84,13 @@ impl Order {
         }
     }
 
+    /// The client's id for it, or the hash as text where the client gave none.
+    pub fn shown_client_id(&self) -> String {
+        self.client_id
+            .clone()
+            .unwrap_or_else(|| self.hash.to_string())
+    }
+
     /// Whether it rests in its book.
     pub fn is_open(&self) -> bool {
         !self.status.is_final()

@@ -6,6 +6,7 @@
 
 mod config;
 mod fair;
+mod scene;
 mod trader;
 
 use cambist_core::{Amount, Price, Side, VenueTime};
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::config::AgentsConfig;
 use self::fair::Fair;
-use self::trader::{Kind, Scene, Trader, to_ticks};
+use self::scene::{Scene, to_ticks};
+use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};
 use crate::random::Random;
 use crate::request::{Caller, Operator, Request};

@@ -1,17 +1,15 @@
 //! One background trader: when it acts, and what it then asks.
 
 use cambist_core::order::FillBy;
-use cambist_core::{Amount, Hash, OrderKind, Price, Side, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, OrderKind, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 use super::base_share;
-use super::config::AgentsConfig;
 use super::fair::gauss;
+use super::scene::{Scene, to_ticks};
 use crate::account::AccountId;
 use crate::random::Random;
 use crate::request::{Caller, NewOrder, Request};
-use crate::scale::Scale;
-use crate::venue::Venue;
 
 /// Most requests of one act: two cancels and two orders.
 pub(super) const REQUESTS_MAX: usize = 4;
@@ -34,77 +32,6 @@ pub(super) enum Kind {
         /// 0 stands nearest.
         rank: u32,
     },
-}
-
-/// What every trader sees in one step.
-pub(super) struct Scene<'a> {
-    pub config: &'a AgentsConfig,
-    /// In ticks, not rounded.
-    pub fair: f64,
-    pub now: VenueTime,
-    pub venue: &'a Venue,
-    pub scale: &'a Scale,
-    pub base: TokenId,
-    pub quote: TokenId,
-    /// Least base units that the tokens' minimums allow at the fair price.
-    minimum: Amount,
-    /// Most base units that their maximums allow.
-    maximum: Amount,
-}
-
-impl<'a> Scene<'a> {
-    pub fn new(
-        config: &'a AgentsConfig,
-        fair: f64,
-        now: VenueTime,
-        venue: &'a Venue,
-    ) -> Option<Self> {
-        let market = venue.market(config.market)?;
-        let scale = venue.scale(config.market)?;
-        let mut scene = Self {
-            config,
-            fair,
-            now,
-            venue,
-            scale,
-            base: market.base,
-            quote: market.quote,
-            minimum: 0,
-            maximum: 0,
-        };
-        let least = |token| venue.token(token).map(|token| token.spec.minimum);
-        let low = to_ticks(fair * 0.98, Side::Buy);
-        let for_quote = scale
-            .base_floor(least(market.quote)?, low)
-            .saturating_add(1);
-        scene.minimum = least(market.base)?.max(for_quote);
-        let most = |token| venue.token(token).map(|token| token.spec.maximum);
-        let high = to_ticks(fair * 1.02, Side::Sell);
-        scene.maximum = most(market.base)?.min(scale.base_floor(most(market.quote)?, high));
-        Some(scene)
-    }
-
-    /// `price` moved away from the other side by `bps`: down for a buyer, up for a seller.
-    fn aside(side: Side, price: f64, bps: f64) -> f64 {
-        match side {
-            Side::Buy => price * (1.0 - bps / 10_000.0),
-            Side::Sell => price * (1.0 + bps / 10_000.0),
-        }
-    }
-}
-
-/// A price in ticks, rounded towards the passive side and never 0.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "prices are positive and within a factor of a 64-bit start"
-)]
-pub(super) fn to_ticks(price: f64, side: Side) -> Price {
-    let ticks = match side {
-        Side::Buy => libm::floor(price),
-        Side::Sell => libm::ceil(price),
-    };
-    Price((ticks as u64).max(1))
 }
 
 /// One trader.

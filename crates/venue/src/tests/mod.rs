@@ -5,10 +5,12 @@
 )]
 //! The rules of `docs/venue-rules.md`, a test each; every test names the rules it holds.
 
+mod depths;
 mod determinism;
 mod fills;
 mod model;
 mod operating;
+mod order_business;
 mod order_checks;
 mod properties;
 mod reading;

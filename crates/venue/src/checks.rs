@@ -1,0 +1,264 @@
+//! What is checked before an order is taken, in the order of `docs/venue-rules.md`: account, then
+//! fields (what the request alone shows), then signature, then business (what depends on the state).
+
+use cambist_core::token::AMOUNT_MAX;
+use cambist_core::{Amount, MarketId, OrderKind, Price, Reason, Side, VenueTime};
+
+use crate::account::AccountId;
+use crate::orders::OrderKey;
+use crate::request::{Caller, NewOrder};
+use crate::response::Refusal;
+use crate::slots::SlotAnswer;
+use crate::venue::Venue;
+
+/// Most bytes of a client order id.
+pub const CLIENT_ID_MAX_BYTES: usize = 120;
+
+/// Highest fee an order may accept, in ten-thousandths.
+pub const MAX_FEE_BIPS: u64 = 63;
+
+/// What an order means here, from its fields alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub market: MarketId,
+    pub side: Side,
+    pub base: Amount,
+    pub quote: Amount,
+    pub level: Price,
+    pub storage_id: u32,
+    pub valid_until_s: u32,
+    pub max_fee_bips: u8,
+}
+
+fn refuse<T>(reason: Reason, detail: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::new(reason, detail))
+}
+
+impl Venue {
+    /// An order for an account that does not exist is told so; else as everywhere.
+    pub(crate) fn check_submitter(
+        &self,
+        caller: &Caller,
+        account: AccountId,
+    ) -> Result<(), Refusal> {
+        if !matches!(caller, Caller::Public) && !self.accounts.contains_key(&account) {
+            return refuse(
+                Reason::InvalidOrderAccount,
+                format!("account {} does not exist", account.0),
+            );
+        }
+        self.check_owner(caller, account)
+    }
+
+    /// The field checks.
+    pub(crate) fn place(&self, order: &NewOrder) -> Result<Placement, Refusal> {
+        if order.exchange != self.config.exchange {
+            return refuse(Reason::WrongExchange, "the order names another exchange");
+        }
+        for token in [order.sell_token, order.buy_token] {
+            if !self.tokens.contains_key(&token) {
+                return refuse(
+                    Reason::UnsupportedToken,
+                    format!("token {} is not listed", token.0),
+                );
+            }
+        }
+        let Some((market, side)) = self.market_of_pair(order.sell_token, order.buy_token) else {
+            return refuse(
+                Reason::UnsupportedMarket,
+                format!(
+                    "no market sells token {} for token {}",
+                    order.buy_token.0, order.sell_token.0
+                ),
+            );
+        };
+        let Ok(storage_id) = u32::try_from(order.storage_id) else {
+            return refuse(Reason::InvalidOrderId, "the storage id is beyond 32 bits");
+        };
+        for amount in [order.sell_amount, order.buy_amount] {
+            if amount == 0 {
+                return refuse(Reason::AmountTooSmall, "an amount is zero");
+            }
+            if amount > AMOUNT_MAX {
+                return refuse(Reason::AmountTooLarge, "an amount is beyond 96 bits");
+            }
+        }
+        let max_fee_bips = match u8::try_from(order.max_fee_bips) {
+            Ok(bips @ 1..) if order.max_fee_bips <= MAX_FEE_BIPS => bips,
+            Ok(_) | Err(_) => {
+                return refuse(
+                    Reason::IllegalRate,
+                    format!(
+                        "the highest fee {} is not within 1 to 63",
+                        order.max_fee_bips
+                    ),
+                );
+            }
+        };
+        let (base, quote) = match side {
+            Side::Buy => (order.buy_amount, order.sell_amount),
+            Side::Sell => (order.sell_amount, order.buy_amount),
+        };
+        let scale = &self.markets[usize::from(market.0)].scale;
+        let Some(level) = scale.level(side, base, quote) else {
+            return refuse(Reason::IllegalRate, "no price level can hold this ratio");
+        };
+        let Ok(valid_until_s) = u32::try_from(order.valid_until_s) else {
+            return refuse(
+                Reason::InvalidOrder,
+                "the end of validity is beyond 32 bits: seconds are expected",
+            );
+        };
+        if order.all_or_none {
+            return refuse(Reason::InvalidOrder, "all-or-none orders are not taken");
+        }
+        if order.taker != [0; 20] {
+            return refuse(
+                Reason::InvalidOrder,
+                "orders for a named taker are not taken",
+            );
+        }
+        if order
+            .client_id
+            .as_ref()
+            .is_some_and(|id| id.len() > CLIENT_ID_MAX_BYTES)
+        {
+            return refuse(
+                Reason::InvalidOrder,
+                "the client order id exceeds 120 bytes",
+            );
+        }
+        Ok(Placement {
+            market,
+            side,
+            base,
+            quote,
+            level,
+            storage_id,
+            valid_until_s,
+            max_fee_bips,
+        })
+    }
+
+    /// The business checks; the answer is the open order that gives up its slot, if one does.
+    pub(crate) fn check_business(
+        &self,
+        order: &NewOrder,
+        placement: &Placement,
+    ) -> Result<Option<OrderKey>, Refusal> {
+        let account = &self.accounts[&order.account];
+        let market = &self.markets[usize::from(placement.market.0)];
+        if self.by_hash.contains_key(&order.hash) {
+            return refuse(Reason::OrderExists, "this order is known");
+        }
+        if let Some(id) = client_id(order)
+            && self.find_client_id(order.account, id).is_some()
+        {
+            return refuse(Reason::OrderExists, "the client order id is taken");
+        }
+        if VenueTime::from_s(u64::from(placement.valid_until_s)) <= self.now {
+            return refuse(Reason::OrderExpired, "the validity has ended");
+        }
+        if account.frozen {
+            return refuse(Reason::SubmitFailed, "the account is frozen");
+        }
+        if !market.config.enabled {
+            return refuse(Reason::UnsupportedMarket, "the market is closed");
+        }
+        self.check_amounts(placement)?;
+        let fee = match order.kind {
+            OrderKind::Limit => market
+                .config
+                .maker_fee_bips
+                .max(market.config.taker_fee_bips),
+            OrderKind::MakerOnly => market.config.maker_fee_bips,
+            OrderKind::TakerOnly => market.config.taker_fee_bips,
+        };
+        if placement.max_fee_bips < fee {
+            return refuse(
+                Reason::IllegalRate,
+                format!(
+                    "the highest fee {} is below the market's {fee}",
+                    placement.max_fee_bips
+                ),
+            );
+        }
+        let replaced = self.check_slot(order, placement)?;
+        let open = account.open_orders - u32::from(replaced.is_some());
+        if open >= self.config.limits.open_orders_max {
+            return refuse(Reason::SubmitFailed, "too many open orders");
+        }
+        if order.kind == OrderKind::MakerOnly
+            && market.book.crosses(placement.side, placement.level)
+        {
+            return refuse(Reason::InvalidOrder, "a maker-only order would take");
+        }
+        let released = replaced.map_or(0, |key| self.orders.get(key).locked());
+        if account.balance(order.sell_token).free() + released < order.sell_amount {
+            return refuse(
+                Reason::InsufficientBalance,
+                format!(
+                    "less than the amount is free of token {}",
+                    order.sell_token.0
+                ),
+            );
+        }
+        Ok(replaced)
+    }
+
+    /// Each token's own minimum and maximum; digits below its precision count as zero.
+    fn check_amounts(&self, placement: &Placement) -> Result<(), Refusal> {
+        let market = &self.markets[usize::from(placement.market.0)];
+        for (id, amount) in [
+            (market.config.base, placement.base),
+            (market.config.quote, placement.quote),
+        ] {
+            let token = &self.tokens[&id].spec;
+            if !token.enabled {
+                return refuse(
+                    Reason::UnsupportedToken,
+                    format!("token {} is closed", id.0),
+                );
+            }
+            let step = token.step().unwrap_or(1);
+            if amount - amount % step < token.minimum {
+                return refuse(
+                    Reason::AmountTooSmall,
+                    format!("less than {} of token {}", token.minimum, id.0),
+                );
+            }
+            if amount > token.maximum {
+                return refuse(
+                    Reason::AmountTooLarge,
+                    format!("more than {} of token {}", token.maximum, id.0),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_slot(
+        &self,
+        order: &NewOrder,
+        placement: &Placement,
+    ) -> Result<Option<OrderKey>, Refusal> {
+        let table = self.accounts[&order.account].slots.get(&order.sell_token);
+        match table.map(|table| table.ask(placement.storage_id)) {
+            None => Ok(None),
+            Some(SlotAnswer::Free { replaces }) => Ok(replaces),
+            Some(SlotAnswer::Used) => refuse(
+                Reason::OrderExists,
+                format!("storage id {} was used", placement.storage_id),
+            ),
+            Some(SlotAnswer::Older) => refuse(
+                Reason::InvalidOrderId,
+                format!("storage id {} is behind its slot", placement.storage_id),
+            ),
+        }
+    }
+}
+
+/// The client's id for an order; an empty one is none.
+pub(crate) fn client_id(order: &NewOrder) -> Option<&str> {
+    order.client_id.as_deref().filter(|id| !id.is_empty())
+}

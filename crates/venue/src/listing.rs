@@ -1,0 +1,102 @@
+//! Reading orders: one, or a page of the list.
+
+use cambist_core::{Hash, Reason, Side};
+
+use crate::account::AccountId;
+use crate::orders::Order;
+use crate::request::{Caller, OrdersQuery};
+use crate::response::{OrderView, OrdersView, Refusal};
+use crate::venue::Venue;
+
+impl Venue {
+    pub(crate) fn order_of(
+        &self,
+        caller: &Caller,
+        account: AccountId,
+        hash: Hash,
+    ) -> Result<OrderView, Refusal> {
+        self.check_owner(caller, account)?;
+        self.find_hash(account, hash)
+            .map(|key| self.view(self.orders.get(key)))
+            .ok_or_else(|| Refusal::new(Reason::OrderNotFound, "no such order"))
+    }
+
+    pub(crate) fn list_orders(
+        &self,
+        caller: &Caller,
+        query: &OrdersQuery,
+    ) -> Result<OrdersView, Refusal> {
+        self.check_owner(caller, query.account)?;
+        let limits = &self.config.limits;
+        let limit = query
+            .limit
+            .unwrap_or(u64::from(limits.orders_page))
+            .min(u64::from(limits.orders_page_max));
+        let mut found = OrdersView {
+            total: 0,
+            orders: Vec::new(),
+        };
+        let Some(account) = self.accounts.get(&query.account) else {
+            return Ok(found);
+        };
+        let newest_first = account
+            .orders
+            .values()
+            .rev()
+            .map(|key| self.orders.get(*key))
+            // Creation never runs backwards, so an older one ends the search.
+            .take_while(|order| order.created >= query.start);
+        for order in newest_first {
+            if !self.matches(query, order) {
+                continue;
+            }
+            if found.total >= query.offset && (found.orders.len() as u64) < limit {
+                found.orders.push(self.view(order));
+            }
+            found.total += 1;
+        }
+        Ok(found)
+    }
+
+    fn matches(&self, query: &OrdersQuery, order: &Order) -> bool {
+        let market = &self.markets[usize::from(order.market.0)].config.name;
+        (query.end.0 == 0 || order.created <= query.end)
+            && query.market.as_ref().is_none_or(|name| name == market)
+            && (query.sides.is_empty() || query.sides.contains(&order.side))
+            && (query.statuses.is_empty() || query.statuses.contains(&order.status))
+            && query
+                .kinds
+                .as_ref()
+                .is_some_and(|kinds| kinds.is_empty() || kinds.contains(&order.kind))
+    }
+
+    fn view(&self, order: &Order) -> OrderView {
+        let market = &self.markets[usize::from(order.market.0)].config;
+        OrderView {
+            hash: order.hash,
+            client_id: order.shown_client_id(),
+            account: order.account,
+            market: market.name.clone(),
+            side: order.side,
+            kind: order.kind,
+            fill_by: order.fill_by,
+            status: order.status,
+            price: order.level,
+            price_decimals: market.price_decimals,
+            base_amount: order.base,
+            quote_amount: order.quote,
+            base_filled: order.base_filled,
+            quote_filled: order.quote_filled,
+            fee: order.fee,
+            sell_token: match order.side {
+                Side::Buy => market.quote,
+                Side::Sell => market.base,
+            },
+            storage_id: order.storage_id,
+            max_fee_bips: order.max_fee_bips,
+            valid_until_s: order.valid_until_s,
+            created: order.created,
+            updated: order.updated,
+        }
+    }
+}
