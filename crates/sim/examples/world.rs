@@ -1,4 +1,4 @@
-//! Runs one world and prints what came of it: `world SEED STRATEGY MINUTES [lossy]`.
+//! Runs one world and prints what came of it: `world SEED STRATEGY|drawn MINUTES [lossy]`.
 
 use std::time::Instant;
 
@@ -12,7 +12,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .map_or(default, String::as_str)
             .to_owned()
     };
-    let mut config = WorldConfig::calm(word(0, "1").parse()?, &word(1, "ladder"));
+    let seed = word(0, "1").parse()?;
+    let mut config = match word(1, "ladder").as_str() {
+        "drawn" => WorldConfig::drawn(seed),
+        strategy => WorldConfig::calm(seed, strategy),
+    };
     config.duration_ms = word(2, "60").parse::<u64>()? * 60_000;
     if word(3, "") == "lossy" {
         config = config.lossy();

@@ -161,3 +161,138 @@ fn name(markets: &[MarketSpec], market: MarketId) -> String {
         .map(|spec| spec.name.clone())
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::order::{FillBy, OrderStatus};
+    use cambist_core::request::OrdersPage;
+    use cambist_core::{OrderKind, Price, Reason, Side, TokenId, VenueTime};
+    use cambist_venue::{Cancelled, DepthRow, DepthView, OrdersView};
+
+    use super::*;
+    use crate::WorldConfig;
+    use crate::exchange::OWN_ACCOUNT;
+    use crate::world::World;
+
+    fn markets() -> Vec<MarketSpec> {
+        World::new(WorldConfig::calm(0, "ladder"))
+            .unwrap()
+            .specs()
+            .to_vec()
+    }
+
+    fn view(client_id: &str) -> OrderView {
+        OrderView {
+            hash: Hash([3; 32]),
+            client_id: client_id.to_owned(),
+            account: OWN_ACCOUNT,
+            market: "AAA-QQQ".to_owned(),
+            side: Side::Sell,
+            kind: OrderKind::MakerOnly,
+            fill_by: FillBy::Sell,
+            status: OrderStatus::Processing,
+            price: Price(250_000),
+            price_decimals: 2,
+            base_amount: 10,
+            quote_amount: 20,
+            base_filled: 4,
+            quote_filled: 8,
+            fee: 1,
+            sell_token: TokenId(0),
+            storage_id: 2,
+            max_fee_bips: 20,
+            valid_until_s: 77,
+            created: VenueTime(5),
+            updated: VenueTime(6),
+        }
+    }
+
+    #[test]
+    fn a_page_keeps_its_closed_window_and_every_state() {
+        let page = OrdersPage {
+            from: VenueTime(11),
+            to: VenueTime(22),
+            offset: 30,
+            limit: 40,
+        };
+        let Request::Orders(asked) = request(OWN_ACCOUNT, &markets(), &Query::Orders(page)) else {
+            panic!("not a page");
+        };
+        assert_eq!((asked.start, asked.end), (VenueTime(11), VenueTime(22)));
+        assert_eq!((asked.offset, asked.limit), (30, Some(40)));
+        assert!(asked.statuses.is_empty() && asked.sides.is_empty());
+    }
+
+    #[test]
+    fn a_report_carries_amounts_times_and_only_our_ids() {
+        let of = |client_id: &str| {
+            let page = Ok(Response::Orders(OrdersView {
+                total: 9,
+                orders: vec![view(client_id)],
+            }));
+            let Outcome::Reply(Reply::Orders { orders, total }) = outcome(&markets(), &page) else {
+                panic!("not a page");
+            };
+            assert_eq!(total, 9);
+            orders.into_iter().next().unwrap()
+        };
+        let ours = of("c000000ab-3-17");
+        assert_eq!(ours.client_id.map(|id| id.number), Some(17));
+        assert_eq!((ours.base_filled, ours.quote_filled, ours.fee), (4, 8, 1));
+        assert_eq!((ours.valid_until_s, ours.valid_since), (77, VenueTime(5)));
+        assert_eq!(of("somebody's").client_id, None);
+    }
+
+    #[test]
+    fn a_depth_of_a_market_nobody_asked_about_is_not_understood() {
+        let of = |market: &str| {
+            let row = DepthRow {
+                price: Price(9),
+                size: 8,
+                volume: 7,
+                count: 6,
+            };
+            let depth = Ok(Response::Depth(DepthView {
+                market: market.to_owned(),
+                price_decimals: 2,
+                version: 5,
+                timestamp: VenueTime(4_321),
+                changed: VenueTime(1),
+                bids: vec![row],
+                asks: Vec::new(),
+            }));
+            outcome(&markets(), &depth)
+        };
+        let Outcome::Reply(Reply::Depth(depth)) = of("AAA-QQQ") else {
+            panic!("not a depth");
+        };
+        assert_eq!((depth.market, depth.version), (MarketId(0), 5));
+        assert_eq!(depth.timestamp, VenueTime(4_321), "milliseconds are kept");
+        assert_eq!((depth.bids[0].price, depth.bids[0].size), (Price(9), 8));
+        assert_eq!(of("CCC-QQQ"), Outcome::Unknown(UnknownCause::Undecodable));
+    }
+
+    #[test]
+    fn refusals_keep_their_reason_and_answers_to_nobody_are_not_understood() {
+        let refused = Err(Refusal::new(Reason::Unlisted(7), "words"));
+        assert_eq!(
+            outcome(&markets(), &refused),
+            Outcome::Refused(Reason::Unlisted(7))
+        );
+        let cancelled = Ok(Response::Cancelled(Cancelled {
+            hash: Hash([1; 32]),
+            client_id: String::new(),
+            status: OrderStatus::Cancelled,
+        }));
+        let status = OrderStatus::Cancelled;
+        assert_eq!(
+            outcome(&markets(), &cancelled),
+            Outcome::Reply(Reply::CancelTaken { status })
+        );
+        assert_eq!(
+            outcome(&markets(), &Ok(Response::Done(None))),
+            Outcome::Unknown(UnknownCause::Undecodable)
+        );
+    }
+}

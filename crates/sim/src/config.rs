@@ -79,6 +79,15 @@ pub struct StoreConfig {
     pub restart_ms: u64,
 }
 
+/// When the daemon dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrashConfig {
+    /// Mean time from one to the next; 0 never.
+    pub mean_ms: u64,
+    /// It dies before one of this many further actions, so that it may be in the middle of a step.
+    pub actions_max: u64,
+}
+
 /// How the clocks differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockConfig {
@@ -116,6 +125,8 @@ pub struct WorldConfig {
     pub network: NetworkConfig,
     /// How the store behaves.
     pub store: StoreConfig,
+    /// When the daemon dies.
+    pub crash: CrashConfig,
     /// How the clocks differ.
     pub clock: ClockConfig,
     /// The venue's books are audited in full every so many steps; 0 only at the end.

@@ -45,9 +45,9 @@ impl Defect {
             Self::FillsHidden | Self::FillsDoubled | Self::EndsInvented => match outcome {
                 Outcome::Reply(Reply::Order(report)) => self.distort_report(report),
                 Outcome::Reply(Reply::Orders { orders, .. }) => {
-                    orders
-                        .iter_mut()
-                        .for_each(|report| self.distort_report(report));
+                    for report in orders {
+                        self.distort_report(report);
+                    }
                 }
                 Outcome::Reply(_)
                 | Outcome::Refused(_)

@@ -13,6 +13,7 @@ mod config;
 mod daemon;
 mod defect;
 mod disk;
+mod drawn;
 mod exchange;
 mod network;
 mod outcome;
@@ -24,7 +25,9 @@ mod truth;
 mod world;
 
 pub use checks::Violation;
-pub use config::{ClockConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig, WorldError};
+pub use config::{
+    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig, WorldError,
+};
 pub use defect::Defect;
 pub use disk::{Disk, Durable, Intent};
 pub use exchange::{Exchange, OWN_ACCOUNT};

@@ -30,6 +30,10 @@ pub struct Counts {
     pub faults: u64,
     /// Crashes.
     pub crashes: u64,
+    /// Looks at own orders at the venue, from the first one taken to the end of market making.
+    pub samples: u64,
+    /// Looks that found them on both sides of every market.
+    pub samples_both: u64,
 }
 
 /// What came of a run.
@@ -45,6 +49,8 @@ pub struct Outcome {
     pub orders: u64,
     /// Fill increments booked.
     pub fills: u64,
+    /// Share of time with own orders on both sides at the venue, downtime and faults included.
+    pub quoted_ratio: f64,
     /// Everything counted.
     pub counts: Counts,
     /// Whether the ending proved that no own order rests.
@@ -59,14 +65,24 @@ pub struct Outcome {
     pub summary: Summary,
 }
 
-/// Makes a market for the configured time with faults, then ends all faults and drains.
+/// Makes a market for the configured time with faults; ends all faults and waits until quotes rest
+/// again; drains.
 pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
     let duration = Time::from_ms(config.duration_ms);
     let mut world = World::new(config)?;
     world.run_until(duration);
     world.calm();
+    world.recover();
     let proven = world.end();
     Ok(world.outcome(proven))
+}
+
+impl Counts {
+    /// Share of time with own orders on both sides at the venue, downtime and faults included.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of counts for people")]
+    pub fn quoted_ratio(&self) -> f64 {
+        self.samples_both as f64 / self.samples.max(1) as f64
+    }
 }
 
 impl World {
@@ -86,6 +102,7 @@ impl World {
             steps: self.steps(),
             orders: counts.orders,
             fills: counts.fills,
+            quoted_ratio: counts.quoted_ratio(),
             counts,
             proven,
             violations: self.violations().to_vec(),

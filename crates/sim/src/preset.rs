@@ -6,7 +6,9 @@ use cambist_core::{Amount, MarketId, Price, Qty, TokenId, TokenSpec, VenueTime};
 use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{AccountId, Compat, Limits, TokenConfig, TokenKind, VenueConfig};
 
-use crate::config::{ClockConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig};
+use crate::config::{
+    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig,
+};
 
 const BASE: TokenId = TokenId(0);
 const QUOTE: TokenId = TokenId(1);
@@ -80,6 +82,7 @@ impl WorldConfig {
                 flush_ms: 500,
                 restart_ms: 1_000,
             },
+            crash: CrashConfig::default(),
             clock: ClockConfig {
                 venue_origin: VenueTime(1_700_000_000_250),
                 engine_origin_us: 17,

@@ -76,6 +76,14 @@ impl Truth {
             .filter_map(|hash| self.orders.get_key_value(hash))
     }
 
+    /// Whether a bid and an ask of ours were open at a market at the last pruning.
+    pub(crate) fn rests_on_both(&self, market: MarketId) -> bool {
+        Side::BOTH.iter().all(|side| {
+            self.open()
+                .any(|(_, t)| t.market == market && t.side == *side)
+        })
+    }
+
     pub(crate) fn get(&self, hash: &Hash) -> Option<&Taken> {
         self.orders.get(hash)
     }

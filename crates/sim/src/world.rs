@@ -33,6 +33,12 @@ use crate::truth::Truth;
 /// The installation's number in every world.
 const INSTANCE: u32 = 0x00ca_b157;
 
+/// Time for polls, passes and proofs after a fault, on top of what the fence needs.
+const RECOVERY_MS: u64 = 30_000;
+
+/// Between two looks at own orders at the venue.
+const SAMPLE_MS: u64 = 200;
+
 /// Somebody who watches every step of the engine: time of the engine, event, actions.
 pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
 
@@ -40,6 +46,8 @@ pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
 enum Happening {
     /// The daemon starts.
     Start,
+    /// The daemon is to die soon.
+    Doom,
     /// An operator speaks.
     Operator(Command),
     /// The engine wanted to be woken.
@@ -83,6 +91,14 @@ pub struct World {
     random: Random,
     daemon: Option<Daemon>,
     starts: u32,
+    /// Chance of crashes.
+    chance: Random,
+    /// Faults have ended.
+    calmed: bool,
+    /// Market making has ended.
+    ending: bool,
+    /// When own orders at the venue are looked at next.
+    sample_at: Time,
     /// Crash after so many further actions.
     crash_after: Option<u64>,
     finished: Option<bool>,
@@ -128,6 +144,10 @@ impl World {
             disk_busy: Time(0),
             flushing: false,
             sealer: Sealer::default(),
+            chance: random.fork(),
+            calmed: false,
+            ending: false,
+            sample_at: Time(0),
             random,
             daemon: None,
             starts: 0,
@@ -143,6 +163,7 @@ impl World {
             config,
         };
         world.plan_trade();
+        world.plan_doom();
         let start = Time::from_ms(world.config.start_ms);
         world.queue.plan(start, Happening::Start);
         Ok(world)
@@ -176,6 +197,11 @@ impl World {
     /// The session of the present or last start.
     pub const fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The markets as the engine trades them.
+    pub fn specs(&self) -> &[MarketSpec] {
+        &self.specs
     }
 
     /// The exchange.
@@ -221,6 +247,8 @@ impl World {
         self.exchange
             .held(&self.specs)
             .into_iter()
+            // A start that ended before its opening has no books to compare.
+            .filter(|_| !ledger.is_empty())
             .map(|(token, held)| {
                 let ours = ledger.get(&token).copied().unwrap_or(0);
                 (token, signed(ours).saturating_sub(signed(held)))
@@ -254,11 +282,28 @@ impl World {
         self.now = at;
         self.checks.begin(at);
         self.happen(what);
+        self.sample();
         let every = self.config.audit_steps;
         if every > 0 && self.checks.steps().is_multiple_of(every) {
             self.checks.audit(self.exchange.venue());
         }
         true
+    }
+
+    /// Looks now and then whether own orders rest on both sides of every market.
+    fn sample(&mut self) {
+        if self.now < self.sample_at || self.ending || self.truth.count() == 0 {
+            return;
+        }
+        self.sample_at = self.now.plus_ms(SAMPLE_MS);
+        self.exchange.advance(self.now);
+        self.truth.prune(self.exchange.venue());
+        self.counts.samples += 1;
+        let both = self
+            .specs
+            .iter()
+            .all(|spec| self.truth.rests_on_both(spec.id));
+        self.counts.samples_both += u64::from(both);
     }
 
     /// An operator speaks now.
@@ -294,14 +339,41 @@ impl World {
 
     /// Ends all faults.
     pub fn calm(&mut self) {
+        self.calmed = true;
         self.network.calm();
         self.crash_after = None;
+    }
+
+    /// Waits, once faults have ended, until an own order rests that was made after them. By then every
+    /// order in doubt has had time to expire, so that taking longer is a violation.
+    pub fn recover(&mut self) {
+        let engine = &self.config.engine;
+        let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
+        let bound = under_way
+            + self.config.store.restart_ms
+            + engine.ttl_ms
+            + engine.grace_ms
+            + RECOVERY_MS;
+        let limit = self.now.plus_ms(bound);
+        let before = self.truth.count();
+        while self.truth.count() == before && self.queue.next_at().is_some_and(|at| at <= limit) {
+            self.step();
+        }
+        if self.truth.count() == before {
+            let detail = format!("no order for {bound} ms after the last fault");
+            self.checks.fail("not_quoting", detail);
+        }
+    }
+
+    const fn longest_ms(&self) -> u64 {
+        self.config.network.latency_max_ms + self.config.network.reorder_ms
     }
 
     /// Ends market making: drains, waits until the daemon has finished and until no copy of a request
     /// is under way, and compares the books. False when it did not finish with proof.
     pub fn end(&mut self) -> bool {
         self.command(Command::Drain);
+        self.ending = true;
         let engine = &self.config.engine;
         let limit = self.now.plus_ms(
             self.config.store.restart_ms + engine.drain_deadline_ms + 2 * engine.request_timeout_ms,
@@ -320,8 +392,7 @@ impl World {
 
     /// Lets what is under way arrive, then compares everything.
     fn settle(&mut self, proven: bool) {
-        let longest = self.config.network.latency_max_ms + self.config.network.reorder_ms;
-        self.run_until(self.now.plus_ms(3 * longest));
+        self.run_until(self.now.plus_ms(3 * self.longest_ms()));
         self.exchange.advance(self.now);
         if proven {
             let held = self.exchange.held(&self.specs);
@@ -334,6 +405,12 @@ impl World {
     fn happen(&mut self, what: Happening) {
         match what {
             Happening::Start => self.start(),
+            Happening::Doom if self.calmed => {}
+            Happening::Doom => {
+                let actions = self.chance.below(self.config.crash.actions_max);
+                self.crash_after.get_or_insert(actions);
+                self.plan_doom();
+            }
             Happening::Operator(command) => {
                 if self.daemon.is_some() {
                     self.hear(&Event::Operator(command));
@@ -384,6 +461,15 @@ impl World {
     fn plan_trade(&mut self) {
         if let Some(next) = self.exchange.next_trade() {
             self.queue.plan(next.max(self.now), Happening::Trade);
+        }
+    }
+
+    /// Plans the next crash, unless faults have ended.
+    fn plan_doom(&mut self) {
+        let mean_us = self.config.crash.mean_ms * 1_000;
+        if mean_us > 0 && !self.calmed {
+            let at = Time(self.now.0 + self.chance.between(1, 2 * mean_us));
+            self.queue.plan(at, Happening::Doom);
         }
     }
 

@@ -5,6 +5,8 @@ mod crash;
 mod defects;
 mod faults;
 mod hour;
+mod levels;
+mod replay;
 
 use cambist_sim::{Outcome, Violation, WorldConfig};
 

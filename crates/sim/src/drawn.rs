@@ -1,0 +1,72 @@
+//! A world drawn from its seed: which faults there are and how often, how slow everything is, how the
+//! daemon is configured. The seed alone says it all, so that one number shows a run again.
+
+use cambist_core::VenueTime;
+use cambist_venue::Random;
+
+use crate::config::{CrashConfig, WorldConfig};
+
+impl WorldConfig {
+    /// The world of a seed. Every fault family is on in about half of all worlds, at a rate of its own.
+    pub fn drawn(seed: u64) -> Self {
+        // Not the stream that the world itself draws from.
+        let mut random = Random::new(seed.rotate_left(32) ^ 0x0063_616d_6269_7374);
+        let strategy = *choose(&mut random, &["ladder", "bands"]);
+        let mut config = Self::calm(seed, strategy);
+
+        let network = &mut config.network;
+        network.latency_min_ms = *choose(&mut random, &[1, 5, 20, 80]);
+        network.latency_max_ms = network.latency_min_ms * random.between(2, 10);
+        network.not_sent = rate(&mut random);
+        network.loss_before = rate(&mut random);
+        network.loss_after = rate(&mut random);
+        network.garbled = rate(&mut random);
+        network.duplicate = rate(&mut random);
+        network.reorder = rate(&mut random);
+        network.reorder_ms = *choose(&mut random, &[200, 2_000, 8_000, 40_000]);
+
+        let store = &mut config.store;
+        store.seal_max_ms = *choose(&mut random, &[2, 10, 100, 1_500]);
+        store.flush_ms = *choose(&mut random, &[1, 100, 2_000]);
+        store.restart_ms = *choose(&mut random, &[50, 1_000, 20_000, 90_000]);
+
+        if random.chance(1, 2) {
+            config.crash = CrashConfig {
+                mean_ms: *choose(&mut random, &[10_000, 60_000, 300_000]),
+                actions_max: 60,
+            };
+        }
+
+        let clock = &mut config.clock;
+        clock.venue_origin = VenueTime(clock.venue_origin.0 + random.below(1_000_000));
+        let drift = i32::try_from(random.below(1_001)).unwrap_or(0);
+        clock.engine_drift_ppm = drift - 500;
+
+        let engine = &mut config.engine;
+        engine.ttl_ms = *choose(&mut random, &[15_000, 30_000, 120_000]);
+        engine.refresh_before_ms = engine.ttl_ms / 4;
+        engine.grace_ms = *choose(&mut random, &[1_000, 3_000, 30_000]);
+        // Healthy answers come in time; where they do not, nothing can be expected of anybody.
+        let round_trip_ms = 2 * config.network.latency_max_ms;
+        engine.request_timeout_ms =
+            (*choose(&mut random, &[1_000, 3_000, 10_000])).max(2 * round_trip_ms);
+        engine.attempts_max = *choose(&mut random, &[1, 2, 3, 5]);
+        engine.poll.orders_page = *choose(&mut random, &[10, 50, 200]);
+        engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
+        config
+    }
+}
+
+fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+    let index = random.below(choices.len() as u64);
+    &choices[usize::try_from(index).unwrap_or(0)]
+}
+
+/// Off in half of all worlds, else up to one in ten.
+fn rate(random: &mut Random) -> u32 {
+    if random.chance(1, 2) {
+        *choose(random, &[10, 100, 300, 1_000])
+    } else {
+        0
+    }
+}
