@@ -15,6 +15,7 @@ use crate::demo::child::{Child, LOOK};
 use crate::demo::files::{self, Folder};
 use crate::demo::proof::{self, Books};
 use crate::demo::screen::Screen;
+use crate::demo::status;
 use crate::exit::Exit;
 
 /// The children have this long to be ready.
@@ -147,7 +148,6 @@ async fn show(
     metrics: &str,
     length: Option<Duration>,
 ) -> anyhow::Result<()> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(1)).build()?;
     let begun = Instant::now();
     let mut next = Duration::from_secs(1);
     let interrupted = tokio::signal::ctrl_c();
@@ -163,18 +163,11 @@ async fn show(
         }
         if now >= next {
             next = now + Duration::from_secs(1);
-            if let Some(line) = line(&client, metrics).await {
+            if let Some(line) = status::line(metrics).await {
                 screen.line(&format!("{:>4} s | {line}", now.as_secs()));
             }
         }
     }
-}
-
-/// The daemon's line about now, as it shows it itself.
-async fn line(client: &reqwest::Client, metrics: &str) -> Option<String> {
-    let answer = client.get(format!("http://{metrics}/status")).send().await.ok()?;
-    let page: serde_json::Value = answer.json().await.ok()?;
-    Some(page.get("line")?.as_str()?.to_owned())
 }
 
 /// Ledger less the exchange's books, for every token that either knows.

@@ -19,7 +19,7 @@ pub fn run(args: &ReplayArgs, json: bool) -> anyhow::Result<Exit> {
     let mut reader = Reader::open(BufReader::new(file)).with_context(|| name.clone())?;
     let mut engine = recording::Player::new(reader.header(), reader.snapshot())?;
     let replay = compare(&mut reader, |now, event, actions| {
-        engine.hear(now, event, actions)
+        engine.hear(now, event, actions);
     })
     .with_context(|| name.clone())?;
     if let Some(failed) = engine.failure() {

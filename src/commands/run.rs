@@ -27,7 +27,10 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load(&args.config)?;
     telemetry::log::start(daemon.log);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (ended, session, clock) = runtime.block_on(trade(&daemon, args.until_stdin_closes))?;
+    let traded = runtime.block_on(trade(&daemon, args.until_stdin_closes));
+    // A read of standard input may be under way and can only be left behind.
+    runtime.shutdown_background();
+    let (ended, session, clock) = traded?;
     let closing = Closing { duration_s: seconds(clock.now()), ..Closing::default() };
     let summary = session.summary(clock.now(), &closing, code);
     if json {

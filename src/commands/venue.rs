@@ -17,7 +17,10 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
     let exchange = Exchange::load(&args.config)?;
     telemetry::log::start(exchange.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(serve(&exchange, args.until_stdin_closes, json))
+    let served = runtime.block_on(serve(&exchange, args.until_stdin_closes, json));
+    // A read of standard input may be under way and can only be left behind.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {

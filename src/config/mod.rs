@@ -19,3 +19,6 @@ pub use venue::Exchange;
 
 /// The only version of the file format so far.
 pub const CONFIG_VERSION: u64 = 1;
+
+#[cfg(test)]
+mod tests;

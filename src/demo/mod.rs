@@ -7,3 +7,4 @@ pub mod child;
 pub mod files;
 pub mod proof;
 pub mod screen;
+pub mod status;
