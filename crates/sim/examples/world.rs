@@ -1,7 +1,5 @@
 //! Runs one world and prints what came of it: `world SEED STRATEGY|drawn MINUTES [lossy]`.
 
-use std::time::Instant;
-
 use cambist_sim::{WorldConfig, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,12 +19,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if word(3, "") == "lossy" {
         config = config.lossy();
     }
-    let begun = Instant::now();
     let outcome = run(config)?;
     println!("{}", serde_json::to_string_pretty(&outcome)?);
     for violation in &outcome.violations {
         eprintln!("{violation}");
     }
-    eprintln!("{} ms", begun.elapsed().as_millis());
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! One run from beginning to end, and what came of it.
 
 use cambist_core::Time;
+use cambist_core::note::Note;
 use cambist_report::{Closing, Summary};
 use serde::Serialize;
 
@@ -78,6 +79,14 @@ pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
 }
 
 impl Counts {
+    /// Counts what the engine tells.
+    pub(crate) fn observe(&mut self, note: &Note) {
+        self.orders += u64::from(matches!(note, Note::Submitted { .. }));
+        self.resent += u64::from(matches!(note, Note::Resent { .. }));
+        self.unknown += u64::from(matches!(note, Note::Unknown { .. }));
+        self.fills += u64::from(matches!(note, Note::Filled(_)));
+    }
+
     /// Share of time with own orders on both sides at the venue, downtime and faults included.
     #[expect(clippy::cast_precision_loss, reason = "a ratio of counts for people")]
     pub fn quoted_ratio(&self) -> f64 {

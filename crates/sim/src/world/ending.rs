@@ -1,0 +1,68 @@
+//! After the faults: quotes come back within a bound, and the ending proves that nothing rests.
+
+use cambist_core::event::Command;
+
+use super::World;
+
+/// Time for polls, passes and proofs after a fault, on top of what the fence needs.
+const RECOVERY_MS: u64 = 30_000;
+
+impl World {
+    /// Waits, once faults have ended, until an own order rests that was made after them. By then every
+    /// order in doubt has had time to expire, so that taking longer is a violation.
+    pub fn recover(&mut self) {
+        let engine = &self.config.engine;
+        let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
+        let bound = under_way
+            + self.config.store.restart_ms
+            + engine.ttl_ms
+            + engine.grace_ms
+            + RECOVERY_MS;
+        let limit = self.now.plus_ms(bound);
+        let before = self.truth.count();
+        while self.truth.count() == before && self.queue.next_at().is_some_and(|at| at <= limit) {
+            self.step();
+        }
+        if self.truth.count() == before {
+            let detail = format!("no order for {bound} ms after the last fault");
+            self.checks.fail("not_quoting", detail);
+        }
+    }
+
+    pub(super) const fn longest_ms(&self) -> u64 {
+        self.config.network.latency_max_ms + self.config.network.reorder_ms
+    }
+
+    /// Ends market making: drains, waits until the daemon has finished and until no copy of a request
+    /// is under way, and compares the books. False when it did not finish with proof.
+    pub fn end(&mut self) -> bool {
+        self.command(Command::Drain);
+        self.ending = true;
+        let engine = &self.config.engine;
+        let limit = self.now.plus_ms(
+            self.config.store.restart_ms + engine.drain_deadline_ms + 2 * engine.request_timeout_ms,
+        );
+        while self.finished.is_none() && self.queue.next_at().is_some_and(|at| at <= limit) {
+            self.step();
+        }
+        let proven = self.finished == Some(true);
+        if !proven {
+            let detail = format!("draining ended with {:?}", self.finished);
+            self.checks.fail("not_proven", detail);
+        }
+        self.settle(proven);
+        proven
+    }
+
+    /// Lets what is under way arrive, then compares everything.
+    fn settle(&mut self, proven: bool) {
+        self.run_until(self.now.plus_ms(3 * self.longest_ms()));
+        self.exchange.advance(self.now);
+        if proven {
+            let held = self.exchange.held(&self.specs);
+            let ledger = self.session.status().ledger.clone();
+            self.checks
+                .at_the_end(&self.truth, &self.exchange, &ledger, &held);
+        }
+    }
+}

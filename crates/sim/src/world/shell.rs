@@ -1,0 +1,99 @@
+//! What the program's shell does around the engine: gives it events, does what it wants, wakes it.
+
+use cambist_core::Time;
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+use cambist_core::note::Note;
+
+use crate::adapter;
+use crate::disk::Write;
+use crate::exchange::OWN_ACCOUNT;
+
+use super::{Happening, World};
+
+impl World {
+    /// The engine hears an event, and what it wants is done.
+    pub(super) fn hear(&mut self, event: &Event) {
+        let Some(daemon) = &mut self.daemon else {
+            return;
+        };
+        let mut actions = std::mem::take(&mut self.actions);
+        actions.clear();
+        let shown = daemon.clock.at(self.now);
+        self.shown = shown;
+        daemon.engine.on_event(shown, event, &mut actions);
+        self.trace.take(self.now, event, &actions);
+        if let Some(tap) = &mut self.tap {
+            tap(shown, event, &actions);
+        }
+        for action in actions.drain(..) {
+            match &mut self.crash_after {
+                Some(0) => {
+                    self.crash();
+                    break;
+                }
+                Some(left) => *left -= 1,
+                None => {}
+            }
+            self.perform(shown, action);
+        }
+        actions.clear();
+        self.actions = actions;
+        self.plan_wake();
+    }
+
+    fn plan_wake(&mut self) {
+        let Some(daemon) = &mut self.daemon else {
+            return;
+        };
+        let wake = daemon
+            .engine
+            .next_wakeup()
+            .map(|shown| daemon.clock.when(shown).max(self.now));
+        if daemon.wake == wake && wake.is_some_and(|at| at > self.now) {
+            return;
+        }
+        daemon.wake = wake;
+        if let Some(at) = wake {
+            let incarnation = daemon.incarnation;
+            self.queue.plan(at, Happening::Wake { incarnation });
+        }
+    }
+
+    fn perform(&mut self, shown: Time, action: Action) {
+        match action {
+            Action::Send { request, query } => {
+                let asked = adapter::request(OWN_ACCOUNT, &self.specs, &query);
+                self.send(request, asked);
+            }
+            Action::Seal { batch, orders } => self.seal(batch, orders),
+            Action::Transmit { request, order } => self.transmit(request, order),
+            Action::StoreLevel { level, .. } => self.store_level(level),
+            Action::Note(note) => self.note(shown, &note),
+            Action::Finished { proven } => {
+                self.finished = Some(proven);
+                self.daemon = None;
+            }
+        }
+    }
+
+    pub(super) fn note(&mut self, shown: Time, note: &Note) {
+        self.counts.observe(note);
+        if let Note::Filled(fill) = note {
+            self.disk.write(Write::Filled(fill.clone()));
+            self.plan_flush();
+        }
+        if let Note::Ended { order, end, .. } = note {
+            self.disk.write(Write::Ended(*order, *end));
+            self.plan_flush();
+            if let Some(daemon) = &mut self.daemon {
+                daemon.sealed.remove(order);
+            }
+            self.exchange.advance(self.now);
+        }
+        self.session.observe(shown, note);
+        let venue = self.exchange.venue();
+        self.checks
+            .note(note, self.disk.durable(), &self.truth, venue);
+    }
+}

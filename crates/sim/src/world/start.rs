@@ -1,0 +1,142 @@
+//! Starts of the daemon, the first and those after crashes: all it knows is what is durable.
+
+use std::collections::BTreeSet;
+
+use cambist_core::event::{Event, Start};
+use cambist_core::market::{MarketError, MarketSpec};
+use cambist_core::strategy::Strategy;
+use cambist_core::{Engine, MarketId, StrategyId, Time};
+use cambist_report::Session;
+
+use crate::config::{WorldConfig, WorldError};
+use crate::daemon::{Daemon, Monotonic};
+use crate::defect::Defect;
+use crate::exchange::Exchange;
+
+use super::World;
+use super::wire::header_time;
+
+/// The installation's number in every world.
+const INSTANCE: u32 = 0x00ca_b157;
+
+impl World {
+    /// The daemon starts from what is durable.
+    pub(super) fn start(&mut self) {
+        self.starts += 1;
+        let engine =
+            strategies(&self.config, &self.specs).expect("checked when the world was made");
+        let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
+        let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
+        let start = Event::Start(Box::new(self.start_event()));
+        let durable = self.disk.durable();
+        self.daemon = Some(Daemon {
+            engine: Engine::new(engine),
+            incarnation: self.starts,
+            waiting: BTreeSet::new(),
+            sealed: durable
+                .open()
+                .into_iter()
+                .map(|open| (open.order.client_id, (open.order, open.hash)))
+                .collect(),
+            wake: None,
+            clock,
+        });
+        self.session = Session::new(&self.specs);
+        self.hear(&start);
+    }
+
+    fn start_event(&mut self) -> Start {
+        let durable = self.disk.durable();
+        let restarted = |defect| self.config.defect == Some(defect) && self.starts > 1;
+        let forgotten = restarted(Defect::CountersForgotten);
+        let mut open = durable.open();
+        if restarted(Defect::IntentsForgotten) {
+            open.clear();
+        }
+        let fees = self.config.markets.iter().filter_map(|name| {
+            let mut listed = self.config.venue.markets.iter();
+            listed.find(|market| market.name == *name)
+        });
+        let [maker, taker] = fees.fold([0, 0], |[maker, taker], market| {
+            [
+                market.maker_fee_bips.max(maker),
+                market.taker_fee_bips.max(taker),
+            ]
+        });
+        Start {
+            config: self.config.engine.clone(),
+            markets: self.specs.clone(),
+            strategies: (0..)
+                .zip(&self.config.seats)
+                .map(|(id, seat)| (StrategyId(id), seat.market))
+                .collect(),
+            seed: self.config.seed,
+            instance: INSTANCE,
+            next_number: if forgotten {
+                1
+            } else {
+                durable.next_number.max(1)
+            },
+            next_storage: durable.next_storage.clone(),
+            open,
+            level: durable.level,
+            venue_time: header_time(self.exchange.clock(self.now)),
+            maker_fee_bips: u16::from(maker),
+            taker_fee_bips: u16::from(taker),
+        }
+    }
+}
+
+/// The markets as the engine trades them, made from what the venue lists.
+pub(super) fn specs(
+    config: &WorldConfig,
+    exchange: &Exchange,
+) -> Result<Vec<MarketSpec>, WorldError> {
+    let venue = exchange.venue();
+    (0..)
+        .zip(&config.markets)
+        .map(|(id, name)| {
+            let unlisted = || WorldError::Unlisted(name.clone());
+            let listed = venue
+                .market_id(name)
+                .and_then(|id| venue.market(id))
+                .ok_or_else(unlisted)?;
+            let token = |id| venue.token(id).map(|token| token.spec.clone());
+            let (base, quote) = token(listed.base)
+                .zip(token(listed.quote))
+                .ok_or_else(unlisted)?;
+            let id = MarketId(id);
+            let spec =
+                MarketSpec::new(id, name, base, quote, listed.price_decimals, listed.enabled);
+            spec.map_err(|error: MarketError| error.into())
+        })
+        .collect()
+}
+
+/// Fresh strategies for the seats.
+pub(super) fn strategies(
+    config: &WorldConfig,
+    specs: &[MarketSpec],
+) -> Result<Vec<Box<dyn Strategy>>, WorldError> {
+    config
+        .seats
+        .iter()
+        .map(|seat| {
+            let name = || seat.strategy.clone();
+            let info = cambist_strategies::find(&seat.strategy)
+                .ok_or_else(|| WorldError::Strategy(name()))?;
+            let table: toml::Table =
+                seat.parameters
+                    .parse()
+                    .map_err(|error: toml::de::Error| WorldError::Table {
+                        name: name(),
+                        problem: error.to_string(),
+                    })?;
+            info.build_from(&table, &specs[usize::from(seat.market.0)])
+                .map_err(|problem| WorldError::Parameters {
+                    name: name(),
+                    problem,
+                })
+        })
+        .collect()
+}

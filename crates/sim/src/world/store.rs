@@ -1,0 +1,97 @@
+//! Sealing and syncing: nothing is told to be durable before it is.
+
+use cambist_core::Time;
+use cambist_core::event::{BatchId, Event, Level};
+use cambist_core::order::UnsignedOrder;
+
+use crate::defect::Defect;
+use crate::disk::Write;
+
+use super::{Happening, World};
+
+impl World {
+    fn sync_us(&mut self) -> Time {
+        let store = &self.config.store;
+        let took = self
+            .random
+            .between(store.seal_min_ms * 1_000, store.seal_max_ms * 1_000);
+        let begins = self.disk_busy.max(self.now);
+        self.disk_busy = Time(begins.0 + took);
+        self.disk_busy
+    }
+
+    pub(super) fn incarnation(&self) -> u32 {
+        self.daemon.as_ref().map_or(0, |daemon| daemon.incarnation)
+    }
+
+    pub(super) fn plan_sync(&mut self, upto: u64, event: Option<Event>) {
+        let at = self.sync_us();
+        let happening = Happening::Synced {
+            incarnation: self.incarnation(),
+            upto,
+            event: event.map(Box::new),
+        };
+        self.queue.plan(at, happening);
+    }
+
+    pub(super) fn plan_flush(&mut self) {
+        if !self.flushing {
+            self.flushing = true;
+            let happening = Happening::Synced {
+                incarnation: self.incarnation(),
+                upto: u64::MAX,
+                event: None,
+            };
+            let at = self.now.plus_ms(self.config.store.flush_ms);
+            self.queue.plan(at, happening);
+        }
+    }
+
+    pub(super) fn synced(&mut self, incarnation: u32, upto: u64, event: Option<Box<Event>>) {
+        if !self.is_alive(incarnation) && self.finished.is_none() {
+            return;
+        }
+        self.disk.sync(upto);
+        if event.is_none() {
+            self.flushing = false;
+        }
+        if let Some(event) = event {
+            self.hear(&event);
+        }
+    }
+
+    pub(super) fn seal(&mut self, batch: BatchId, orders: Vec<UnsignedOrder>) {
+        let sealer = self.sealer;
+        let sealed: Vec<_> = orders
+            .into_iter()
+            .map(|order| {
+                let hash = sealer.hash(&order);
+                (order, hash)
+            })
+            .collect();
+        for (order, hash) in &sealed {
+            self.checks.sealing(order, self.disk.durable());
+            if let Some(daemon) = &mut self.daemon {
+                daemon
+                    .sealed
+                    .insert(order.client_id, (order.clone(), *hash));
+            }
+        }
+        let hashes = sealed
+            .iter()
+            .map(|(order, hash)| (order.client_id, *hash))
+            .collect();
+        let event = Event::Sealed { batch, hashes };
+        let upto = if self.config.defect == Some(Defect::SyncSkipped) {
+            0
+        } else {
+            self.disk.write(Write::Intents(sealed))
+        };
+        self.plan_sync(upto, Some(event));
+    }
+
+    pub(super) fn store_level(&mut self, level: Level) {
+        let upto = self.disk.write(Write::Level(level));
+        self.plan_sync(upto, Some(Event::LevelStored(level)));
+    }
+}

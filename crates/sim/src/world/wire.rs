@@ -1,0 +1,174 @@
+//! Requests on their way to the venue, and answers on their way back.
+
+use cambist_core::event::Event;
+use cambist_core::request::{Outcome, RequestId, UnknownCause};
+use cambist_core::{ClientOrderId, Hash, Time, VenueTime};
+use cambist_venue::{Request, Response, Submitted};
+
+use crate::adapter;
+use crate::defect::Defect;
+use crate::exchange::OWN_ACCOUNT;
+use crate::network::{Inbound, Outbound};
+
+use super::{Happening, World};
+
+impl World {
+    pub(super) fn transmit(&mut self, request: RequestId, id: ClientOrderId) {
+        let sealed = self
+            .daemon
+            .as_ref()
+            .and_then(|d| d.sealed.get(&id).cloned());
+        let Some((mut order, mut hash)) = sealed else {
+            return self.checks.fail(
+                "not_sealed",
+                format!("{id} is to leave and was never sealed"),
+            );
+        };
+        let again = self.checks.has_left(id);
+        if again && self.config.defect == Some(Defect::IdsRenewed) {
+            order.client_id.number += 1_000_000;
+            order.storage_id += 1_000;
+            hash = self.sealer.hash(&order);
+        }
+        self.checks
+            .leaving(order.client_id, hash, self.disk.durable());
+        let exchange = self.config.venue.exchange;
+        self.send(
+            request,
+            adapter::submit(OWN_ACCOUNT, exchange, &order, hash),
+        );
+    }
+
+    /// A request leaves, or does not.
+    pub(super) fn send(&mut self, request: RequestId, asked: Request) {
+        let Some(daemon) = &mut self.daemon else {
+            return;
+        };
+        daemon.waiting.insert(request);
+        self.counts.requests += 1;
+        let from = (daemon.incarnation, request);
+        let timeout = self.now.plus_ms(self.config.engine.request_timeout_ms);
+        let ends = |at, outcome| {
+            (
+                at,
+                Happening::Answer {
+                    to: from,
+                    outcome: Box::new(outcome),
+                    venue_time: None,
+                },
+            )
+        };
+        let after = |us| Time(self.now.0 + us);
+        let (at, end) = match self.network.outbound() {
+            Outbound::NotSent { after_us } => ends(after(after_us), Outcome::NotSent),
+            Outbound::Lost {
+                broken_us: Some(us),
+            } => ends(after(us), Outcome::Unknown(UnknownCause::Transport)),
+            Outbound::Lost { broken_us: None } => {
+                ends(timeout, Outcome::Unknown(UnknownCause::Timeout))
+            }
+            Outbound::Arrives { after_us, copy_us } => {
+                let first = after(after_us);
+                let copies = copy_us.map(after);
+                if let Some(at) = copies {
+                    let copy = Happening::Arrival {
+                        from,
+                        request: Box::new(asked.clone()),
+                        copy: true,
+                    };
+                    self.queue.plan(at, copy);
+                }
+                let arrival = Happening::Arrival {
+                    from,
+                    request: Box::new(asked),
+                    copy: false,
+                };
+                self.queue.plan(first, arrival);
+                ends(timeout, Outcome::Unknown(UnknownCause::Timeout))
+            }
+        };
+        self.queue.plan(at, end);
+    }
+
+    /// A request reaches the venue.
+    pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
+        let answer = self.exchange.ask(self.now, request);
+        if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, &answer) {
+            self.taken(order.hash, submitted);
+        }
+        if copy {
+            return;
+        }
+        let mut outcome = adapter::outcome(&self.specs, &answer);
+        if let Some(defect) = self.config.defect {
+            defect.distort(&mut outcome);
+        }
+        let venue_time = Some(header_time(self.exchange.clock(self.now)));
+        let (after_us, outcome, venue_time) = match self.network.inbound() {
+            Inbound::Lost { broken_us: None } => return,
+            Inbound::Lost {
+                broken_us: Some(us),
+            } => (us, Outcome::Unknown(UnknownCause::Transport), None),
+            Inbound::Garbled { after_us } => (
+                after_us,
+                Outcome::Unknown(UnknownCause::Undecodable),
+                venue_time,
+            ),
+            Inbound::Arrives { after_us } => (after_us, outcome, venue_time),
+        };
+        let happening = Happening::Answer {
+            to: from,
+            outcome: Box::new(outcome),
+            venue_time,
+        };
+        self.queue.plan(Time(self.now.0 + after_us), happening);
+    }
+
+    /// The venue took an order of ours.
+    fn taken(&mut self, hash: Hash, submitted: &Submitted) {
+        let durable = self.disk.durable();
+        let id: Option<ClientOrderId> = submitted.client_id.parse().ok();
+        let intent = id.and_then(|id| durable.intents.get(&id));
+        let before = self.truth.get(&hash).is_some();
+        let order = intent
+            .filter(|intent| intent.hash == hash)
+            .map(|intent| (&intent.order, before));
+        self.checks.taken(order, hash, durable);
+        if let Some((order, _)) = order {
+            self.truth.take(hash, order);
+        }
+        for trade in &submitted.trades {
+            self.truth.trade(trade, Some(hash));
+        }
+        let venue = self.exchange.venue();
+        self.truth.prune(venue);
+        self.checks
+            .book(&self.truth, &self.specs, &self.config.engine.markets, venue);
+    }
+
+    /// A request of the daemon ends, if it has not ended before.
+    pub(super) fn answer(
+        &mut self,
+        (incarnation, request): (u32, RequestId),
+        outcome: Outcome,
+        venue_time: Option<VenueTime>,
+    ) {
+        let waits = self
+            .daemon
+            .as_mut()
+            .filter(|daemon| daemon.incarnation == incarnation)
+            .is_some_and(|daemon| daemon.waiting.remove(&request));
+        if waits {
+            self.hear(&Event::Answer {
+                request,
+                outcome,
+                venue_time,
+            });
+        }
+    }
+}
+
+/// A clock as a Date header shows it: whole seconds.
+pub(super) const fn header_time(clock: VenueTime) -> VenueTime {
+    VenueTime::from_s(clock.as_s())
+}
