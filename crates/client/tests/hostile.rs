@@ -1,6 +1,7 @@
 //! The client against a server that does everything wrong: whatever comes back, it is one of the four
 //! outcomes, in bounded time and memory, nothing is sent twice, and nothing is sent elsewhere.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::disallowed_methods, reason = "deadlines are what is tested")]
 
 mod server;
 

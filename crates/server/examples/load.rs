@@ -3,6 +3,7 @@
 //! Arguments: orders (default 20000), accounts (8), connections (8). Orders are signed beforehand and
 //! rest in the book; every one is verified, and the answer read, before its connection sends the next.
 //! CPU time is counted for the server's threads alone (from /proc, where there is one).
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
