@@ -13,6 +13,11 @@ impl WorldConfig {
         let mut random = Random::new(seed.rotate_left(32) ^ 0x0063_616d_6269_7374);
         let strategy = *choose(&mut random, &["ladder", "bands"]);
         let mut config = Self::calm(seed, strategy);
+        config = match random.below(4) {
+            0 => config.shared(),
+            1 => config.twofold(),
+            _ => config,
+        };
 
         let network = &mut config.network;
         network.latency_min_ms = *choose(&mut random, &[1, 5, 20, 80]);
@@ -52,6 +57,8 @@ impl WorldConfig {
             (*choose(&mut random, &[1_000, 3_000, 10_000])).max(2 * round_trip_ms);
         engine.attempts_max = *choose(&mut random, &[1, 2, 3, 5]);
         engine.poll.orders_page = *choose(&mut random, &[10, 50, 200]);
+        engine.budget.per_s = *choose(&mut random, &[6, 20, 100]);
+        engine.maker_only = random.chance(3, 4);
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
         config
     }

@@ -12,6 +12,7 @@ use crate::config::{
 
 const BASE: TokenId = TokenId(0);
 const QUOTE: TokenId = TokenId(1);
+const OTHER: TokenId = TokenId(2);
 /// One whole base token.
 const ONE: Amount = 1_000_000_000_000_000_000;
 /// One whole quote token.
@@ -59,16 +60,7 @@ impl WorldConfig {
             venue: venue(),
             agents: vec![AgentsConfig::calm(seed, MarketId(0), PRICE, ONE / 4)],
             markets: vec!["AAA-QQQ".to_owned()],
-            seats: vec![SeatConfig {
-                strategy: strategy.to_owned(),
-                parameters: match strategy {
-                    "ladder" => LADDER,
-                    "bands" => BANDS,
-                    _ => "",
-                }
-                .to_owned(),
-                market: MarketId(0),
-            }],
+            seats: vec![seat(strategy, MarketId(0))],
             engine: engine(),
             funds: Amounts::from([(BASE, 40 * ONE), (QUOTE, 100_000 * UNIT)]),
             network: NetworkConfig {
@@ -93,6 +85,31 @@ impl WorldConfig {
         }
     }
 
+    /// A second strategy at the same market.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        let other = match self.seats[0].strategy.as_str() {
+            "ladder" => "bands",
+            _ => "ladder",
+        };
+        self.seats.push(seat(other, MarketId(0)));
+        self.engine.markets[0].open_orders_max *= 2;
+        self
+    }
+
+    /// A second market with a base token of its own and the same quote token, for the same account.
+    #[must_use]
+    pub fn twofold(mut self) -> Self {
+        let second = MarketId(1);
+        self.markets.push("BBB-QQQ".to_owned());
+        self.seats.push(seat("bands", second));
+        self.engine.markets.push(limits());
+        self.funds.insert(OTHER, 40 * ONE);
+        self.agents
+            .push(AgentsConfig::calm(!self.seed, second, PRICE, ONE / 4));
+        self
+    }
+
     /// The same market over a network that loses, repeats and overtakes.
     #[must_use]
     pub fn lossy(mut self) -> Self {
@@ -107,6 +124,19 @@ impl WorldConfig {
             ..self.network
         };
         self
+    }
+}
+
+fn seat(strategy: &str, market: MarketId) -> SeatConfig {
+    let parameters = match strategy {
+        "ladder" => LADDER,
+        "bands" => BANDS,
+        _ => "",
+    };
+    SeatConfig {
+        strategy: strategy.to_owned(),
+        parameters: parameters.to_owned(),
+        market,
     }
 }
 
@@ -130,6 +160,16 @@ fn token(id: TokenId, symbol: &str, decimals: u8, minimum: Amount) -> TokenConfi
 }
 
 fn venue() -> VenueConfig {
+    let market = |name: &str, base| cambist_venue::MarketConfig {
+        name: name.to_owned(),
+        base,
+        quote: QUOTE,
+        price_decimals: 2,
+        aggregation_levels: 3,
+        enabled: true,
+        maker_fee_bips: 2,
+        taker_fee_bips: 10,
+    };
     VenueConfig {
         chain_id: 1,
         exchange: [7; 20],
@@ -137,17 +177,9 @@ fn venue() -> VenueConfig {
         tokens: vec![
             token(BASE, "AAA", 18, ONE / 1_000),
             token(QUOTE, "QQQ", 6, UNIT),
+            token(OTHER, "BBB", 18, ONE / 1_000),
         ],
-        markets: vec![cambist_venue::MarketConfig {
-            name: "AAA-QQQ".to_owned(),
-            base: BASE,
-            quote: QUOTE,
-            price_decimals: 2,
-            aggregation_levels: 3,
-            enabled: true,
-            maker_fee_bips: 2,
-            taker_fee_bips: 10,
-        }],
+        markets: vec![market("AAA-QQQ", BASE), market("BBB-QQQ", OTHER)],
         limits: Limits::default(),
         fee_collector: AccountId(0),
         fee_collector_owner: [9; 20],
@@ -187,20 +219,24 @@ fn engine() -> EngineConfig {
             endpoint_burst: 20,
             penalty_ms: 2_000,
         },
-        markets: vec![MarketConfig {
-            collar_bps: 500,
-            price_min: Price(100_000),
-            price_max: Price(500_000),
-            order_value_max: 20_000 * UNIT,
-            inventory_min: 0,
-            inventory_max: 80 * ONE,
-            open_orders_max: 8,
-            spread_max_bps: 500,
-            depth_min: Qty(1),
-            frozen_after_ms: 0,
-            empty: EmptyBook::NoQuote,
-            price_tolerance_bps: 4,
-            qty_tolerance_bps: 2_000,
-        }],
+        markets: vec![limits()],
+    }
+}
+
+fn limits() -> MarketConfig {
+    MarketConfig {
+        collar_bps: 500,
+        price_min: Price(100_000),
+        price_max: Price(500_000),
+        order_value_max: 20_000 * UNIT,
+        inventory_min: 0,
+        inventory_max: 80 * ONE,
+        open_orders_max: 8,
+        spread_max_bps: 500,
+        depth_min: Qty(1),
+        frozen_after_ms: 0,
+        empty: EmptyBook::NoQuote,
+        price_tolerance_bps: 4,
+        qty_tolerance_bps: 2_000,
     }
 }
