@@ -215,7 +215,6 @@ impl Trader {
     }
 
     /// A complete order, or nothing if funds or storage ids do not allow it.
-    #[expect(clippy::too_many_arguments, reason = "an order has that many parts")]
     fn order(
         &mut self,
         scene: &Scene<'_>,

@@ -33,6 +33,7 @@ fn waking_the_machine_more_often_changes_no_balance_and_no_state() {
         let (caller, request) = story.next(&mut world);
         while let Some(next) = woken.next_wakeup().filter(|next| *next <= world.now) {
             woken.advance(next);
+            assert_ne!(woken.next_wakeup(), Some(next), "woken for nothing");
         }
         let answer = woken.handle(world.now, &caller, &request);
         assert_eq!(

@@ -86,7 +86,6 @@ fn both_amounts_are_within_their_tokens_bounds() {
     // 0.001 base at 2,500.00 is 2.5 quote: exactly the base minimum.
     let order = world.order(ALICE, Side::Sell, 250_000, minimum);
     assert_eq!(world.submit(&order).status, OrderStatus::Processing);
-    // Digits below the precision (6) count as zero: just below a step is the step below.
     let order = world.order(ALICE, Side::Sell, 250_000, minimum - 1);
     assert_eq!(world.submit_refused(&order), Reason::AmountTooSmall);
     // 0.999999 quote for enough base.
@@ -99,6 +98,24 @@ fn both_amounts_are_within_their_tokens_bounds() {
     assert_eq!(world.submit_refused(&order), Reason::AmountTooLarge);
     let order = world.order(ALICE, Side::Sell, 100_000_001, ONE);
     assert_eq!(world.submit_refused(&order), Reason::AmountTooLarge);
+}
+
+/// R-ORD-19
+#[test]
+fn digits_below_the_precision_do_not_help_over_the_minimum() {
+    let mut config = config();
+    // Precision is 6, so that a step is 10^12; the minimum lies between two steps.
+    let step = ONE / 1_000_000;
+    config.tokens[0].spec.minimum = 1_000 * step + step / 2;
+    let mut world = World::with(config);
+    let order = world.order(ALICE, Side::Sell, 250_000, 1_001 * step - 1);
+    assert_eq!(world.submit_refused(&order), Reason::AmountTooSmall);
+    let (hash, _) = world.place(ALICE, Side::Sell, 250_000, 1_001 * step + 1);
+    assert_eq!(
+        world.view(ALICE, hash).base_amount,
+        1_001 * step + 1,
+        "what was signed stays"
+    );
 }
 
 /// R-ORD-21
@@ -126,8 +143,14 @@ fn open_orders_are_limited() {
     for _ in 0..40 {
         world.place(ALICE, Side::Buy, 250_000, ONE);
     }
-    let order = sound(&mut world);
+    let mut order = sound(&mut world);
     assert_eq!(world.submit_refused(&order), Reason::SubmitFailed);
+    order.storage_id = 16_384 + 2;
+    assert_eq!(
+        world.submit(&order).status,
+        OrderStatus::Processing,
+        "in the place of the first"
+    );
     assert_eq!(
         world.place(BOB, Side::Buy, 250_000, ONE).1.status,
         OrderStatus::Processing
