@@ -13,7 +13,7 @@ pub(crate) enum Outbound {
     NotSent { after_us: u64 },
     /// Lost. `broken_us` is when the connection is seen to break, if it is.
     Lost { broken_us: Option<u64> },
-    /// It arrives, and perhaps a copy of it later.
+    /// It arrives, and perhaps a copy of it, earlier or later, whose answer nobody gets.
     Arrives { after_us: u64, copy_us: Option<u64> },
 }
 
@@ -66,10 +66,21 @@ impl Network {
                 broken_us: self.broken_us(),
             };
         }
-        let after_us = self.delayed_us();
-        let copy_us = self
-            .strikes(self.config.duplicate)
-            .then(|| after_us + self.way_us() + self.random.below(self.config.reorder_ms * 1_000));
+        let first_us = self.delayed_us();
+        if !self.strikes(self.config.duplicate) {
+            return Outbound::Arrives {
+                after_us: first_us,
+                copy_us: None,
+            };
+        }
+        let second_us =
+            first_us + self.way_us() + self.random.below(self.config.reorder_ms * 1_000);
+        // The copy that is answered may be the one that finds the work done.
+        let (after_us, copy_us) = if self.random.chance(1, 2) {
+            (first_us, Some(second_us))
+        } else {
+            (second_us, Some(first_us))
+        };
         Outbound::Arrives { after_us, copy_us }
     }
 

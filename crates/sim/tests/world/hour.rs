@@ -2,7 +2,7 @@
 
 use cambist_sim::{WorldConfig, run};
 
-use crate::assert_sound;
+use crate::{assert_sound, minutes};
 
 #[test]
 fn an_hour_is_the_same_twice_and_another_at_another_seed() {
@@ -23,6 +23,23 @@ fn bands_quote_through_a_calm_hour() {
     let outcome = run(WorldConfig::calm(3, "bands")).unwrap();
     assert_sound(&outcome, "bands");
     assert_quoting(&outcome, "bands");
+}
+
+#[test]
+fn two_strategies_share_a_market_and_an_account_trades_two() {
+    let of = |config| run(minutes(10, config)).unwrap();
+    let one = of(WorldConfig::calm(4, "ladder"));
+    let shared = of(WorldConfig::calm(4, "ladder").shared());
+    assert_sound(&shared, "shared");
+    assert!(shared.orders > one.orders, "both strategies quote");
+    let twofold = of(WorldConfig::calm(4, "ladder").twofold());
+    assert_sound(&twofold, "twofold");
+    assert_eq!(
+        twofold.summary.residual_units.len(),
+        3,
+        "every token is compared"
+    );
+    assert!(twofold.quoted_ratio >= 0.8, "{}", twofold.quoted_ratio);
 }
 
 fn assert_quoting(outcome: &cambist_sim::Outcome, what: &str) {
