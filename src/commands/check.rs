@@ -71,7 +71,17 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         return Ok(Checked::Exchange(names.collect()));
     }
     let daemon = Daemon::parse(&source)?;
-    let exact = daemon.bind_expected().transpose()?.is_some();
+    let bound = daemon.bind_expected().transpose()?;
+    let load = if let Some(bound) = &bound {
+        bound.load
+    } else {
+        let load = meaning::load(&daemon, None);
+        let problems = meaning::overload(&daemon, &load);
+        if !problems.is_empty() {
+            return Err(daemon.source.invalid(problems).into());
+        }
+        load
+    };
     if !args.no_secrets {
         secrets::load(&daemon.keys)?;
     }
@@ -81,8 +91,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         dead_after_s: daemon.dead_after_s(),
         worst_case_formula: WORST_CASE,
         markets: daemon.markets.iter().map(meaning::risk).collect(),
-        load: meaning::load(&daemon),
-        exact,
+        load,
+        exact: bound.is_some(),
         secrets_checked: !args.no_secrets,
     })))
 }
@@ -156,9 +166,9 @@ fn table(meaning: &Meaning) -> String {
         vec![
             cell("  refreshing"),
             format!(
-                "{} per second for at most {} orders, {} of the order budget",
+                "{} per second for {} orders, {} of the order budget",
                 meaning::thousandths(load.refresh_milli_per_s),
-                load.orders_max,
+                load.orders_refreshed,
                 meaning::percent(load.refresh_share_bps)
             ),
         ],

@@ -3,10 +3,12 @@
 //! The same function serves `cambist check` without a venue, with the decimals that the file expects.
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, MarketConfig};
-use cambist_core::{MarketId, MarketSpec, Price, StrategyId, TokenId, TokenSpec};
+use cambist_core::strategy::{Holdings, Strategy, Targets, View};
+use cambist_core::{MarketId, MarketSpec, Price, StrategyId, Time, TokenId, TokenSpec};
 
 use super::daemon::Daemon;
 use super::market::{EmptyBook, Market, StrategyChoice};
+use super::meaning::{self, Load};
 use super::money::{Money, MoneyError};
 use super::reader::{At, ConfigError, Problem};
 
@@ -34,6 +36,8 @@ pub struct Bound {
     pub markets: Vec<MarketSpec>,
     /// Every strategy with its market and its choice in the file, ids in order.
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
+    /// What the requests amount to.
+    pub load: Load,
 }
 
 impl Daemon {
@@ -80,14 +84,24 @@ impl Daemon {
         let mut problems = Vec::new();
         let mut configs = Vec::new();
         let mut strategies = Vec::new();
+        let mut wanted = 0;
         for (market, spec) in self.markets.iter().zip(&markets) {
-            configs.extend(market_config(market, spec, &mut problems));
+            let config = market_config(market, spec, &mut problems);
             for choice in &market.strategies {
-                problems.extend(strategy_problem(choice, spec));
+                match (build(choice, spec), &config) {
+                    (Ok(mut strategy), Some(config)) => {
+                        wanted += quiet_quotes(strategy.as_mut(), spec, config);
+                    }
+                    (Ok(_), None) => {}
+                    (Err(problem), _) => problems.push(problem),
+                }
                 let id = StrategyId(u8::try_from(strategies.len()).unwrap_or(u8::MAX));
                 strategies.push((id, spec.id, choice.clone()));
             }
+            configs.extend(config);
         }
+        let load = meaning::load(self, Some(wanted));
+        problems.extend(meaning::overload(self, &load));
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
         }
@@ -110,6 +124,7 @@ impl Daemon {
             },
             markets,
             strategies,
+            load,
         })
     }
 }
@@ -252,8 +267,8 @@ impl Exact<'_> {
     }
 }
 
-/// Whether the registry takes the strategy for this market.
-fn strategy_problem(choice: &StrategyChoice, spec: &MarketSpec) -> Option<Problem> {
+/// Builds a strategy for its market, or says where the file is wrong.
+fn build(choice: &StrategyChoice, spec: &MarketSpec) -> Result<Box<dyn Strategy>, Problem> {
     let name = &choice.name.value;
     let Some(info) = cambist_strategies::find(name) else {
         let known: Vec<_> = cambist_strategies::all()
@@ -265,14 +280,37 @@ fn strategy_problem(choice: &StrategyChoice, spec: &MarketSpec) -> Option<Proble
             || format!("known are {}", known.join(", ")),
             |near| format!("did you mean {near}?"),
         );
-        return Some(Problem {
+        return Err(Problem {
             at: choice.name.at,
             what: format!("no strategy is called {name:?}; {hint}"),
         });
     };
-    let error = info.build_from(&choice.params, spec).err()?;
-    Some(Problem {
-        at: choice.place(&error.key),
-        what: format!("strategy {}: {error}", info.name),
-    })
+    info.build_from(&choice.params, spec)
+        .map_err(|error| Problem {
+            at: choice.place(&error.key),
+            what: format!("strategy {}: {error}", info.name),
+        })
+}
+
+/// How many orders a strategy wants of a quiet market with funds for all of them: mid in the middle of
+/// the price band, an empty book, nothing resting.
+fn quiet_quotes(strategy: &mut dyn Strategy, spec: &MarketSpec, config: &MarketConfig) -> u64 {
+    let mid = config.price_min.0.saturating_add(config.price_max.0);
+    let lots = spec.lots_floor(config.inventory_max);
+    let view = View {
+        now: Time::default(),
+        market: spec,
+        bids: &[],
+        asks: &[],
+        mid,
+        holdings: Holdings {
+            base: config.inventory_max,
+            quote: spec.quote_amount(Price(mid / 2), lots).unwrap_or(0),
+        },
+        own: &[],
+        fills: &[],
+    };
+    let mut targets = Targets::default();
+    strategy.decide(&view, &mut targets);
+    targets.quotes().len() as u64
 }

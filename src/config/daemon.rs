@@ -9,7 +9,6 @@ use cambist_core::config::{BudgetConfig, PollConfig};
 
 use super::CONFIG_VERSION;
 use super::market::{self, Market};
-use super::meaning;
 use super::reader::{At, ConfigError, Place, Section, Source};
 
 /// Where the venue is and who we are there.
@@ -135,6 +134,8 @@ pub struct Daemon {
     pub status_ms: u64,
     /// Rate budget.
     pub budget: BudgetConfig,
+    /// Where the budget stands in the file.
+    pub budget_at: Place,
     /// Fee rates of the account that fills are checked against: maker, taker, in ten-thousandths.
     pub fee_bips: [u16; 2],
     /// At the end.
@@ -300,7 +301,6 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
         .collect();
     check_markets(&root, &markets);
     let markets: Option<Vec<_>> = markets.into_iter().collect();
-    let at = root.at();
     let fee_bips = [small(maker.value), small(taker.value)];
 
     let daemon = (|| {
@@ -323,23 +323,13 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
             poll,
             status_ms,
             budget,
+            budget_at,
             fee_bips,
             on_shutdown: on_shutdown.value,
             drain_deadline_ms: deadline_s.value * 1_000,
             markets: markets?,
         })
     })();
-    if let Some(daemon) = &daemon {
-        check_budget(
-            &root,
-            if budget_at == Place::default() {
-                at
-            } else {
-                budget_at
-            },
-            daemon,
-        );
-    }
     root.finish();
     daemon
 }
@@ -527,28 +517,6 @@ fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) {
             root.at(),
             format!("{strategies} strategies; at most 255 are possible"),
         );
-    }
-}
-
-fn check_budget(root: &Section<'_, '_>, at: Place, daemon: &Daemon) {
-    let load = meaning::load(daemon);
-    if load.refresh_share_bps > 5_000 {
-        let what = format!(
-            "refreshing alone takes {} of the order budget ({} orders every {} s against budget.endpoint_per_s = {}); lower open_orders_max, or raise orders.ttl_s or the budget",
-            meaning::percent(load.refresh_share_bps),
-            load.orders_max,
-            daemon.orders.ttl_s - daemon.orders.refresh_before_s,
-            daemon.budget.endpoint_per_s,
-        );
-        root.problem(at, what);
-    }
-    if load.total_milli_per_s > u64::from(daemon.budget.per_s) * 1_000 {
-        let what = format!(
-            "polling and refreshing need {} requests a second, but budget.per_s = {}",
-            meaning::thousandths(load.total_milli_per_s),
-            daemon.budget.per_s
-        );
-        root.problem(at, what);
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::daemon::Daemon;
 use super::market::Market;
+use super::reader::Problem;
 
 /// The formula of the worst case, printed beside its result.
 pub const WORST_CASE: &str = "(inventory_max + fillable) x (price_ceiling - price_floor), \
@@ -53,6 +54,9 @@ pub struct Risk {
 pub struct Load {
     /// Most orders alive over all markets.
     pub orders_max: u64,
+    /// Orders that are refreshed: what the strategies want of a quiet market, or, while they cannot
+    /// be asked, as many as may be alive.
+    pub orders_refreshed: u64,
     /// Polls, in thousandths per second.
     pub polls_milli_per_s: u64,
     /// Submits and cancels of refreshing alone, in thousandths per second.
@@ -102,14 +106,16 @@ pub fn risk(market: &Market) -> Risk {
     }
 }
 
-/// What the requests amount to when every market holds its most orders and nothing else happens.
-pub fn load(daemon: &Daemon) -> Load {
+/// What the requests amount to when nothing but polling and refreshing happens. `wanted` is how many
+/// orders the strategies want of a quiet market, if they could be asked.
+pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
     let markets = daemon.markets.len() as u64;
     let orders_max: u64 = daemon
         .markets
         .iter()
         .map(|market| 2 * u64::from(market.open_orders_max))
         .sum();
+    let orders_refreshed = wanted.map_or(orders_max, |wanted| wanted.min(orders_max));
     let milli_per_s = |every_ms: u64| 1_000_000_u64.div_ceil(every_ms.max(1));
     let poll = &daemon.poll;
     // A pass over the list reads every page twice, until two passes name the same set.
@@ -120,23 +126,46 @@ pub fn load(daemon: &Daemon) -> Load {
         + pages * milli_per_s(poll.orders_ms)
         + milli_per_s(poll.balances_ms)
         + 2 * milli_per_s(poll.meta_ms);
-    let life_s = daemon
-        .orders
-        .ttl_s
-        .saturating_sub(daemon.orders.refresh_before_s)
-        .max(1);
-    let submits = (orders_max * 1_000).div_ceil(life_s);
+    let orders = &daemon.orders;
+    let life_s = orders.ttl_s.saturating_sub(orders.refresh_before_s).max(1);
+    let submits = (orders_refreshed * 1_000).div_ceil(life_s);
     let refresh_milli_per_s = 2 * submits;
     let total_milli_per_s = polls_milli_per_s + refresh_milli_per_s;
     let share = |part: u64, per_s: u32| part.saturating_mul(10).div_ceil(u64::from(per_s).max(1));
     Load {
         orders_max,
+        orders_refreshed,
         polls_milli_per_s,
         refresh_milli_per_s,
         total_milli_per_s,
         refresh_share_bps: share(submits, daemon.budget.endpoint_per_s),
         budget_share_bps: share(total_milli_per_s, daemon.budget.per_s),
     }
+}
+
+/// What is wrong with a load, if anything.
+pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
+    let at = daemon.budget_at;
+    let mut problems = Vec::new();
+    if load.refresh_share_bps > 5_000 {
+        let what = format!(
+            "refreshing alone takes {} of the order budget ({} orders every {} s against budget.endpoint_per_s = {}); quote fewer orders, raise orders.ttl_s, or raise the budget",
+            percent(load.refresh_share_bps),
+            load.orders_refreshed,
+            daemon.orders.ttl_s - daemon.orders.refresh_before_s,
+            daemon.budget.endpoint_per_s,
+        );
+        problems.push(Problem { at, what });
+    }
+    if load.total_milli_per_s > u64::from(daemon.budget.per_s) * 1_000 {
+        let what = format!(
+            "polling and refreshing need {} requests a second, but budget.per_s = {}",
+            thousandths(load.total_milli_per_s),
+            daemon.budget.per_s
+        );
+        problems.push(Problem { at, what });
+    }
+    problems
 }
 
 /// Ten-thousandths as a percentage, for people.

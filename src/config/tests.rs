@@ -12,7 +12,9 @@ use super::reader::Source;
 use super::{Daemon, Exchange, Listed, meaning};
 
 fn example(name: &str) -> Source {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "config", name].iter().collect();
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "config", name]
+        .iter()
+        .collect();
     Source::read(&path).unwrap()
 }
 
@@ -33,8 +35,14 @@ fn explains(source: &Source, keys: &BTreeSet<String>) {
             continue;
         }
         let above = lines[..at].iter().rev();
-        let explained = above.take_while(|line| !line.is_empty()).any(|line| line.starts_with("# "));
-        assert!(explained, "{}: {key} is not explained", source.path.display());
+        let explained = above
+            .take_while(|line| !line.is_empty())
+            .any(|line| line.starts_with("# "));
+        assert!(
+            explained,
+            "{}: {key} is not explained",
+            source.path.display()
+        );
     }
 }
 
@@ -46,7 +54,10 @@ fn the_daemons_examples_load_and_explain_every_key() {
         let daemon = Daemon::parse_noting_keys(&source, &mut keys).unwrap();
         assert!(keys.len() > 60, "{name} knows {} keys", keys.len());
         explains(&source, &keys);
-        let bound = daemon.bind_expected().expect("decimals are stated").unwrap();
+        let bound = daemon
+            .bind_expected()
+            .expect("decimals are stated")
+            .unwrap();
         assert_eq!(bound.strategies.len(), 1);
     }
 }
@@ -65,11 +76,20 @@ fn the_demo_fits_its_exchange() {
     let exchange = Exchange::parse(&example("venue.toml"), &mut BTreeSet::new()).unwrap();
     let demo = Daemon::parse(&example("demo.toml")).unwrap();
     let (orders, dead) = (&demo.orders, demo.dead_after_s());
-    assert_eq!((orders.ttl_s, orders.refresh_before_s, orders.grace_s), (10, 4, 3));
-    assert!(dead < 15, "an unknown order must be proven gone within 15 s");
+    assert_eq!(
+        (orders.ttl_s, orders.refresh_before_s, orders.grace_s),
+        (10, 4, 3)
+    );
+    assert!(
+        dead < 15,
+        "an unknown order must be proven gone within 15 s"
+    );
     assert_eq!(demo.venue.account_id, exchange.maker.account_id);
     assert_eq!(demo.venue.owner, exchange.maker.owner);
-    assert_eq!(demo.venue.exchange.as_deref(), Some(exchange.address.as_str()));
+    assert_eq!(
+        demo.venue.exchange.as_deref(),
+        Some(exchange.address.as_str())
+    );
     let super::daemon::Keys::Files { api_key, eddsa_key } = &demo.keys else {
         panic!("the demo's keys are files");
     };
@@ -88,67 +108,197 @@ fn the_demo_fits_its_exchange() {
         .collect();
     let bound = demo.bind(&exchange.tokens, &listed).unwrap();
     assert_eq!(bound.engine.ttl_ms, 10_000);
-    assert_eq!(bound.engine.markets[0].empty, EmptyBook::Seed(Price(250_000)));
-    assert_eq!(bound.engine.markets[0].order_value_max, 5_000_000_000);
+    assert_eq!(
+        bound.engine.markets[0].empty,
+        EmptyBook::Seed(Price(250_000))
+    );
     let held = exchange.maker.funds[&TokenId(0)];
     assert!(bound.engine.markets[0].inventory_max > held);
-    let per_endpoint = demo.budget.endpoint_per_s + demo.budget.endpoint_burst;
-    assert!(per_endpoint <= exchange.endpoint_per_s, "never a 429 by our own budget");
-    assert!(meaning::load(&demo).refresh_share_bps <= 5_000);
+    // Our bucket fits into the exchange's, so our own budget never causes a 429.
+    assert!(demo.budget.endpoint_per_s <= exchange.endpoint_per_s);
+    assert!(demo.budget.endpoint_burst <= exchange.endpoint_burst);
+    assert!(bound.load.refresh_share_bps <= 5_000);
 }
 
-/// What the demo's file says with one line changed.
-fn refused(from: &str, to: &str) -> String {
+/// What the demo's file says with the line of one key changed, and where that line is.
+fn refused(key: &str, to: &str) -> (usize, String) {
     let mut source = example("demo.toml");
-    assert!(source.text.contains(from), "{from} is not in the example");
-    source.text = source.text.replacen(from, to, 1);
+    let mut lines: Vec<_> = source.text.lines().map(str::to_owned).collect();
+    let is_key = |line: &String| line.split(" = ").next() == Some(key) && line.contains(" = ");
+    let at = lines.iter().position(is_key);
+    let at = at.unwrap_or_else(|| panic!("{key} is not in the example"));
+    to.clone_into(&mut lines[at]);
+    source.text = lines.join("\n");
     source.path = "f.toml".into();
     let error = match Daemon::parse(&source) {
         Err(error) => error,
         Ok(daemon) => daemon.bind_expected().unwrap().expect_err(to),
     };
-    error.to_string()
+    (at + 1, error.to_string())
+}
+
+/// Mistakes in one value are named at its line.
+#[test]
+fn mistakes_are_named_where_they_stand() {
+    for (key, to, message) in [
+        (
+            "config_version",
+            "config_version = 2",
+            "config_version = 2 is not known",
+        ),
+        (
+            "ttl_s",
+            "tll_s = 10",
+            "unknown key orders.tll_s; did you mean orders.ttl_s?",
+        ),
+        (
+            "refresh_before_s",
+            "refresh_before_s = 10",
+            "must be less than orders.ttl_s = 10",
+        ),
+        ("max_fee_bips", "max_fee_bips = 64", "is outside 1 to 63"),
+        (
+            "depth_age_max_ms",
+            "depth_age_max_ms = 100",
+            "must exceed poll.depth_ms",
+        ),
+        (
+            "cancel_reserve",
+            "cancel_reserve = 9999",
+            "nothing but cancels could ever be sent",
+        ),
+        (
+            "deadline_s",
+            "deadline_s = 13",
+            "must exceed orders.ttl_s + orders.grace_s = 13",
+        ),
+        (
+            "listen",
+            "listen = \"0.0.0.0:9464\"",
+            "is reachable from other machines",
+        ),
+        (
+            "base_url",
+            "base_url = \"http://venue.example\"",
+            "http only for this machine",
+        ),
+        (
+            "base_url",
+            "base_url = \"http://127.0.0.1.evil.example\"",
+            "http only for this machine",
+        ),
+        (
+            "base_url",
+            "base_url = \"https://me:secret@venue.example\"",
+            "must not carry user names",
+        ),
+        (
+            "owner",
+            "owner = \"1x00\"",
+            "venue.owner must be an address",
+        ),
+        ("name", "name = \"ETHUSDC\"", "must be BASE-QUOTE"),
+        (
+            "price_ceiling",
+            "price_ceiling = \"0.01\"",
+            "must be above market.price_floor",
+        ),
+        (
+            "inventory_max",
+            "inventory_max = \"0 ETH\"",
+            "must be above market.inventory_min",
+        ),
+        (
+            "inventory_max",
+            "inventory_max = \"80 USDC\"",
+            "is in USDC, but this key is in ETH",
+        ),
+        (
+            "inventory_max",
+            "inventory_max = 80",
+            "must be an amount in quotes",
+        ),
+        (
+            "price_floor",
+            "price_floor = \"1000.001\"",
+            "more than the 2 decimals of the price of ETH-USDC",
+        ),
+        (
+            "eddsa_key_file",
+            "eddsa_key = \"hunter2\"",
+            "secrets never stand in the configuration",
+        ),
+    ] {
+        let (line, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert!(
+            got.contains(&format!("f.toml:{line}:")),
+            "{to} is at line {line}: {got}"
+        );
+        assert!(!got.contains("hunter2"), "{got}");
+    }
+}
+
+/// Where two values disagree, the message names both.
+#[test]
+fn disagreements_name_both_sides() {
+    for (key, to, message) in [
+        (
+            "max_fee_bips",
+            "max_fee_bips = 5",
+            "above orders.max_fee_bips = 5",
+        ),
+        ("per_s", "per_s = 5", "but budget.per_s = 5"),
+        (
+            "refresh_before_s",
+            "refresh_before_s = 9",
+            "refreshing alone takes",
+        ),
+        ("account_id", "", "venue.account_id is missing"),
+        (
+            "empty_book",
+            "empty_book = \"no-quote\"",
+            "seed_price has no effect",
+        ),
+        ("seed_price", "", "needs market.seed_price"),
+        ("eddsa_key_file", "", "must both be given"),
+        (
+            "eddsa_key_file",
+            "credentials = true",
+            "takes the keys from the service manager",
+        ),
+    ] {
+        let (_, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+    }
 }
 
 #[test]
-fn mistakes_are_named_where_they_stand() {
+fn a_strategy_is_checked_by_its_registry() {
+    let text = example("demo.toml").text;
     for (from, to, message) in [
-        ("config_version = 1", "config_version = 2", "config_version = 2 is not known"),
-        ("ttl_s = 10", "tll_s = 10", "unknown key orders.tll_s; did you mean orders.ttl_s?"),
-        ("refresh_before_s = 4", "refresh_before_s = 10", "must be less than orders.ttl_s = 10"),
-        ("max_fee_bips = 63", "max_fee_bips = 64", "is outside 1 to 63"),
-        ("max_fee_bips = 63", "max_fee_bips = 5", "above orders.max_fee_bips = 5"),
-        ("depth_age_max_ms = 3000", "depth_age_max_ms = 500", "must exceed poll.depth_ms = 500"),
-        ("cancel_reserve = 4", "cancel_reserve = 15", "nothing but cancels could ever be sent"),
-        ("per_s = 15", "per_s = 6", "but budget.per_s = 6"),
-        ("open_orders_max = 3", "open_orders_max = 5", "refreshing alone takes 55.6 %"),
-        ("deadline_s = 25", "deadline_s = 13", "must exceed orders.ttl_s + orders.grace_s = 13"),
-        ("127.0.0.1:9464", "0.0.0.0:9464", "is reachable from other machines"),
-        ("http://127.0.0.1:8787", "http://venue.example", "http only for this machine"),
-        ("http://127.0.0.1:8787", "http://127.0.0.1.evil.example", "http only for this machine"),
-        ("http://127.0.0.1:8787", "https://me:secret@venue.example", "must not carry user names"),
-        ("owner = \"0x", "owner = \"1x", "venue.owner must be an address"),
-        ("account_id = 10000", "", "venue.account_id is missing"),
-        ("name = \"ETH-USDC\"", "name = \"ETHUSDC\"", "must be BASE-QUOTE"),
-        ("price_ceiling = \"5000 USDC\"", "price_ceiling = \"900 USDC\"", "must be above market.price_floor"),
-        ("inventory_max = \"80 ETH\"", "inventory_max = \"0 ETH\"", "must be above market.inventory_min"),
-        ("inventory_max = \"80 ETH\"", "inventory_max = \"80 USDC\"", "is in USDC, but this key is in ETH"),
-        ("inventory_max = \"80 ETH\"", "inventory_max = 80", "must be an amount in quotes"),
-        ("price_floor = \"1000 USDC\"", "price_floor = \"1000.001\"", "more than the 2 decimals of the price of ETH-USDC"),
-        ("seed_price = \"2500 USDC\"", "seed_price = \"9000 USDC\"", "must lie between price_floor and price_ceiling"),
-        ("empty_book = \"seed-price\"", "empty_book = \"no-quote\"", "seed_price has no effect"),
         ("name = \"bands\"", "name = \"band\"", "did you mean bands?"),
-        ("min_amount = 0.4", "min_amuont = 0.4", "buy_bands[0].min_amuont: unknown parameter"),
-        ("eddsa_key_file = ", "eddsa_key = ", "secrets never stand in the configuration"),
-        ("eddsa_key_file = ", "# eddsa_key_file = ", "must both be given"),
-        ("# credentials = true", "credentials = true", "takes the keys from the service manager"),
+        (
+            "min_margin_bps",
+            "min_margin_bsp",
+            "buy_bands[0].min_margin_bsp: unknown parameter",
+        ),
     ] {
-        let got = refused(from, to);
-        assert!(got.contains(message), "{to}: {got}");
-        let line = example("demo.toml").text.split(from).next().unwrap().lines().count();
-        let prefix = |line: usize| format!("f.toml:{line}:");
-        let near = (line.saturating_sub(12)..line + 30).any(|line| got.contains(&prefix(line)));
-        assert!(near, "{to} is near line {line}: {got}");
+        let source = Source {
+            path: "f.toml".into(),
+            text: text.replacen(from, to, 1),
+        };
+        let daemon = Daemon::parse(&source).unwrap();
+        let got = daemon.bind_expected().unwrap().unwrap_err().to_string();
+        let line = 1 + source
+            .text
+            .lines()
+            .position(|line| line.contains(to))
+            .unwrap();
+        assert!(
+            got.contains(message) && got.contains(&format!("f.toml:{line}:")),
+            "{got}"
+        );
     }
 }
 
@@ -179,7 +329,10 @@ fn a_venue_that_publishes_something_else_is_refused() {
         demo.bind(tokens, &[listed(name)]).unwrap_err().to_string()
     };
     let decimals = refused(&[token(0, "ETH", 8), token(1, "USDC", 6)], "ETH-USDC");
-    assert!(decimals.contains("base_decimals = 18 but the venue publishes 8"), "{decimals}");
+    assert!(
+        decimals.contains("base_decimals = 18 but the venue publishes 8"),
+        "{decimals}"
+    );
     let symbol = refused(&[token(0, "ETC", 18), token(1, "USDC", 6)], "ETH-USDC");
     assert!(symbol.contains("is called ETC by the venue"), "{symbol}");
     let market = refused(&right, "ETH-USDT");
@@ -204,7 +357,14 @@ fn the_worst_case_is_what_the_formula_says() {
     // 4 orders of 2000 at 1500 would be 5.33; the band leaves room for 5. (6 + 5) x 2500.
     assert_eq!(risk.fillable.to_string(), "5");
     assert_eq!(risk.worst_case.unwrap().to_string(), "27500");
-    let load = meaning::load(&service);
+    let load = meaning::load(&service, None);
     // 8 orders every 100 s against 3 submits a second.
-    assert_eq!((load.orders_max, load.refresh_milli_per_s, load.refresh_share_bps), (8, 160, 267));
+    assert_eq!(
+        (
+            load.orders_max,
+            load.refresh_milli_per_s,
+            load.refresh_share_bps
+        ),
+        (8, 160, 267)
+    );
 }
