@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use cambist_core::market::MarketSpec;
 use rust_decimal::Decimal;
 
-use super::daemon::small;
 use super::money::Money;
 use super::reader::{At, Place, Section};
+use super::sections::small;
 
 /// What an empty or one-sided book means.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,9 @@ pub mod market;
 pub mod meaning;
 pub mod money;
 pub mod reader;
+mod sections;
+mod source;
+mod value;
 pub mod venue;
 
 pub use bind::{Bound, Listed};

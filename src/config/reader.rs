@@ -1,179 +1,19 @@
-//! Reads a TOML file with a place for every value and a message for every mistake.
+//! Hands out the keys of a TOML file one by one, each with its place, and notes every mistake.
 //!
-//! Knows nothing of what the keys mean. A section hands out its keys one by one; what is left over at
-//! the end was not known, and is reported with the nearest known name. Values are never repeated in a
-//! message about an unknown key: somebody may have written a secret there.
+//! Knows nothing of what the keys mean. What is left over at the end of a section was not known, and is
+//! reported with the nearest known name. Values are never repeated in a message about an unknown key:
+//! somebody may have written a secret there.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Longest configuration file read.
-const FILE_MAX: u64 = 1 << 20;
-
-/// Where something stands in the file, counted from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// Line.
-    pub line: usize,
-    /// Column in characters.
-    pub column: usize,
-}
-
-/// A value and its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct At<T> {
-    /// The value.
-    pub value: T,
-    /// Its place, or its section's place if it is a default.
-    pub at: Place,
-}
-
-impl<T> At<T> {
-    /// The same place with another value.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> At<U> {
-        At {
-            value: change(self.value),
-            at: self.at,
-        }
-    }
-}
-
-/// One mistake.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// Where.
-    pub at: Place,
-    /// What, and what would be right.
-    pub what: String,
-}
-
-/// Why a configuration is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file could not be read.
-    #[error("{}: {what}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        what: String,
-    },
-    /// The file is wrong in at least one place.
-    #[error("{}", Lines(path, problems))]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// Every mistake found, in the order of the file.
-        problems: Vec<Problem>,
-    },
-}
-
-/// One `path:line:column: what` per mistake.
-struct Lines<'a>(&'a Path, &'a [Problem]);
-
-impl fmt::Display for Lines<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.1.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            let Place { line, column } = problem.at;
-            write!(
-                f,
-                "{separator}{}:{line}:{column}: {}",
-                self.0.display(),
-                problem.what
-            )?;
-        }
-        Ok(())
-    }
-}
-
-/// The text of a configuration file and its name.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// The file's name as given, used in messages.
-    pub path: PathBuf,
-    /// Its text.
-    pub text: String,
-}
-
-impl Source {
-    /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let unreadable = |what: String| ConfigError::Unreadable {
-            path: path.to_owned(),
-            what,
-        };
-        let found = std::fs::metadata(path).map_err(|error| {
-            unreadable(match error.kind() {
-                std::io::ErrorKind::NotFound => "no such file".to_owned(),
-                _ => error.to_string(),
-            })
-        })?;
-        if !found.is_file() {
-            return Err(unreadable("not a regular file".to_owned()));
-        }
-        if found.len() > FILE_MAX {
-            return Err(unreadable(format!("larger than {FILE_MAX} bytes")));
-        }
-        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|error| unreadable(format!("not UTF-8: {}", error.utf8_error())))?;
-        Ok(Self {
-            path: path.to_owned(),
-            text,
-        })
-    }
-
-    /// The first 12 hexadecimal digits of the text's SHA-256, to tell configurations apart.
-    pub fn hash(&self) -> String {
-        use sha2::{Digest, Sha256};
-        let digest = Sha256::digest(self.text.as_bytes());
-        let first = digest.iter().take(6);
-        first.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-    }
-
-    /// Runs `read` over the file's root section. Any problem found refuses the whole file.
-    pub fn read_with<T>(
-        &self,
-        read: impl FnOnce(&Reader<'_>, Section<'_, '_>) -> Option<T>,
-    ) -> Result<T, ConfigError> {
-        let reader = Reader {
-            text: &self.text,
-            problems: RefCell::default(),
-            keys: RefCell::default(),
-        };
-        let root = match DeTable::parse(&self.text) {
-            Ok(root) => root,
-            Err(error) => {
-                let start = error.span().map_or(0, |span| span.start);
-                // Only the message: the crate's own rendering would repeat the line, secret or not.
-                reader.problem(reader.place(start), error.message().to_owned());
-                return Err(self.invalid(reader.problems.into_inner()));
-            }
-        };
-        let value = read(&reader, Section::root(&reader, root.get_ref()));
-        match (value, reader.problems.into_inner()) {
-            (Some(value), problems) if problems.is_empty() => Ok(value),
-            (_, problems) => Err(self.invalid(problems)),
-        }
-    }
-
-    /// The error for problems found in this file.
-    pub fn invalid(&self, mut problems: Vec<Problem>) -> ConfigError {
-        problems.sort();
-        problems.dedup();
-        ConfigError::Invalid {
-            path: self.path.clone(),
-            problems,
-        }
-    }
-}
+pub use super::source::{At, ConfigError, Place, Problem, Source};
+pub use super::value::Read;
+use super::value::kind;
 
 /// Collects problems while a file is read.
 pub struct Reader<'s> {
@@ -182,7 +22,19 @@ pub struct Reader<'s> {
     keys: RefCell<BTreeSet<String>>,
 }
 
-impl Reader<'_> {
+impl<'s> Reader<'s> {
+    pub(super) fn new(text: &'s str) -> Self {
+        Self {
+            text,
+            problems: RefCell::default(),
+            keys: RefCell::default(),
+        }
+    }
+
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems.into_inner()
+    }
+
     /// Notes a mistake; reading goes on, so that people see all of them at once.
     pub fn problem(&self, at: Place, what: impl Into<String>) {
         self.problems.borrow_mut().push(Problem {
@@ -196,7 +48,7 @@ impl Reader<'_> {
         self.keys.borrow().clone()
     }
 
-    fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> Place {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Place {
@@ -216,7 +68,7 @@ pub struct Section<'r, 'd> {
 }
 
 impl<'r, 'd> Section<'r, 'd> {
-    fn root(reader: &'r Reader<'r>, table: &'d DeTable<'d>) -> Self {
+    pub(super) fn root(reader: &'r Reader<'r>, table: &'d DeTable<'d>) -> Self {
         Self {
             reader,
             name: String::new(),
@@ -509,72 +361,11 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, candidate)| candidate)
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string that is not",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a section",
-    }
-}
-
-/// What can be read from one value.
-pub trait Read: Sized {
-    /// What a right value looks like, for messages.
-    const WHAT: &'static str;
-
-    /// The value, if it is one.
-    fn read(value: &DeValue<'_>) -> Option<Self>;
-}
-
-impl Read for String {
-    const WHAT: &'static str = "a string in quotes";
-
-    fn read(value: &DeValue<'_>) -> Option<Self> {
-        value.as_str().map(str::to_owned)
-    }
-}
-
-impl Read for bool {
-    const WHAT: &'static str = "true or false";
-
-    fn read(value: &DeValue<'_>) -> Option<Self> {
-        value.as_bool()
-    }
-}
-
-impl Read for u64 {
-    const WHAT: &'static str = "a whole number from 0";
-
-    fn read(value: &DeValue<'_>) -> Option<Self> {
-        let integer = value.as_integer()?;
-        Self::from_str_radix(integer.as_str(), integer.radix()).ok()
-    }
-}
-
-impl Read for PathBuf {
-    const WHAT: &'static str = "a path in quotes";
-
-    fn read(value: &DeValue<'_>) -> Option<Self> {
-        let text = value.as_str()?;
-        (!text.is_empty()).then(|| Self::from(text))
-    }
-}
-
-impl Read for std::net::SocketAddr {
-    const WHAT: &'static str = "an address with a port in quotes, such as \"127.0.0.1:9464\"";
-
-    fn read(value: &DeValue<'_>) -> Option<Self> {
-        value.as_str()?.parse().ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::path::PathBuf;
+
     use super::*;
 
     fn errors(text: &str) -> String {

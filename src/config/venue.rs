@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
 
-use super::daemon::{LogConfig, is_address, read_log, small, version};
+use super::daemon::LogConfig;
 use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
+use super::sections::{is_address, read_log, small, version};
 
 /// The account that a market maker trades with, and where its keys are written at first start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,7 +189,10 @@ fn address(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
     if is_address(&found.value) {
         return Some(found.value.to_ascii_lowercase());
     }
-    section.problem(found.at, format!("{key} must be an address: 0x and 40 hexadecimal digits"));
+    section.problem(
+        found.at,
+        format!("{key} must be an address: 0x and 40 hexadecimal digits"),
+    );
     None
 }
 
@@ -267,8 +271,17 @@ fn market(
         return None;
     };
     let id = MarketId(u16::try_from(index).ok()?);
-    let made = MarketSpec::new(id, &name.value, base, quote, small(price_decimals.value), true);
-    let spec = made.map_err(|error| section.problem(name.at, error.to_string())).ok();
+    let made = MarketSpec::new(
+        id,
+        &name.value,
+        base,
+        quote,
+        small(price_decimals.value),
+        true,
+    );
+    let spec = made
+        .map_err(|error| section.problem(name.at, error.to_string()))
+        .ok();
     section.finish();
     Some((spec?, small(levels.value)))
 }

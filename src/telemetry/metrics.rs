@@ -1,37 +1,13 @@
-//! Every metric: its name, its help, its labels, all present from the start at zero.
-//!
-//! A series that appears with its first event hides that event from rates, so every label set that
-//! can be known is made at once. No label has open values.
+//! Every metric: its name, its help, its labels. Which series exist is in `series`.
 
-use cambist_core::Side;
-use cambist_core::note::{Control, DepthFault, End};
-use cambist_core::request::Endpoint;
 use prometheus::core::Collector;
 use prometheus::{
     CounterVec, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Opts, Registry,
 };
 
+use super::About;
 use super::process::Process;
-use super::{About, Operation};
-
-/// Outcomes of requests as labels.
-pub(super) const OUTCOMES: [&str; 5] = ["ok", "reject", "unknown", "rate_limited", "transport"];
-/// Run states.
-pub(super) const UP_STATES: [&str; 6] = [
-    "starting",
-    "reconciling",
-    "active",
-    "reducing",
-    "cancel_only",
-    "halted",
-];
-/// States of orders that have not ended.
-pub(super) const OPEN_STATES: [&str; 4] = ["in_flight", "live", "unknown", "cancelling"];
-/// Who raised a level.
-pub(super) const CAUSES: [&str; 2] = ["operator", "engine"];
-/// Levels above trading, as numbers of the kill switch.
-pub(super) const RAISED: [&str; 2] = ["2", "3"];
 
 const ANSWER_S: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -409,85 +385,5 @@ impl Metrics {
         reload.set(1);
         metrics.begin(about);
         Ok(metrics)
-    }
-
-    /// Makes every series that can be known.
-    fn begin(&self, about: &About) {
-        for state in UP_STATES {
-            self.up_state
-                .with_label_values(&[state])
-                .set(i64::from(state == "starting"));
-        }
-        for level in RAISED {
-            for cause in CAUSES {
-                self.kill_engagements.with_label_values(&[level, cause]);
-            }
-        }
-        for endpoint in Endpoint::ALL.map(Endpoint::name) {
-            for outcome in OUTCOMES {
-                self.http_requests.with_label_values(&[endpoint, outcome]);
-            }
-            self.http_duration.with_label_values(&[endpoint]);
-            self.decode_errors
-                .with_label_values(&[endpoint, "undecodable"]);
-            self.budget_waits.with_label_values(&[endpoint]);
-            self.venue_errors.with_label_values(&[endpoint, "unlisted"]);
-            for reason in cambist_core::Reason::LISTED {
-                let code = cambist_protocol::code::number(reason).to_string();
-                self.venue_errors.with_label_values(&[endpoint, &code]);
-            }
-        }
-        for result in ["clean", "corrected", "failed"] {
-            self.reconciles.with_label_values(&[result]);
-        }
-        for operation in Operation::ALL {
-            self.journal_errors.with_label_values(&[operation.name()]);
-        }
-        self.queue_depth.with_label_values(&["events"]);
-        self.queue_drops.with_label_values(&["events"]);
-        self.invariants.with_label_values(&["any"]);
-        for market in &about.markets {
-            self.begin_market(&market.name);
-            for token in [&market.base, &market.quote] {
-                let symbol = token.symbol.as_str();
-                self.balance.with_label_values(&[symbol, "total"]);
-                self.balance.with_label_values(&[symbol, "ledger"]);
-                self.mismatch.with_label_values(&[symbol]);
-            }
-        }
-    }
-
-    fn begin_market(&self, market: &str) {
-        self.attempts.with_label_values(&[market]);
-        self.fees_quote.with_label_values(&[market]);
-        for gauges in [
-            &self.position,
-            &self.inventory_ratio,
-            &self.mid,
-            &self.spread,
-        ] {
-            gauges.with_label_values(&[market]);
-        }
-        self.depth_time.with_label_values(&[market, "depth"]);
-        for end in End::ALL {
-            self.finished.with_label_values(&[market, end.name()]);
-        }
-        for state in OPEN_STATES {
-            self.open.with_label_values(&[market, state]);
-        }
-        for control in Control::ALL {
-            self.risk_rejects
-                .with_label_values(&[market, control.name()]);
-        }
-        for fault in DepthFault::ALL {
-            self.depth_rejected
-                .with_label_values(&[market, fault.name()]);
-        }
-        for side in Side::BOTH.map(Side::name) {
-            self.submitted.with_label_values(&[market, side]);
-            self.fills.with_label_values(&[market, side]);
-            self.filled_quote.with_label_values(&[market, side]);
-            self.quoting.with_label_values(&[market, side]);
-        }
     }
 }

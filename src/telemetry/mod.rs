@@ -9,6 +9,7 @@ pub mod log;
 mod metrics;
 mod observe;
 mod process;
+mod series;
 mod status;
 mod throttle;
 

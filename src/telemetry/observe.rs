@@ -10,7 +10,8 @@ use cambist_protocol::code;
 use tracing::{debug, error, info, warn};
 
 use super::facts::Facts;
-use super::metrics::{Metrics, UP_STATES};
+use super::metrics::Metrics;
+use super::series::UP_STATES;
 use super::{About, seconds, status};
 
 /// Longest piece of foreign text in a log line.

@@ -1,0 +1,241 @@
+//! Sections of the daemon's file that are more than a few keys, and the rules within them.
+
+use std::path::{Path, PathBuf};
+
+use cambist_core::config::{BudgetConfig, PollConfig};
+
+use super::CONFIG_VERSION;
+use super::daemon::{Keys, LogConfig, LogFormat, Orders};
+use super::market::Market;
+use super::reader::{At, Section};
+
+/// The section about logging, the same in every file.
+pub(super) fn read_log(mut section: Section<'_, '_>) -> LogConfig {
+    let level = section.word("level", LEVELS, tracing::Level::INFO);
+    let format = section.word("format", FORMATS, LogFormat::Auto);
+    section.finish();
+    LogConfig {
+        level: level.value,
+        format: format.value,
+    }
+}
+
+const LEVELS: &[(&str, tracing::Level)] = &[
+    ("error", tracing::Level::ERROR),
+    ("warn", tracing::Level::WARN),
+    ("info", tracing::Level::INFO),
+    ("debug", tracing::Level::DEBUG),
+    ("trace", tracing::Level::TRACE),
+];
+
+const FORMATS: &[(&str, LogFormat)] = &[
+    ("auto", LogFormat::Auto),
+    ("human", LogFormat::Human),
+    ("json", LogFormat::Json),
+];
+
+/// Checks `config_version`, the first key of every file.
+pub(super) fn version(root: &mut Section<'_, '_>) {
+    if let Some(version) = root.req::<u64>("config_version")
+        && version.value != CONFIG_VERSION
+    {
+        let what = format!(
+            "config_version = {} is not known; this program reads version {CONFIG_VERSION}",
+            version.value
+        );
+        root.problem(version.at, what);
+    }
+}
+
+/// A number whose range was checked; a value out of range was reported and is not used.
+pub(super) fn small<T: TryFrom<u64> + Default>(value: u64) -> T {
+    T::try_from(value).unwrap_or_default()
+}
+
+pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path) -> Option<Keys> {
+    let api_key = section.opt::<PathBuf>("api_key_file");
+    let eddsa_key = section.opt::<PathBuf>("eddsa_key_file");
+    let credentials = section.or("credentials", false);
+    match (credentials.value, api_key, eddsa_key) {
+        (true, None, None) => Some(Keys::Credentials),
+        (false, Some(api_key), Some(eddsa_key)) => Some(Keys::Files {
+            api_key: folder.join(api_key.value),
+            eddsa_key: folder.join(eddsa_key.value),
+        }),
+        (true, _, _) => {
+            let what = "keys.credentials = true takes the keys from the service manager; remove keys.api_key_file and keys.eddsa_key_file";
+            section.problem(credentials.at, what);
+            None
+        }
+        (false, _, _) => {
+            let what = "keys.api_key_file and keys.eddsa_key_file must both be given, or keys.credentials = true";
+            section.problem(section.at(), what);
+            None
+        }
+    }
+}
+
+pub(super) fn read_orders(section: &mut Section<'_, '_>) -> Orders {
+    let ttl_s = section.number("ttl_s", 120, 5..=86_400);
+    let refresh_before_s = section.number("refresh_before_s", 20, 1..=86_399);
+    let grace_s = section.number("grace_s", 30, 1..=3_600);
+    let resend_margin_ms = section.number("resend_margin_ms", 3_000, 100..=600_000);
+    let resend_after_ms = section.number("resend_after_ms", 1_500, 100..=60_000);
+    let attempts_max = section.number("attempts_max", 3, 1..=10);
+    let max_fee_bips = section.number("max_fee_bips", 63, 1..=63);
+    let maker_only = section.or("maker_only", true);
+    if refresh_before_s.value >= ttl_s.value {
+        let what = format!(
+            "orders.refresh_before_s = {} must be less than orders.ttl_s = {}",
+            refresh_before_s.value, ttl_s.value
+        );
+        section.problem(refresh_before_s.at, what);
+    }
+    if resend_margin_ms.value >= ttl_s.value.saturating_mul(1_000) {
+        let what = format!(
+            "orders.resend_margin_ms = {} must be less than the life of an order, orders.ttl_s = {}",
+            resend_margin_ms.value, ttl_s.value
+        );
+        section.problem(resend_margin_ms.at, what);
+    }
+    Orders {
+        ttl_s: ttl_s.value,
+        refresh_before_s: refresh_before_s.value,
+        grace_s: grace_s.value,
+        resend_margin_ms: resend_margin_ms.value,
+        resend_after_ms: resend_after_ms.value,
+        attempts_max: small(attempts_max.value),
+        max_fee_bips: small(max_fee_bips.value),
+        maker_only: maker_only.value,
+    }
+}
+
+pub(super) fn read_poll(section: &mut Section<'_, '_>) -> (PollConfig, u64) {
+    let every = 50..=600_000;
+    let age = 100..=3_600_000;
+    let depth = section.number("depth_ms", 1_000, every.clone());
+    let orders = section.number("orders_ms", 2_000, every.clone());
+    let balances = section.number("balances_ms", 3_000, every.clone());
+    let meta = section.number("meta_ms", 30_000, every.clone());
+    let depth_age = section.number("depth_age_max_ms", 5_000, age.clone());
+    let balances_age = section.number("balances_age_max_ms", 15_000, age.clone());
+    let orders_age = section.number("orders_age_max_ms", 30_000, age);
+    let orders_page = section.number("orders_page", 50, 1..=1_000);
+    let status = section.number("status_ms", 1_000, every);
+    for (name, age, between) in [
+        ("depth", &depth_age, &depth),
+        ("balances", &balances_age, &balances),
+        ("orders", &orders_age, &orders),
+    ] {
+        if age.value <= between.value {
+            let what = format!(
+                "poll.{name}_age_max_ms = {} must exceed poll.{name}_ms = {}: every answer would be too old before the next one",
+                age.value, between.value
+            );
+            section.problem(age.at, what);
+        }
+    }
+    let poll = PollConfig {
+        depth_ms: depth.value,
+        orders_ms: orders.value,
+        balances_ms: balances.value,
+        meta_ms: meta.value,
+        depth_age_max_ms: depth_age.value,
+        balances_age_max_ms: balances_age.value,
+        orders_age_max_ms: orders_age.value,
+        orders_page: small(orders_page.value),
+    };
+    (poll, status.value)
+}
+
+pub(super) fn read_budget(section: &mut Section<'_, '_>) -> BudgetConfig {
+    let per_s = section.number("per_s", 15, 1..=10_000);
+    let burst = section.number("burst", 15, 1..=10_000);
+    let cancel_reserve = section.number("cancel_reserve", 4, 0..=10_000);
+    let endpoint_per_s = section.number("endpoint_per_s", 3, 1..=10_000);
+    let endpoint_burst = section.number("endpoint_burst", 2, 1..=10_000);
+    let penalty_ms = section.number("penalty_ms", 2_000, 0..=600_000);
+    if cancel_reserve.value >= burst.value {
+        let what = format!(
+            "budget.cancel_reserve = {} must be less than budget.burst = {}: nothing but cancels could ever be sent",
+            cancel_reserve.value, burst.value
+        );
+        section.problem(cancel_reserve.at, what);
+    }
+    BudgetConfig {
+        per_s: small(per_s.value),
+        burst: small(burst.value),
+        cancel_reserve: small(cancel_reserve.value),
+        endpoint_per_s: small(endpoint_per_s.value),
+        endpoint_burst: small(endpoint_burst.value),
+        penalty_ms: penalty_ms.value,
+    }
+}
+
+pub(super) fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) {
+    if markets.is_empty() {
+        root.problem(root.at(), "at least one [[market]] is needed");
+    }
+    let found: Vec<_> = markets.iter().flatten().collect();
+    for (index, market) in found.iter().enumerate() {
+        if found[..index]
+            .iter()
+            .any(|other| other.name.value == market.name.value)
+        {
+            let what = format!("market {} is configured twice", market.name.value);
+            root.problem(market.name.at, what);
+        }
+    }
+    let strategies: usize = found.iter().map(|market| market.strategies.len()).sum();
+    if strategies > usize::from(u8::MAX) {
+        root.problem(
+            root.at(),
+            format!("{strategies} strategies; at most 255 are possible"),
+        );
+    }
+}
+
+pub(super) fn check_url(section: &Section<'_, '_>, url: Option<&At<String>>) {
+    let Some(url) = url else { return };
+    let text = url.value.as_str();
+    let host = |rest: &str| -> String {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority
+            .rsplit_once(':')
+            .map_or(authority, |(host, _)| host)
+            .to_owned()
+    };
+    if text.contains('@') || text.contains(char::is_whitespace) {
+        section.problem(
+            url.at,
+            "venue.base_url must not carry user names, passwords or spaces",
+        );
+    } else if let Some(rest) = text.strip_prefix("http://") {
+        if !matches!(host(rest).as_str(), "127.0.0.1" | "localhost" | "[::1]") {
+            let what = "venue.base_url may use http only for this machine (127.0.0.1); keys would travel in the open";
+            section.problem(url.at, what);
+        }
+    } else if text
+        .strip_prefix("https://")
+        .is_none_or(|rest| host(rest).is_empty())
+    {
+        section.problem(
+            url.at,
+            "venue.base_url must begin with https:// or http://127.0.0.1",
+        );
+    }
+}
+
+pub(super) fn check_address(section: &Section<'_, '_>, name: &str, address: Option<&At<String>>) {
+    let Some(address) = address else { return };
+    if !is_address(&address.value) {
+        let what = format!("{name} must be an address: 0x and 40 hexadecimal digits");
+        section.problem(address.at, what);
+    }
+}
+
+/// Whether a text is `0x` and 40 hexadecimal digits.
+pub(super) fn is_address(text: &str) -> bool {
+    text.strip_prefix("0x")
+        .is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+}

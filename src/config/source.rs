@@ -1,0 +1,166 @@
+//! A configuration file's text, places in it, and the error that names every mistake.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+use super::reader::{Reader, Section};
+
+/// Longest configuration file read.
+const FILE_MAX: u64 = 1 << 20;
+
+/// Where something stands in the file, counted from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Line.
+    pub line: usize,
+    /// Column in characters.
+    pub column: usize,
+}
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Its place, or its section's place if it is a default.
+    pub at: Place,
+}
+
+impl<T> At<T> {
+    /// The same place with another value.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> At<U> {
+        At {
+            value: change(self.value),
+            at: self.at,
+        }
+    }
+}
+
+/// One mistake.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Where.
+    pub at: Place,
+    /// What, and what would be right.
+    pub what: String,
+}
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("{}: {what}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        what: String,
+    },
+    /// The file is wrong in at least one place.
+    #[error("{}", Lines(path, problems))]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Every mistake found, in the order of the file.
+        problems: Vec<Problem>,
+    },
+}
+
+/// One `path:line:column: what` per mistake.
+struct Lines<'a>(&'a Path, &'a [Problem]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.1.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            let Place { line, column } = problem.at;
+            write!(
+                f,
+                "{separator}{}:{line}:{column}: {}",
+                self.0.display(),
+                problem.what
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The text of a configuration file and its name.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file's name as given, used in messages.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+impl Source {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let unreadable = |what: String| ConfigError::Unreadable {
+            path: path.to_owned(),
+            what,
+        };
+        let found = std::fs::metadata(path).map_err(|error| {
+            unreadable(match error.kind() {
+                std::io::ErrorKind::NotFound => "no such file".to_owned(),
+                _ => error.to_string(),
+            })
+        })?;
+        if !found.is_file() {
+            return Err(unreadable("not a regular file".to_owned()));
+        }
+        if found.len() > FILE_MAX {
+            return Err(unreadable(format!("larger than {FILE_MAX} bytes")));
+        }
+        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| unreadable(format!("not UTF-8: {}", error.utf8_error())))?;
+        Ok(Self {
+            path: path.to_owned(),
+            text,
+        })
+    }
+
+    /// The first 12 hexadecimal digits of the text's SHA-256, to tell configurations apart.
+    pub fn hash(&self) -> String {
+        use sha2::{Digest, Sha256};
+        let digest = Sha256::digest(self.text.as_bytes());
+        let first = digest.iter().take(6);
+        first.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
+
+    /// Runs `read` over the file's root section. Any problem found refuses the whole file.
+    pub fn read_with<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>, Section<'_, '_>) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        let reader = Reader::new(&self.text);
+        let root = match DeTable::parse(&self.text) {
+            Ok(root) => root,
+            Err(error) => {
+                let start = error.span().map_or(0, |span| span.start);
+                // Only the message: the crate's own rendering would repeat the line, secret or not.
+                reader.problem(reader.place(start), error.message().to_owned());
+                return Err(self.invalid(reader.into_problems()));
+            }
+        };
+        let value = read(&reader, Section::root(&reader, root.get_ref()));
+        match (value, reader.into_problems()) {
+            (Some(value), problems) if problems.is_empty() => Ok(value),
+            (_, problems) => Err(self.invalid(problems)),
+        }
+    }
+
+    /// The error for problems found in this file.
+    pub fn invalid(&self, mut problems: Vec<Problem>) -> ConfigError {
+        problems.sort();
+        problems.dedup();
+        ConfigError::Invalid {
+            path: self.path.clone(),
+            problems,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What one value of a file can be read as, and what a right one looks like.
+
+use std::path::PathBuf;
+
+use toml::de::DeValue;
+
+/// What can be read from one value.
+pub trait Read: Sized {
+    /// What a right value looks like, for messages.
+    const WHAT: &'static str;
+
+    /// The value, if it is one.
+    fn read(value: &DeValue<'_>) -> Option<Self>;
+}
+
+impl Read for String {
+    const WHAT: &'static str = "a string in quotes";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl Read for bool {
+    const WHAT: &'static str = "true or false";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        value.as_bool()
+    }
+}
+
+impl Read for u64 {
+    const WHAT: &'static str = "a whole number from 0";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        let integer = value.as_integer()?;
+        Self::from_str_radix(integer.as_str(), integer.radix()).ok()
+    }
+}
+
+impl Read for PathBuf {
+    const WHAT: &'static str = "a path in quotes";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        let text = value.as_str()?;
+        (!text.is_empty()).then(|| Self::from(text))
+    }
+}
+
+impl Read for std::net::SocketAddr {
+    const WHAT: &'static str = "an address with a port in quotes, such as \"127.0.0.1:9464\"";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        value.as_str()?.parse().ok()
+    }
+}
+
+/// What was found instead, for messages.
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string that is not",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a section",
+    }
+}
