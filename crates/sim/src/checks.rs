@@ -8,7 +8,8 @@ use cambist_core::config::MarketConfig;
 use cambist_core::event::Amounts;
 use cambist_core::note::{End, Note};
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, ClientOrderId, Hash, MarketSpec, Price, Side, Time};
+use cambist_core::request::Endpoint;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketSpec, Reason, Side, Time};
 use cambist_venue::Venue;
 use serde::Serialize;
 
@@ -180,7 +181,41 @@ impl Checks {
         }
     }
 
-    /// Own orders on the book after one was added: never crossed, never beyond the band.
+    /// A fresh order of ours reaches the venue: it must not meet an own order there, whether or not the
+    /// venue takes it.
+    pub(crate) fn arriving(
+        &mut self,
+        hash: Hash,
+        id: ClientOrderId,
+        durable: &Durable,
+        truth: &Truth,
+    ) {
+        let Some(intent) = durable
+            .intents
+            .get(&id)
+            .filter(|intent| intent.hash == hash)
+        else {
+            return;
+        };
+        if truth.get(&hash).is_some() || self.ended.contains_key(&id) {
+            return;
+        }
+        let new = &intent.order;
+        let met = truth
+            .open()
+            .map(|(_, t)| t)
+            .filter(|t| t.market == new.market && t.side != new.side)
+            .find(|t| new.side.reaches(new.price, t.price));
+        if let Some(met) = met {
+            let detail = format!(
+                "{id} at {} meets {} at {}",
+                new.price.0, met.id, met.price.0
+            );
+            self.fail("self_cross", detail);
+        }
+    }
+
+    /// Own orders on the book after one was added: never more than allowed, never beyond the band.
     pub(crate) fn book(
         &mut self,
         truth: &Truth,
@@ -190,15 +225,12 @@ impl Checks {
     ) {
         for (spec, limits) in markets.iter().zip(limits) {
             let own = || truth.open().map(|(_, t)| t).filter(|t| t.market == spec.id);
-            let prices = |side| own().filter(move |t| t.side == side).map(|t| t.price);
-            let (bid, ask) = (prices(Side::Buy).max(), prices(Side::Sell).min());
-            if let (Some(Price(bid)), Some(Price(ask))) = (bid, ask)
-                && bid >= ask
-            {
-                self.fail(
-                    "self_cross",
-                    format!("{}: own bid {bid}, own ask {ask}", spec.name),
-                );
+            for side in Side::BOTH {
+                let count = own().filter(|t| t.side == side).count();
+                if count > limits.open_orders_max as usize {
+                    let detail = format!("{}: {count} on one side", spec.name);
+                    self.fail("open_orders", detail);
+                }
             }
             let left = |side| -> Amount {
                 own()
@@ -260,6 +292,14 @@ impl Checks {
             Note::InvariantFailed { name, detail } => {
                 self.fail("engine_invariant", format!("{name}: {detail}"));
             }
+            Note::Refused {
+                endpoint: Endpoint::Submit,
+                order: Some(order),
+                reason: Reason::InsufficientBalance,
+            } => self.fail(
+                "overcommitted",
+                format!("the venue lacks funds for {order}"),
+            ),
             Note::FeeAbove {
                 order,
                 fee,

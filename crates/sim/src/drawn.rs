@@ -47,6 +47,29 @@ impl WorldConfig {
         let drift = i32::try_from(random.below(1_001)).unwrap_or(0);
         clock.engine_drift_ppm = drift - 500;
 
+        // Funds and bands that bind, so that reservations matter.
+        let scarcity = *choose(&mut random, &[1, 1, 8, 20]);
+        for amount in config.funds.values_mut() {
+            *amount /= scarcity;
+        }
+        for (spec, limits) in config.markets.iter().zip(&mut config.engine.markets) {
+            let base = config
+                .venue
+                .markets
+                .iter()
+                .find(|m| m.name == *spec)
+                .map(|m| m.base);
+            let held = base
+                .and_then(|base| config.funds.get(&base))
+                .copied()
+                .unwrap_or(0);
+            if random.chance(1, 3) {
+                limits.inventory_min = held / 2;
+                limits.inventory_max = held + held / 2;
+            }
+            limits.open_orders_max = *choose(&mut random, &[3, 6, 16]);
+        }
+
         let engine = &mut config.engine;
         engine.ttl_ms = *choose(&mut random, &[15_000, 30_000, 120_000]);
         engine.refresh_before_ms = engine.ttl_ms / 4;

@@ -3,7 +3,7 @@
 use cambist_core::event::Event;
 use cambist_core::request::{Outcome, RequestId, UnknownCause};
 use cambist_core::{ClientOrderId, Hash, Time, VenueTime};
-use cambist_venue::{Request, Response, Submitted};
+use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::adapter;
 use crate::defect::Defect;
@@ -92,6 +92,9 @@ impl World {
 
     /// A request reaches the venue.
     pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
+        if let Request::Submit(order) = request {
+            self.submitted(order);
+        }
         let answer = self.exchange.ask(self.now, request);
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, &answer) {
             self.taken(order.hash, submitted);
@@ -124,6 +127,16 @@ impl World {
         self.queue.plan(Time(self.now.0 + after_us), happening);
     }
 
+    /// A submit of ours is about to be judged by the venue.
+    fn submitted(&mut self, order: &NewOrder) {
+        let id: Option<ClientOrderId> = order.client_id.as_ref().and_then(|id| id.parse().ok());
+        let Some(id) = id else { return };
+        self.exchange.advance(self.now);
+        self.truth.prune(self.exchange.venue());
+        let durable = self.disk.durable();
+        self.checks.arriving(order.hash, id, durable, &self.truth);
+    }
+
     /// The venue took an order of ours.
     fn taken(&mut self, hash: Hash, submitted: &Submitted) {
         let durable = self.disk.durable();
@@ -139,6 +152,10 @@ impl World {
         }
         for trade in &submitted.trades {
             self.truth.trade(trade, Some(hash));
+            if trade.maker_account == OWN_ACCOUNT {
+                let detail = format!("{hash} took {}", trade.maker);
+                self.checks.fail("self_trade", detail);
+            }
         }
         let venue = self.exchange.venue();
         self.truth.prune(venue);
