@@ -234,7 +234,8 @@ impl State {
         }
     }
 
-    /// Decides to cancel an order that may be resting. Sending it is a matter of budget.
+    /// Decides to cancel an order. From now on its bytes do not leave any more; what may be resting is
+    /// cancelled at the venue, which is a matter of budget, and what never left is dropped.
     pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
         if let Some(tracked) = self.orders.get_mut(id)
             && tracked.cancel.is_none()
@@ -312,10 +313,11 @@ impl State {
         let spec = &self.market(tracked.order.market).spec;
         let standing = match tracked.phase {
             _ if tracked.cancel.is_some() => Standing::Leaving,
-            Phase::Sealing | Phase::Sealed | Phase::InFlight => Standing::Coming,
+            Phase::InFlight => Standing::Coming,
+            Phase::Sealing | Phase::Sealed => Standing::Pending,
             Phase::Unknown {
                 answered: false, ..
-            } if self.may_be_resent(now, tracked) => Standing::Coming,
+            } if self.may_be_resent(now, tracked) => Standing::Pending,
             Phase::Unknown { .. } => Standing::Doubtful,
             Phase::Live => Standing::Live,
         };
@@ -352,7 +354,7 @@ impl State {
 
 fn own_order(working: &Working) -> Option<OwnOrder> {
     let cancelling = match working.standing {
-        Standing::Live | Standing::Coming => false,
+        Standing::Live | Standing::Coming | Standing::Pending => false,
         Standing::Leaving => true,
         Standing::Doubtful => return None,
     };

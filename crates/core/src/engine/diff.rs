@@ -23,8 +23,11 @@ pub(crate) struct Working {
 pub(crate) enum Standing {
     /// Resting as far as is known.
     Live,
-    /// On its way: counts for its quote, cannot be cancelled yet.
+    /// A transmission is under way: counts for its quote, cannot be cancelled before the answer.
     Coming,
+    /// Its bytes are still to leave, or to leave again: counts for its quote, and is given up as soon as
+    /// the quote is not wanted any more, so that nothing leaves at a price nobody wants.
+    Pending,
     /// Nobody knows: does not count for a quote, may be cancelled.
     Doubtful,
     /// A cancel is under way: does not count, and nothing more is to be done.
@@ -76,7 +79,10 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
             .iter()
             .enumerate()
             .filter(|(i, order)| {
-                let counts = matches!(order.standing, Standing::Live | Standing::Coming);
+                let counts = matches!(
+                    order.standing,
+                    Standing::Live | Standing::Coming | Standing::Pending
+                );
                 !used[*i] && counts && order.expiring == expiring && tolerance.admits(quote, order)
             })
             .min_by_key(|(_, order)| (order.price.0.abs_diff(quote.price.0), order.id))?
@@ -97,7 +103,7 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
                     replaces: old.map(|order| order.id),
                 });
             }
-            (Some(fresh), Some(old)) if fresh.standing == Standing::Coming => hold.push(old.id),
+            (Some(fresh), Some(old)) if fresh.standing != Standing::Live => hold.push(old.id),
             (Some(_), _) => {}
         }
     }
@@ -107,7 +113,10 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
         } else {
             !used
         };
-        let can_cancel = matches!(order.standing, Standing::Live | Standing::Doubtful);
+        let can_cancel = matches!(
+            order.standing,
+            Standing::Live | Standing::Pending | Standing::Doubtful
+        );
         if surplus && can_cancel {
             result.cancel.push(order.id);
         }
@@ -227,6 +236,14 @@ mod tests {
         let result = diff(&[want(10_000)], &orders, EXACT);
         assert_eq!(result.cancel, [id(1)]);
         assert_eq!(result.place.len(), 1);
+    }
+
+    #[test]
+    fn what_is_still_to_leave_counts_and_is_given_up_with_its_quote() {
+        let pending = bid(1, 10_000, Standing::Pending, false);
+        assert_eq!(diff(&[want(10_000)], &[pending], EXACT), Diff::default());
+        let moved = diff(&[want(9_000)], &[pending], EXACT);
+        assert_eq!((moved.cancel, moved.place.len()), (vec![id(1)], 1));
     }
 
     #[test]

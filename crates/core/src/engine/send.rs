@@ -22,6 +22,10 @@ impl State {
             return;
         };
         let market = tracked.order.market;
+        if tracked.cancel.is_some() {
+            self.end(id, End::NeverSent, actions);
+            return;
+        }
         match self
             .situation_now(now, market)
             .approve_transmission(tracked)
@@ -117,7 +121,8 @@ impl State {
         Some(last.plus_ms(self.config.resend_after_ms))
     }
 
-    /// Drops sealed orders that never left when nothing new may leave or their time is over.
+    /// Drops sealed orders that never left when nothing new may leave, they are not wanted any more, or
+    /// their time is over.
     pub(crate) fn drop_unsent(&mut self, now: Time, actions: &mut Vec<Action>) {
         let stopped = self.is_stopped();
         let unsent: Vec<_> = self

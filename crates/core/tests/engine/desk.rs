@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::action::Action;
 use cambist_core::config::{BudgetConfig, EmptyBook, EngineConfig, MarketConfig, PollConfig};
-use cambist_core::event::{Event, Level, RecoveredOrder, Start};
+use cambist_core::event::{BatchId, Event, Level, RecoveredOrder, Start};
 use cambist_core::note::{End, Note};
 use cambist_core::order::{
     ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId, UnsignedOrder,
@@ -29,6 +29,15 @@ impl Strategy for Always {
         for (level, (side, price, qty)) in (0..).zip(&self.0) {
             targets.quote(*side, Price(*price), Qty(*qty), level);
         }
+    }
+}
+
+/// Wants a bid that many ticks below the mid.
+pub struct Below(pub u64);
+
+impl Strategy for Below {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        targets.quote(Side::Buy, Price(view.mid / 2 - self.0), Qty(100), 0);
     }
 }
 
@@ -129,6 +138,9 @@ pub struct Desk {
     pub levels: Vec<Level>,
     /// Whether `Seal` and `StoreLevel` are answered by the desk.
     pub store_works: bool,
+    /// Whether batches wait until `store_answers`.
+    pub store_waits: bool,
+    pub sealing: Vec<(BatchId, Vec<UnsignedOrder>)>,
 }
 
 impl Desk {
@@ -141,7 +153,16 @@ impl Desk {
         config: EngineConfig,
         open: Vec<RecoveredOrder>,
     ) -> Self {
-        let engine = Engine::new(vec![Box::new(Always(quotes.to_vec()))]);
+        Self::of(Box::new(Always(quotes.to_vec())), config, open)
+    }
+
+    /// A desk of another strategy.
+    pub fn of(
+        strategy: Box<dyn Strategy>,
+        config: EngineConfig,
+        open: Vec<RecoveredOrder>,
+    ) -> Self {
+        let engine = Engine::new(vec![strategy]);
         let sealed = open
             .iter()
             .map(|o| (o.order.client_id, (o.hash, o.order.clone())))
@@ -177,17 +198,25 @@ impl Desk {
             reads: Vec::new(),
             levels: Vec::new(),
             store_works: true,
+            store_waits: false,
+            sealing: Vec::new(),
         }
     }
 
     /// A desk past recovery.
     pub fn ready(quotes: &[(Side, u64, u64)]) -> Self {
         let mut desk = Self::new(quotes);
+        desk.until_a_submit_waits();
+        desk
+    }
+
+    /// Lets time pass until something is submitted.
+    pub fn until_a_submit_waits(&mut self) {
         for _ in 0..5_000 {
-            if !desk.submits.is_empty() {
-                return desk;
+            if !self.submits.is_empty() {
+                return;
             }
-            desk.run_ms(1);
+            self.run_ms(1);
         }
         panic!("nothing was submitted within five seconds");
     }
@@ -222,14 +251,10 @@ impl Desk {
                     let cause = cambist_core::event::SealFailure::Store;
                     return self.hear(&Event::SealFailed { batch, cause });
                 }
-                let mut hashes = Vec::new();
-                for order in orders {
-                    let mut hash = [0; 32];
-                    hash[..8].copy_from_slice(&order.client_id.number.to_be_bytes());
-                    hashes.push((order.client_id, Hash(hash)));
-                    self.sealed.insert(order.client_id, (Hash(hash), order));
+                self.sealing.push((batch, orders));
+                if !self.store_waits {
+                    self.store_answers();
                 }
-                self.hear(&Event::Sealed { batch, hashes });
             }
             Action::Transmit { request, order } => self.submits.push_back((request, order)),
             Action::StoreLevel { level, .. } => {
@@ -241,6 +266,25 @@ impl Desk {
             Action::Note(note) => self.notes.push(note),
             Action::Finished { proven } => self.finished = Some(proven),
         }
+    }
+
+    /// The store has made durable what waits for it.
+    pub fn store_answers(&mut self) {
+        for (batch, orders) in std::mem::take(&mut self.sealing) {
+            let mut hashes = Vec::new();
+            for order in orders {
+                let mut hash = [0; 32];
+                hash[..8].copy_from_slice(&order.client_id.number.to_be_bytes());
+                hashes.push((order.client_id, Hash(hash)));
+                self.sealed.insert(order.client_id, (Hash(hash), order));
+            }
+            self.hear(&Event::Sealed { batch, hashes });
+        }
+    }
+
+    /// Every order sealed so far, oldest first.
+    pub fn sealed_ids(&self) -> Vec<ClientOrderId> {
+        self.sealed.keys().copied().collect()
     }
 
     fn answer_query(&mut self, request: RequestId, query: &Query) {

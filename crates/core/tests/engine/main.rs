@@ -7,3 +7,4 @@ mod fence;
 mod gate;
 mod quoting;
 mod snapshot;
+mod unwanted;

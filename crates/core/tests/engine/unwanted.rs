@@ -1,0 +1,51 @@
+//! What is not wanted any more does not leave, and does not leave again.
+
+use cambist_core::note::End;
+use cambist_core::request::{Outcome, UnknownCause};
+
+use crate::desk::{Below, Desk, config};
+
+/// A bid five ticks below the mid has been submitted.
+fn submitted() -> Desk {
+    let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
+    desk.until_a_submit_waits();
+    desk
+}
+
+#[test]
+fn a_lost_submit_is_not_sent_again_at_a_price_nobody_wants_and_is_cancelled() {
+    let mut desk = submitted();
+    let id = desk.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
+    let hash = desk.sealed[&id].0;
+    desk.depth = (9_690, 9_710);
+    desk.run_ms(8_000);
+    assert_eq!(desk.transmissions(id), 1);
+    assert!(desk.cancels.iter().any(|(_, cancelled)| *cancelled == hash));
+    assert_eq!(desk.end_of(id), None, "it may still rest");
+    assert_eq!(desk.sealed.len(), 2, "the new price is quoted meanwhile");
+}
+
+#[test]
+fn what_never_left_is_dropped_when_its_price_is_not_wanted_any_more() {
+    let mut desk = submitted();
+    let id = desk.answer_submit(Outcome::NotSent);
+    desk.depth = (9_690, 9_710);
+    desk.run_ms(3_000);
+    assert_eq!(desk.transmissions(id), 1);
+    assert_eq!(desk.end_of(id), Some(End::NeverSent));
+}
+
+#[test]
+fn an_order_given_up_while_it_is_sealed_never_leaves() {
+    let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
+    desk.store_waits = true;
+    desk.run_ms(3_000);
+    assert_eq!(desk.sealing.len(), 1);
+    desk.depth = (9_690, 9_710);
+    desk.run_ms(1_000);
+    desk.store_answers();
+    let (first, second) = (desk.sealed_ids()[0], desk.sealed_ids()[1]);
+    assert_eq!(desk.transmissions(first), 0);
+    assert_eq!(desk.end_of(first), Some(End::NeverSent));
+    assert_eq!(desk.transmissions(second), 1);
+}
