@@ -1,11 +1,14 @@
 //! What is known of one market: the last accepted depth, own orders taken out, and whether anybody
 //! should price from it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::{EmptyBook, MarketConfig};
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::note::{Control, DepthFault};
+use crate::order::ClientOrderId;
 use crate::request::{Depth, DepthLevel};
 use crate::strategy::BookLevel;
 use crate::time::{Time, VenueTime};
@@ -14,11 +17,26 @@ use crate::token::Amount;
 /// Refused snapshots with rising timestamps after which a restarted venue is believed.
 const RESYNC_AFTER: u32 = 3;
 
+/// An own order as a snapshot may show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnLevel {
+    pub(crate) side: Side,
+    pub(crate) price: Price,
+    /// Base units it may have rested with.
+    pub(crate) left: Amount,
+}
+
+/// The own orders that a snapshot may show: alive when it was asked for, or sent before it arrived.
+pub(crate) type OwnLevels = BTreeMap<ClientOrderId, OwnLevel>;
+
 /// The last accepted depth of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MarketBook {
     depth: Option<Depth>,
-    /// When the accepted depth was asked for: it is at least as old as that.
+    /// The own orders in it. They belong to the snapshot: what ends or begins later is still, or not
+    /// yet, in these levels.
+    own: OwnLevels,
+    /// The accepted depth is at least as old as that.
     asked: Time,
     /// When its content last changed.
     changed: Time,
@@ -36,8 +54,14 @@ pub(crate) struct Prices {
 }
 
 impl MarketBook {
-    /// Takes in a snapshot asked for at `asked` that arrived at `now`.
-    pub(crate) fn take(&mut self, asked: Time, now: Time, depth: &Depth) -> Result<(), DepthFault> {
+    /// Takes in a snapshot asked for at `asked` that arrived at `now` and may show `own`.
+    pub(crate) fn take(
+        &mut self,
+        asked: Time,
+        now: Time,
+        depth: &Depth,
+        own: OwnLevels,
+    ) -> Result<(), DepthFault> {
         check_shape(depth)?;
         if let Some(known) = &self.depth {
             let same = known.bids == depth.bids && known.asks == depth.asks;
@@ -60,6 +84,7 @@ impl MarketBook {
         self.refused = 0;
         self.asked = asked;
         self.depth = Some(depth.clone());
+        self.own = own;
         Ok(())
     }
 
@@ -73,8 +98,8 @@ impl MarketBook {
         self.depth.as_ref().map(|depth| depth.timestamp)
     }
 
-    /// The book less our own orders: `own` lists side, price and base units that may be resting.
-    pub(crate) fn prices(&self, spec: &MarketSpec, own: &[(Side, Price, Amount)]) -> Prices {
+    /// The book less our own orders.
+    pub(crate) fn prices(&self, spec: &MarketSpec) -> Prices {
         let Some(depth) = &self.depth else {
             return Prices::default();
         };
@@ -82,10 +107,11 @@ impl MarketBook {
             levels
                 .iter()
                 .filter_map(|level| {
-                    let ours: Amount = own
-                        .iter()
-                        .filter(|(s, p, _)| *s == side && *p == level.price)
-                        .map(|(_, _, amount)| *amount)
+                    let ours: Amount = self
+                        .own
+                        .values()
+                        .filter(|own| own.side == side && own.price == level.price)
+                        .map(|own| own.left)
                         .sum();
                     let qty = spec.lots_floor(level.size.saturating_sub(ours));
                     (qty.0 > 0).then_some(BookLevel {

@@ -1,13 +1,12 @@
 //! From a changed market to orders: view → strategy → comparison → gate → budget → seal.
 
 use crate::action::Action;
-use crate::market::{MarketId, Price, Side};
+use crate::market::{MarketId, Side};
 use crate::note::{Control, Note};
 use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
 use crate::request::Endpoint;
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
 use crate::time::{Time, VenueTime};
-use crate::token::Amount;
 
 use super::book::Prices;
 use super::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
@@ -299,14 +298,8 @@ impl State {
 
     /// The book of a market less every own order that may be in it.
     pub(crate) fn prices(&self, market: MarketId) -> Prices {
-        let own: Vec<(Side, Price, Amount)> = self
-            .orders
-            .of_market(market)
-            .filter(|t| t.may_have_left())
-            .map(|t| (t.order.side, t.order.price, t.base_left(t.base_amount())))
-            .collect();
         let state = self.market(market);
-        state.book.prices(&state.spec, &own)
+        state.book.prices(&state.spec)
     }
 
     fn working(&self, now: Time, tracked: &Tracked) -> Working {

@@ -10,13 +10,14 @@ use crate::reason::Reason;
 use crate::request::{Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::Time;
 
+use super::book::OwnLevels;
 use super::orders::Phase;
 use super::state::{Asked, Purpose, State};
 
 impl Purpose {
     fn endpoint(&self) -> Endpoint {
         match self {
-            Self::Depth(_) => Endpoint::Depth,
+            Self::Depth { .. } => Endpoint::Depth,
             Self::Balances { .. } => Endpoint::Balances,
             Self::Page => Endpoint::Orders,
             Self::Markets => Endpoint::Markets,
@@ -27,10 +28,14 @@ impl Purpose {
         }
     }
 
+    pub(crate) fn is_depth_of(&self, wanted: MarketId) -> bool {
+        matches!(self, Self::Depth { market, .. } if *market == wanted)
+    }
+
     fn order(&self) -> Option<ClientOrderId> {
         match self {
             Self::Submit(id) | Self::Cancel(id) => Some(*id),
-            Self::Depth(_)
+            Self::Depth { .. }
             | Self::Balances { .. }
             | Self::Page
             | Self::Markets
@@ -135,7 +140,9 @@ impl State {
             Purpose::Submit(id) => self.hear_submit(now, id, sent, outcome, actions),
             Purpose::Cancel(id) => self.hear_cancel(id, outcome),
             Purpose::Page => self.hear_page(now, request, outcome, actions),
-            Purpose::Depth(market) => self.hear_depth(now, sent, market, outcome, actions),
+            Purpose::Depth { market, own } => {
+                self.hear_depth(now, sent, (market, own), outcome, actions);
+            }
             Purpose::Balances { fills, own_locked } => {
                 if let Outcome::Reply(Reply::Balances(balances)) = outcome {
                     self.ledger.balances(sent, now, fills, own_locked, balances);
@@ -174,13 +181,17 @@ impl State {
         &mut self,
         now: Time,
         sent: Time,
-        market: MarketId,
+        (market, mut own): (MarketId, OwnLevels),
         outcome: &Outcome,
         actions: &mut Vec<Action>,
     ) {
         let Outcome::Reply(Reply::Depth(depth)) = outcome else {
             return;
         };
+        // What was sent meanwhile may be shown too; what was filled meanwhile may be shown unfilled.
+        for (id, level) in self.orders.levels(market) {
+            own.entry(id).or_insert(level);
+        }
         if depth.market != market {
             let (endpoint, cause) = (Endpoint::Depth, UnknownCause::Undecodable);
             actions.push(Action::Note(Note::Unknown {
@@ -190,7 +201,7 @@ impl State {
             }));
             return;
         }
-        if let Err(fault) = self.market_mut(market).book.take(sent, now, depth) {
+        if let Err(fault) = self.market_mut(market).book.take(sent, now, depth, own) {
             actions.push(Action::Note(Note::DepthRefused { market, fault }));
             return;
         }

@@ -14,6 +14,8 @@ use crate::request::RequestId;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
+use super::book::{OwnLevel, OwnLevels};
+
 /// How far an order has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
@@ -121,6 +123,15 @@ impl Tracked {
     /// The last venue second at which it is valid, in milliseconds.
     pub(crate) fn valid_until(&self) -> VenueTime {
         VenueTime::from_s(u64::from(self.order.valid_until_s))
+    }
+
+    /// What a depth may show of it.
+    pub(crate) fn level(&self) -> OwnLevel {
+        OwnLevel {
+            side: self.order.side,
+            price: self.order.price,
+            left: self.base_left(self.base_amount()),
+        }
     }
 
     /// Whether any byte of it may have left.
@@ -249,6 +260,14 @@ impl Orders {
     pub(crate) fn of_market(&self, market: MarketId) -> impl Iterator<Item = &Tracked> {
         self.iter()
             .filter(move |tracked| tracked.order.market == market)
+    }
+
+    /// The orders of a market that a depth may show.
+    pub(crate) fn levels(&self, market: MarketId) -> OwnLevels {
+        self.of_market(market)
+            .filter(|t| t.may_have_left())
+            .map(|t| (t.order.client_id, t.level()))
+            .collect()
     }
 
     pub(crate) fn of_strategy(

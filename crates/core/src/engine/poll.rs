@@ -104,12 +104,14 @@ impl State {
     fn poll_depth(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
         self.polls.depth.resize(self.markets.len(), Time(0));
         let id = self.markets[index].spec.id;
-        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Depth(m) if *m == id));
+        let asked = self.is_asked(|purpose| purpose.is_depth_of(id));
         if now < self.polls.depth[index] || asked || !self.pay(now, Endpoint::Depth, actions) {
             return;
         }
         self.polls.depth[index] = now.plus_ms(self.config.poll.depth_ms);
-        self.send(now, Purpose::Depth(id), Query::Depth(id), actions);
+        let own = self.orders.levels(id);
+        let purpose = Purpose::Depth { market: id, own };
+        self.send(now, purpose, Query::Depth(id), actions);
     }
 
     fn poll_balances(&mut self, now: Time, actions: &mut Vec<Action>) {
@@ -236,7 +238,7 @@ impl State {
         let mut wake = self.status_due;
         let mut at = |time: Time| wake = wake.min(time);
         for (index, market) in self.markets.iter().enumerate() {
-            let asked = self.is_asked(|p| matches!(p, Purpose::Depth(m) if *m == market.spec.id));
+            let asked = self.is_asked(|purpose| purpose.is_depth_of(market.spec.id));
             if !asked {
                 at(self.polls.depth.get(index).copied().unwrap_or(now));
             }

@@ -15,7 +15,7 @@ use crate::time::Time;
 use super::ledger::Cut;
 use super::orders::{Increment, Phase};
 use super::passes::{Pass, Progress, Purpose};
-use super::state::State;
+use super::state::{Purpose as Asking, State};
 
 /// Foreign orders remembered, so that each is told once.
 const FOREIGN_KEPT: usize = 1_024;
@@ -358,6 +358,16 @@ impl State {
         self.storage
             .free(tracked.order.sell_token, tracked.order.storage_id);
         let market = tracked.order.market;
+        // A depth already asked for may have been drawn up before this end.
+        for asked in self.asked.values_mut() {
+            if let Asking::Depth { market: of, own } = &mut asked.purpose
+                && *of == market
+                && tracked.may_have_left()
+            {
+                let level = tracked.level();
+                own.entry(id).or_insert(level);
+            }
+        }
         self.market_mut(market).dirty = true;
         actions.push(Action::Note(Note::Ended {
             order: id,

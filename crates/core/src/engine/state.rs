@@ -14,7 +14,7 @@ use crate::request::{Query, RequestId};
 use crate::strategy::Strategy;
 use crate::time::Time;
 
-use super::book::MarketBook;
+use super::book::{MarketBook, OwnLevels};
 use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
@@ -51,8 +51,8 @@ pub(crate) struct Seat {
 /// What a request was for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Purpose {
-    /// Depth of a market.
-    Depth(MarketId),
+    /// Depth of a market, with the own orders that it may show.
+    Depth { market: MarketId, own: OwnLevels },
     /// Balances, with the count of fills and our locks when they were asked for.
     Balances {
         fills: u64,

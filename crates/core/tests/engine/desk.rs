@@ -287,6 +287,28 @@ impl Desk {
         self.sealed.keys().copied().collect()
     }
 
+    /// The book as the venue shows it: one strange level a side and our open orders.
+    fn levels(&self, side: Side) -> Vec<DepthLevel> {
+        let strange = match side {
+            Side::Buy => self.depth.0,
+            Side::Sell => self.depth.1,
+        };
+        let mut levels = BTreeMap::from([(Price(strange), 1_000 * LOT)]);
+        for report in self.list.iter().filter(|report| !report.status.is_final()) {
+            let order = self.sealed.values().find(|(hash, _)| *hash == report.hash);
+            if let Some((_, order)) = order.filter(|(_, order)| order.side == side) {
+                *levels.entry(order.price).or_default() += report.base_amount - report.base_filled;
+            }
+        }
+        let levels = levels
+            .into_iter()
+            .map(|(price, size)| DepthLevel { price, size });
+        match side {
+            Side::Buy => levels.rev().collect(),
+            Side::Sell => levels.collect(),
+        }
+    }
+
     fn answer_query(&mut self, request: RequestId, query: &Query) {
         let reply = match query {
             Query::Depth(market) => Reply::Depth(Depth {
@@ -296,14 +318,8 @@ impl Desk {
                     self.version
                 },
                 timestamp: self.venue_now(),
-                bids: vec![DepthLevel {
-                    price: Price(self.depth.0),
-                    size: 1_000 * LOT,
-                }],
-                asks: vec![DepthLevel {
-                    price: Price(self.depth.1),
-                    size: 1_000 * LOT,
-                }],
+                bids: self.levels(Side::Buy),
+                asks: self.levels(Side::Sell),
             }),
             Query::Balances => Reply::Balances(
                 [(BASE, self.balances.0), (QUOTE, self.balances.1)]

@@ -1,0 +1,25 @@
+//! What is priced from: the book of others, as old as it really is.
+
+use cambist_core::Price;
+use cambist_core::note::End;
+use cambist_core::order::OrderStatus;
+
+use crate::desk::{Below, Desk, config};
+
+#[test]
+fn an_order_that_ended_after_the_snapshot_is_still_taken_out_of_it() {
+    let mut config = config();
+    (config.poll.depth_ms, config.poll.orders_ms) = (2_500, 200);
+    let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
+    desk.until_a_submit_waits();
+    let id = desk.accept();
+    desk.run_ms(5_100);
+    // The venue cancels it by itself: the list tells before the next depth does.
+    desk.show(id, OrderStatus::Cancelled, 0);
+    desk.run_ms(3_000);
+    assert_eq!(desk.end_of(id), Some(End::Cancelled));
+    assert!(desk.sealed.len() > 1, "quoted anew");
+    for (_, order) in desk.sealed.values() {
+        assert_eq!(order.price, Price(9_995), "the own bid is no market");
+    }
+}
