@@ -152,7 +152,7 @@ pub enum DepthFault {
     Version,
     /// Bids reach asks.
     Crossed,
-    /// Levels out of order, repeated, or of size zero.
+    /// Levels out of order, repeated, or of size zero; or a time that the venue's clock cannot show yet.
     Malformed,
 }
 

@@ -27,6 +27,12 @@ impl Time {
         Self(self.0.saturating_add(ms.saturating_mul(1_000)))
     }
 
+    /// This time less `ms` milliseconds, not below the origin.
+    #[must_use]
+    pub const fn minus_ms(self, ms: u64) -> Self {
+        Self(self.0.saturating_sub(ms.saturating_mul(1_000)))
+    }
+
     /// Microseconds from `earlier` to this time, 0 if `earlier` lies later.
     pub const fn micros_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -36,8 +36,8 @@ pub(crate) struct MarketBook {
     /// The own orders in it. They belong to the snapshot: what ends or begins later is still, or not
     /// yet, in these levels.
     own: OwnLevels,
-    /// The accepted depth is at least as old as that.
-    asked: Time,
+    /// The accepted depth may have been drawn up as early as that.
+    drawn: Time,
     /// When its content last changed.
     changed: Time,
     refused: u32,
@@ -54,10 +54,10 @@ pub(crate) struct Prices {
 }
 
 impl MarketBook {
-    /// Takes in a snapshot asked for at `asked` that arrived at `now` and may show `own`.
+    /// Takes in a snapshot drawn up no earlier than `drawn` that arrived at `now` and may show `own`.
     pub(crate) fn take(
         &mut self,
-        asked: Time,
+        drawn: Time,
         now: Time,
         depth: &Depth,
         own: OwnLevels,
@@ -82,7 +82,7 @@ impl MarketBook {
             self.changed = now;
         }
         self.refused = 0;
-        self.asked = asked;
+        self.drawn = drawn;
         self.depth = Some(depth.clone());
         self.own = own;
         Ok(())
@@ -90,7 +90,7 @@ impl MarketBook {
 
     /// Age of the accepted depth in milliseconds; `None` before the first.
     pub(crate) fn age_ms(&self, now: Time) -> Option<u64> {
-        self.depth.is_some().then(|| now.ms_since(self.asked))
+        self.depth.is_some().then(|| now.ms_since(self.drawn))
     }
 
     /// Venue time of the accepted depth.

@@ -4,11 +4,11 @@
 use crate::action::Action;
 use crate::event::{BatchId, Command, Event, Level, SealFailure};
 use crate::market::MarketId;
-use crate::note::{End, Note};
+use crate::note::{DepthFault, End, Note};
 use crate::order::ClientOrderId;
 use crate::reason::Reason;
-use crate::request::{Endpoint, Outcome, Reply, RequestId, UnknownCause};
-use crate::time::Time;
+use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
+use crate::time::{Time, VenueTime};
 
 use super::book::OwnLevels;
 use super::orders::Phase;
@@ -58,7 +58,7 @@ impl State {
                 if let Some(told) = venue_time {
                     self.clock.hear(now, *told);
                 }
-                self.hear_answer(now, *request, outcome, actions);
+                self.hear_answer(now, *request, outcome, *venue_time, actions);
             }
             Event::Sealed { hashes, .. } => self.hear_sealed(now, hashes, actions),
             Event::SealFailed { batch, cause } => self.hear_seal_failed(*batch, *cause, actions),
@@ -107,6 +107,7 @@ impl State {
         now: Time,
         request: RequestId,
         outcome: &Outcome,
+        told: Option<VenueTime>,
         actions: &mut Vec<Action>,
     ) {
         let Some(Asked { purpose, sent }) = self.asked.remove(&request) else {
@@ -141,7 +142,13 @@ impl State {
             Purpose::Cancel(id) => self.hear_cancel(id, outcome),
             Purpose::Page => self.hear_page(now, request, outcome, actions),
             Purpose::Depth { market, own } => {
-                self.hear_depth(now, sent, (market, own), outcome, actions);
+                if let Outcome::Reply(Reply::Depth(depth)) = outcome {
+                    // An answer whose own clock lies behind was drawn up that long ago, however
+                    // fast it came: a cache in front of the venue answers at once.
+                    let behind = told.map_or(0, |told| self.clock.at_least(now).ms_since(told));
+                    let drawn = sent.min(now.minus_ms(behind));
+                    self.hear_depth(now, drawn, (market, own), depth, actions);
+                }
             }
             Purpose::Balances { fills, own_locked } => {
                 if let Outcome::Reply(Reply::Balances(balances)) = outcome {
@@ -180,14 +187,11 @@ impl State {
     fn hear_depth(
         &mut self,
         now: Time,
-        sent: Time,
+        drawn: Time,
         (market, mut own): (MarketId, OwnLevels),
-        outcome: &Outcome,
+        depth: &Depth,
         actions: &mut Vec<Action>,
     ) {
-        let Outcome::Reply(Reply::Depth(depth)) = outcome else {
-            return;
-        };
         // What was sent meanwhile may be shown too; what was filled meanwhile may be shown unfilled.
         for (id, level) in self.orders.levels(market) {
             own.entry(id).or_insert(level);
@@ -201,11 +205,18 @@ impl State {
             }));
             return;
         }
-        if let Err(fault) = self.market_mut(market).book.take(sent, now, depth, own) {
+        self.clock.hear(now, depth.timestamp);
+        let taken = if depth.timestamp > self.clock.at_least(now) {
+            // A time that the clock does not believe would make every later snapshot look old.
+            Err(DepthFault::Malformed)
+        } else {
+            let book = &mut self.market_mut(market).book;
+            book.take(drawn, now, depth, own)
+        };
+        if let Err(fault) = taken {
             actions.push(Action::Note(Note::DepthRefused { market, fault }));
             return;
         }
-        self.clock.hear(now, depth.timestamp);
         self.market_mut(market).dirty = true;
         let mid = self.prices(market).mid;
         actions.push(Action::Note(Note::DepthTaken {

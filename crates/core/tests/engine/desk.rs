@@ -124,6 +124,8 @@ pub struct Desk {
     pub now: Time,
     pub depth: (u64, u64),
     pub version: u64,
+    /// The venue time that answers about the depth carry, if not the true one.
+    pub cached: Option<VenueTime>,
     pub balances: (Amount, Amount),
     /// What the orders list shows.
     pub list: Vec<OrderReport>,
@@ -188,6 +190,7 @@ impl Desk {
             now: Time::from_ms(1_000),
             depth: (9_990, 10_010),
             version: 1,
+            cached: None,
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
             sealed,
@@ -235,7 +238,10 @@ impl Desk {
     }
 
     pub fn answer(&mut self, request: RequestId, outcome: Outcome) {
-        let venue_time = Some(self.venue_now());
+        let cached = self
+            .cached
+            .filter(|_| matches!(outcome, Outcome::Reply(Reply::Depth(_))));
+        let venue_time = Some(cached.unwrap_or(self.venue_now()));
         self.hear(&Event::Answer {
             request,
             outcome,
@@ -317,7 +323,7 @@ impl Desk {
                     self.version += 1;
                     self.version
                 },
-                timestamp: self.venue_now(),
+                timestamp: self.cached.unwrap_or(self.venue_now()),
                 bids: self.levels(Side::Buy),
                 asks: self.levels(Side::Sell),
             }),

@@ -23,3 +23,32 @@ fn an_order_that_ended_after_the_snapshot_is_still_taken_out_of_it() {
         assert_eq!(order.price, Price(9_995), "the own bid is no market");
     }
 }
+
+#[test]
+fn a_cache_that_answers_at_once_with_an_old_book_is_no_price() {
+    let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
+    desk.until_a_submit_waits();
+    desk.accept();
+    desk.cached = Some(desk.venue_now());
+    desk.run_ms(2_500);
+    assert!(desk.cancels.is_empty(), "three seconds are allowed");
+    desk.run_ms(1_000);
+    assert_eq!(desk.cancels.len(), 1);
+    desk.cached = None;
+    desk.run_ms(1_000);
+    assert_eq!(desk.submits.len(), 1, "a fresh book is priced from again");
+}
+
+#[test]
+fn one_snapshot_from_the_future_is_refused_and_the_next_true_one_is_taken() {
+    let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
+    desk.until_a_submit_waits();
+    desk.accept();
+    desk.cached = Some(desk.venue_now().plus_ms(1_000_000_000));
+    let version = std::mem::replace(&mut desk.version, 1_000_000);
+    desk.run_ms(600);
+    desk.cached = None;
+    desk.version = version;
+    desk.run_ms(10_000);
+    assert!(desk.cancels.is_empty(), "no price was ever too old");
+}
