@@ -143,8 +143,12 @@ pub struct ReplayArgs {
 
 /// Reads a duration such as `25s`, `10m` or `2h`.
 fn seconds(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no duration; write a whole number and s, m or h, such as 25s");
-    let split = text.len().checked_sub(1).filter(|at| text.is_char_boundary(*at));
+    let wrong =
+        || format!("{text:?} is no duration; write a whole number and s, m or h, such as 25s");
+    let split = text
+        .len()
+        .checked_sub(1)
+        .filter(|at| text.is_char_boundary(*at));
     let (number, unit) = text.split_at(split.ok_or_else(wrong)?);
     let factor = match unit {
         "s" => 1,
@@ -154,7 +158,9 @@ fn seconds(text: &str) -> Result<u64, String> {
     };
     let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u64 = number.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
-    let total = number.checked_mul(factor).filter(|total| (1..=31_536_000).contains(total));
+    let total = number
+        .checked_mul(factor)
+        .filter(|total| (1..=31_536_000).contains(total));
     total.ok_or_else(|| format!("{text} is outside 1s to one year"))
 }
 
@@ -199,7 +205,11 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
 fn report(error: &anyhow::Error, exit: Exit) {
     let mut stderr = std::io::stderr().lock();
     let bold = stderr.is_terminal();
-    let label = if bold { "\u{1b}[31;1merror\u{1b}[0m" } else { "error" };
+    let label = if bold {
+        "\u{1b}[31;1merror\u{1b}[0m"
+    } else {
+        "error"
+    };
     let _ = writeln!(stderr, "{label}: {error}");
     for cause in error.chain().skip(1) {
         let _ = writeln!(stderr, "  because: {cause}");
@@ -225,7 +235,17 @@ mod tests {
         assert_eq!(seconds("25s"), Ok(25));
         assert_eq!(seconds("10m"), Ok(600));
         assert_eq!(seconds("1h"), Ok(3_600));
-        for bad in ["", "s", "25", "-1s", "+1s", "0s", "1.5m", "9999999999h", "5é"] {
+        for bad in [
+            "",
+            "s",
+            "25",
+            "-1s",
+            "+1s",
+            "0s",
+            "1.5m",
+            "9999999999h",
+            "5é",
+        ] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
     }

@@ -25,7 +25,9 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Makes a market on an exchange of its own.
 pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(watch(args, json))
 }
 
@@ -36,7 +38,10 @@ async fn watch(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     let (summary, problems) = match result {
         Ok(ended) => ended,
         Err(error) => {
-            screen.say(&format!("everything the demo wrote is in {}", folder.path().display()));
+            screen.say(&format!(
+                "everything the demo wrote is in {}",
+                folder.path().display()
+            ));
             return Err(error);
         }
     };
@@ -55,7 +60,10 @@ async fn watch(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    screen.say(&format!("everything the demo wrote is in {}", folder.path().display()));
+    screen.say(&format!(
+        "everything the demo wrote is in {}",
+        folder.path().display()
+    ));
     Ok(Exit::CheckFailed)
 }
 
@@ -88,12 +96,18 @@ async fn scene(
 ) -> anyhow::Result<(Summary, Vec<String>)> {
     let venue_file = files::write_venue(folder, args.seed)?;
     let venue_text = venue_file.display().to_string();
-    let mut venue =
-        Child::start("exchange", folder, &["venue", "--config", &venue_text, "--until-stdin-closes"])?;
+    let mut venue = Child::start(
+        "exchange",
+        folder,
+        &["venue", "--config", &venue_text, "--until-stdin-closes"],
+    )?;
     let address_file = Exchange::load(&venue_file)?.address_file();
     let address = venue.address(&address_file, READY).await?;
     let base_url = format!("http://{address}");
-    screen.say(&format!("exchange at {base_url}, crowd with seed {}", args.seed));
+    screen.say(&format!(
+        "exchange at {base_url}, crowd with seed {}",
+        args.seed
+    ));
 
     let daemon_file = files::write_daemon(folder, &base_url, args.strategy.as_deref())?;
     let config = Daemon::load(&daemon_file)?;
@@ -101,13 +115,27 @@ async fn scene(
     let mut daemon = Child::start(
         "daemon",
         folder,
-        &["run", "--config", &daemon_text, "--json", "--until-stdin-closes"],
+        &[
+            "run",
+            "--config",
+            &daemon_text,
+            "--json",
+            "--until-stdin-closes",
+        ],
     )?;
-    let metrics = daemon.address(&config.metrics_address_file(), READY).await?;
-    screen.say(&format!("daemon trades; http://{metrics}/metrics, Ctrl-C ends the demo"));
+    let metrics = daemon
+        .address(&config.metrics_address_file(), READY)
+        .await?;
+    screen.say(&format!(
+        "daemon trades; http://{metrics}/metrics, Ctrl-C ends the demo"
+    ));
 
     let begun = Instant::now();
-    let length = if args.forever { None } else { Some(Duration::from_secs(args.duration)) };
+    let length = if args.forever {
+        None
+    } else {
+        Some(Duration::from_secs(args.duration))
+    };
     show(screen, &mut daemon, &metrics, length).await?;
     screen.say("ending: cancelling everything and proving that nothing rests");
     daemon.ask_to_end();
@@ -116,7 +144,11 @@ async fn scene(
     let duration_s = begun.elapsed().as_secs_f64();
 
     let books = proof::books(&config).await?;
-    let replayed = config.tape.as_ref().map(|tape| proof::replay(&tape.dir)).transpose()?;
+    let replayed = config
+        .tape
+        .as_ref()
+        .map(|tape| proof::replay(&tape.dir))
+        .transpose()?;
     venue.ask_to_end();
     let venue_status = venue.end(GOODBYE).await?;
 
@@ -133,10 +165,16 @@ async fn scene(
     };
     let mut problems = problems(&summary);
     if !status.success() {
-        problems.push(format!("the daemon ended with {status}:\n{}", daemon.last_words()));
+        problems.push(format!(
+            "the daemon ended with {status}:\n{}",
+            daemon.last_words()
+        ));
     }
     if !venue_status.success() {
-        problems.push(format!("the exchange ended with {venue_status}:\n{}", venue.last_words()));
+        problems.push(format!(
+            "the exchange ended with {venue_status}:\n{}",
+            venue.last_words()
+        ));
     }
     Ok((summary, problems))
 }
@@ -175,10 +213,19 @@ fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
     let tokens = summary.inventory.keys().chain(books.totals.keys());
     tokens
         .map(|token| {
-            let ledger = summary.inventory.get(token).and_then(|units| units.parse::<i128>().ok());
-            let venue = books.totals.get(token).map_or(Some(0), |units| i128::try_from(*units).ok());
+            let ledger = summary
+                .inventory
+                .get(token)
+                .and_then(|units| units.parse::<i128>().ok());
+            let venue = books
+                .totals
+                .get(token)
+                .map_or(Some(0), |units| i128::try_from(*units).ok());
             let difference = ledger.unwrap_or(0).checked_sub(venue.unwrap_or(i128::MAX));
-            (token.clone(), difference.map_or_else(|| "unknown".to_owned(), |d| d.to_string()))
+            (
+                token.clone(),
+                difference.map_or_else(|| "unknown".to_owned(), |d| d.to_string()),
+            )
         })
         .collect()
 }
@@ -190,11 +237,16 @@ fn problems(summary: &Summary) -> Vec<String> {
         problems.push("own orders rest at the exchange".to_owned());
     }
     if summary.orders.unknown_left > 0 {
-        problems.push(format!("{} orders are unknown", summary.orders.unknown_left));
+        problems.push(format!(
+            "{} orders are unknown",
+            summary.orders.unknown_left
+        ));
     }
     for (token, units) in &summary.residual_units {
         if units != "0" {
-            problems.push(format!("ledger and exchange differ by {units} units of {token}"));
+            problems.push(format!(
+                "ledger and exchange differ by {units} units of {token}"
+            ));
         }
     }
     if summary.replay_equal != Some(true) {

@@ -24,7 +24,10 @@ pub fn run(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(&json!({"was": level.name(), "cause": cause, "now": Level::Trading.name()}))?;
     } else if level > Level::Trading {
-        print_text(&format!("the level was {} ({cause}); trading is allowed again\n", level.name()))?;
+        print_text(&format!(
+            "the level was {} ({cause}); trading is allowed again\n",
+            level.name()
+        ))?;
     } else {
         print_text("the level was not raised; nothing to lower\n")?;
     }

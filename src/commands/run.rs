@@ -26,12 +26,17 @@ use crate::{address, recording, telemetry};
 pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load(&args.config)?;
     telemetry::log::start(daemon.log);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let traded = runtime.block_on(trade(&daemon, args.until_stdin_closes));
     // A read of standard input may be under way and can only be left behind.
     runtime.shutdown_background();
     let (ended, session, clock) = traded?;
-    let closing = Closing { duration_s: seconds(clock.now()), ..Closing::default() };
+    let closing = Closing {
+        duration_s: seconds(clock.now()),
+        ..Closing::default()
+    };
     let summary = session.summary(clock.now(), &closing, code);
     if json {
         print_json(&summary)?;
@@ -50,7 +55,11 @@ async fn trade(
     let seed = getrandom::u64().context("random number of the system")?;
     let started = start::start(daemon, seed).await?;
     let config_hash = daemon.source.hash();
-    let header = recording::header(&started.bound, daemon.source.text.clone(), config_hash.clone());
+    let header = recording::header(
+        &started.bound,
+        daemon.source.text.clone(),
+        config_hash.clone(),
+    );
     let recorder = Recorder::begin(daemon.tape.as_ref(), header, &started.bound.markets)?;
     let engine = Engine::new(recording::strategies(&started.bound)?);
     let telemetry = Arc::new(Telemetry::new(
@@ -84,9 +93,15 @@ async fn trade(
         telemetry,
         session: Session::new(&started.bound.markets),
         bodies: started.bodies.into_iter().collect(),
+        under_way: std::collections::BTreeMap::new(),
+        drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
         inbox,
         signals,
-        ended: Ended { proven: false, level: started.start.level, invariant_failed: false },
+        ended: Ended {
+            proven: false,
+            level: started.start.level,
+            invariant_failed: false,
+        },
         pruned: Time(0),
     };
     let (ended, session) = desk.run(Event::Start(Box::new(started.start))).await?;
@@ -113,7 +128,10 @@ fn exit(ended: Ended) -> Exit {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "microseconds of a run fit 53 bits for 285 years")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "microseconds of a run fit 53 bits for 285 years"
+)]
 fn seconds(time: Time) -> f64 {
     time.0 as f64 / 1e6
 }

@@ -16,7 +16,10 @@ use crate::{address, telemetry};
 pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
     let exchange = Exchange::load(&args.config)?;
     telemetry::log::start(exchange.log);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let served = runtime.block_on(serve(&exchange, args.until_stdin_closes, json));
     // A read of standard input may be under way and can only be left behind.
     runtime.shutdown_background();
@@ -45,7 +48,9 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
             exchange.maker.keys_dir.display()
         ))?;
     }
-    server.run(async move { while !ends(&mut signals).await {} }).await?;
+    server
+        .run(async move { while !ends(&mut signals).await {} })
+        .await?;
     if let Err(error) = handle.audit() {
         return Err(Failure::new(Exit::Invariant, error.to_string()).into());
     }
@@ -58,7 +63,10 @@ async fn ends(signals: &mut Signals) -> bool {
 }
 
 fn server_config(exchange: &Exchange) -> ServerConfig {
-    let rate = Rate { per_s: exchange.endpoint_per_s, burst: exchange.endpoint_burst };
+    let rate = Rate {
+        per_s: exchange.endpoint_per_s,
+        burst: exchange.endpoint_burst,
+    };
     ServerConfig {
         public_url: exchange.public_url.clone(),
         require_api_key_signature: exchange.require_api_key_signature,
@@ -70,4 +78,3 @@ fn server_config(exchange: &Exchange) -> ServerConfig {
         ..ServerConfig::new(exchange.listen)
     }
 }
-

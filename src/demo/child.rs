@@ -36,7 +36,12 @@ impl Child {
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting the {name}"))?;
-        Ok(Self { name, process, log, out })
+        Ok(Self {
+            name,
+            process,
+            log,
+            out,
+        })
     }
 
     /// Waits until the child has written the address it listens on.
@@ -49,17 +54,27 @@ impl Child {
                 return Ok(address.to_owned());
             }
             if let Some(status) = self.exited()? {
-                bail!("the {} ended at its start ({status}):\n{}", self.name, self.last_words());
+                bail!(
+                    "the {} ended at its start ({status}):\n{}",
+                    self.name,
+                    self.last_words()
+                );
             }
             tokio::time::sleep(LOOK).await;
             waited += LOOK;
         }
-        bail!("the {} was not ready within {} s", self.name, patience.as_secs())
+        bail!(
+            "the {} was not ready within {} s",
+            self.name,
+            patience.as_secs()
+        )
     }
 
     /// How it ended, if it has.
     pub fn exited(&mut self) -> anyhow::Result<Option<ExitStatus>> {
-        self.process.try_wait().with_context(|| format!("waiting for the {}", self.name))
+        self.process
+            .try_wait()
+            .with_context(|| format!("waiting for the {}", self.name))
     }
 
     /// Asks it to end.
@@ -82,7 +97,12 @@ impl Child {
             tokio::time::sleep(LOOK).await;
             waited += LOOK;
         }
-        bail!("the {} did not end within {} s:\n{}", self.name, patience.as_secs(), self.last_words())
+        bail!(
+            "the {} did not end within {} s:\n{}",
+            self.name,
+            patience.as_secs(),
+            self.last_words()
+        )
     }
 
     /// What it wrote to standard output.

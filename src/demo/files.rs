@@ -54,7 +54,11 @@ pub fn write_venue(folder: &Path, seed: u64) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
     table(&mut file, "listen").remove("public_url");
-    set(&mut file, &["maker", "keys_dir"], folder.join("keys").display().to_string());
+    set(
+        &mut file,
+        &["maker", "keys_dir"],
+        folder.join("keys").display().to_string(),
+    );
     if let Some(Value::Array(crowds)) = file.get_mut("traders") {
         for crowd in crowds.iter_mut().filter_map(Value::as_table_mut) {
             crowd.insert("seed".to_owned(), Value::Integer(seed.cast_signed()));
@@ -75,8 +79,16 @@ pub fn write_daemon(
         let path = folder.join("keys").join(key).display().to_string();
         set(&mut file, &["keys", &format!("{key}_file")], path);
     }
-    set(&mut file, &["store", "dir"], folder.join("state").display().to_string());
-    set(&mut file, &["tape", "dir"], folder.join("tape").display().to_string());
+    set(
+        &mut file,
+        &["store", "dir"],
+        folder.join("state").display().to_string(),
+    );
+    set(
+        &mut file,
+        &["tape", "dir"],
+        folder.join("tape").display().to_string(),
+    );
     set(&mut file, &["metrics", "listen"], "127.0.0.1:0");
     if let Some(name) = strategy {
         choose(&mut file, name)?;
@@ -87,27 +99,44 @@ pub fn write_daemon(
 /// Lets every market be quoted by one strategy, with parameters that suit the demo's market.
 fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
     cambist_strategies::find(name).with_context(|| {
-        let known: Vec<_> = cambist_strategies::all().iter().map(|info| info.name).collect();
-        format!("no strategy is called {name:?}; there are {}", known.join(", "))
+        let known: Vec<_> = cambist_strategies::all()
+            .iter()
+            .map(|info| info.name)
+            .collect();
+        format!(
+            "no strategy is called {name:?}; there are {}",
+            known.join(", ")
+        )
     })?;
-    let suited: Table = STRATEGIES.parse().context("the built-in config/demo-strategies.toml")?;
+    let suited: Table = STRATEGIES
+        .parse()
+        .context("the built-in config/demo-strategies.toml")?;
     let mut choice = Table::from_iter([("name".to_owned(), Value::from(name))]);
     if let Some(params) = suited.get(name) {
         choice.insert("params".to_owned(), params.clone());
     }
-    let Some(Value::Array(markets)) = file.get_mut("market") else { return Ok(()) };
+    let Some(Value::Array(markets)) = file.get_mut("market") else {
+        return Ok(());
+    };
     for market in markets.iter_mut().filter_map(Value::as_table_mut) {
-        market.insert("strategy".to_owned(), Value::Array(vec![Value::Table(choice.clone())]));
+        market.insert(
+            "strategy".to_owned(),
+            Value::Array(vec![Value::Table(choice.clone())]),
+        );
     }
     Ok(())
 }
 
 fn table<'a>(file: &'a mut Table, name: &str) -> &'a mut Table {
-    let section = file.entry(name).or_insert_with(|| Value::Table(Table::new()));
+    let section = file
+        .entry(name)
+        .or_insert_with(|| Value::Table(Table::new()));
     if !section.is_table() {
         *section = Value::Table(Table::new());
     }
-    section.as_table_mut().expect("it was made a table just now")
+    section
+        .as_table_mut()
+        .expect("it was made a table just now")
 }
 
 fn set(file: &mut Table, path: &[&str; 2], value: impl Into<Value>) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use cambist_client::{Client, ClientConfig, Credentials, SecretString};
-use cambist_core::request::{Outcome, OrdersPage, Query, Reply};
+use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{TokenId, VenueTime};
 use cambist_signing::SecretKey;
 use cambist_tape::{Reader, compare};
@@ -34,17 +34,25 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
     let credentials = Credentials::new(daemon.venue.account_id, Some(owner), Some(api_key), key);
     let config = ClientConfig::new(&daemon.venue.base_url.value);
     let client = Client::new(&config, Some(credentials))?;
-    let symbols: BTreeMap<TokenId, String> =
-        client.tokens().await?.into_iter().map(|token| (token.token_id, token.symbol)).collect();
+    let symbols: BTreeMap<TokenId, String> = client
+        .tokens()
+        .await?
+        .into_iter()
+        .map(|token| (token.token_id, token.symbol))
+        .collect();
     let resting = resting(&client).await?;
-    let Outcome::Reply(Reply::Balances(balances)) = patiently(&client, &Query::Balances).await? else {
+    let Outcome::Reply(Reply::Balances(balances)) = patiently(&client, &Query::Balances).await?
+    else {
         bail!("the exchange did not tell the balances");
     };
     let totals = balances
         .into_iter()
         .map(|balance| {
             let symbol = symbols.get(&balance.token).cloned();
-            (symbol.unwrap_or_else(|| balance.token.0.to_string()), balance.total)
+            (
+                symbol.unwrap_or_else(|| balance.token.0.to_string()),
+                balance.total,
+            )
         })
         .collect();
     Ok(Books { resting, totals })
@@ -53,12 +61,20 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
 async fn resting(client: &Client) -> anyhow::Result<u64> {
     let (mut offset, mut resting) = (0, 0);
     loop {
-        let page = OrdersPage { from: VenueTime(0), to: VenueTime(0), offset, limit: PAGE };
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset,
+            limit: PAGE,
+        };
         let outcome = patiently(client, &Query::Orders(page)).await?;
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
             bail!("the exchange did not list the orders");
         };
-        resting += orders.iter().filter(|order| !order.status.is_final()).count() as u64;
+        resting += orders
+            .iter()
+            .filter(|order| !order.status.is_final())
+            .count() as u64;
         offset += u32::try_from(orders.len()).unwrap_or(u32::MAX);
         if orders.is_empty() || offset >= total {
             return Ok(resting);
@@ -88,7 +104,10 @@ pub fn replay(dir: &Path) -> anyhow::Result<bool> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "tape"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "tape")
+        })
         .collect();
     tapes.sort();
     if tapes.is_empty() {
@@ -99,8 +118,10 @@ pub fn replay(dir: &Path) -> anyhow::Result<bool> {
         let file = std::fs::File::open(&tape).with_context(name)?;
         let mut reader = Reader::open(std::io::BufReader::new(file)).with_context(name)?;
         let mut player = Player::new(reader.header(), reader.snapshot()).with_context(name)?;
-        let replayed = compare(&mut reader, |now, event, actions| player.hear(now, event, actions))
-            .with_context(name)?;
+        let replayed = compare(&mut reader, |now, event, actions| {
+            player.hear(now, event, actions);
+        })
+        .with_context(name)?;
         if let Some(failure) = player.failure() {
             bail!("{}: {failure}", name());
         }

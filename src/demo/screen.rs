@@ -11,7 +11,10 @@ pub struct Screen {
 impl Screen {
     /// A screen that knows whether somebody looks at it.
     pub fn new() -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), open: false }
+        Self {
+            terminal: std::io::stderr().is_terminal(),
+            open: false,
+        }
     }
 
     /// Shows what is now, in place of what was.

@@ -12,7 +12,10 @@ const PAGE_MAX: u64 = 1 << 20;
 
 /// The line, or nothing if it cannot be had now.
 pub async fn line(address: &str) -> Option<String> {
-    let page = tokio::time::timeout(PATIENCE, page(address)).await.ok()?.ok()?;
+    let page = tokio::time::timeout(PATIENCE, page(address))
+        .await
+        .ok()?
+        .ok()?;
     let (_, body) = page.split_once("\r\n\r\n")?;
     let status: serde_json::Value = serde_json::from_str(body).ok()?;
     Some(status.get("line")?.as_str()?.to_owned())

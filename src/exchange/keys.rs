@@ -53,7 +53,11 @@ fn one(
     }
     let made = make()?;
     let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
         file.write_all(made.as_bytes())?;
         file.write_all(b"\n")?;
         file.sync_all()

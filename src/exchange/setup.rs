@@ -30,20 +30,26 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
     let mut wishes = vec![Request::Operator(Operator::CreateAccount {
         id: Some(account),
         owner: address(&exchange.maker.owner)?.0,
-        public_key: PublicKey { x: public.x.to_be_bytes(), y: public.y.to_be_bytes() },
+        public_key: PublicKey {
+            x: public.x.to_be_bytes(),
+            y: public.y.to_be_bytes(),
+        },
         api_key: Some(ApiKey(maker.api_key.as_str().to_owned())),
         internal: false,
     })];
     for (token, amount) in &exchange.maker.funds {
         let (token, amount) = (*token, *amount);
-        wishes.push(Request::Operator(Operator::Deposit { account, token, amount }));
+        wishes.push(Request::Operator(Operator::Deposit {
+            account,
+            token,
+            amount,
+        }));
     }
     let mut crowds = Vec::new();
     for (index, traders) in (0..).zip(&exchange.traders) {
         let config = crowd(traders);
         let first = FIRST_TRADER + index * CROWD;
-        let accounts: Vec<_> =
-            (first..).take(config.accounts()).map(AccountId).collect();
+        let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
         wishes.extend(Agents::setup(&config, &accounts, &venue));
         crowds.push(Agents::new(config, &accounts));
     }
@@ -64,7 +70,11 @@ fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
             spec: spec.clone(),
             name: spec.symbol.clone(),
             address: contract.0,
-            kind: if contract == Address::ZERO { TokenKind::Eth } else { TokenKind::Erc20 },
+            kind: if contract == Address::ZERO {
+                TokenKind::Eth
+            } else {
+                TokenKind::Erc20
+            },
             fast_withdraw_limit: spec.maximum,
         });
     }
@@ -103,7 +113,12 @@ fn crowd(traders: &Traders) -> AgentsConfig {
         informed_threshold_bps: f64::from(traders.informed_threshold_bps),
         passive_traders: traders.passive,
         passive_half_spread_bps: f64::from(traders.passive_half_spread_bps),
-        ..AgentsConfig::calm(traders.seed, traders.market, traders.fair_price, traders.order_size)
+        ..AgentsConfig::calm(
+            traders.seed,
+            traders.market,
+            traders.fair_price,
+            traders.order_size,
+        )
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use cambist_core::action::Action;
 use cambist_core::event::{Command, Event, Level};
 use cambist_core::note::Note;
+use cambist_core::request::{Endpoint, Outcome, RequestId};
 use cambist_core::{ClientOrderId, Engine, Time};
 use cambist_report::Session;
 use tokio::sync::mpsc;
@@ -54,6 +55,10 @@ pub struct Desk {
     pub session: Session,
     /// Bytes of orders that may be alive.
     pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
+    /// Requests without an answer, for metrics.
+    pub under_way: BTreeMap<RequestId, Endpoint>,
+    /// How long draining may take, told to the service manager.
+    pub drain: Duration,
     /// What is heard.
     pub inbox: mpsc::Receiver<Heard>,
     /// What people say.
@@ -67,10 +72,10 @@ pub struct Desk {
 impl Desk {
     /// Runs until the engine has finished. Returns how, and the session.
     pub async fn run(mut self, start: Event) -> Result<(Ended, Session), KeeperStuck> {
-        let mut finished = self.hear(start)?;
+        let mut finished = self.hear(&start)?;
         while !finished {
             let heard = self.next().await;
-            finished = self.hear(heard)?;
+            finished = self.hear(&heard)?;
             self.prune()?;
         }
         self.recorder.finish();
@@ -81,7 +86,10 @@ impl Desk {
     /// The next event, or a wake when the engine wants one.
     async fn next(&mut self) -> Event {
         let now = self.clock.now();
-        let wanted = self.engine.next_wakeup().map(|at| Duration::from_micros(at.micros_since(now)));
+        let wanted = self
+            .engine
+            .next_wakeup()
+            .map(|at| Duration::from_micros(at.micros_since(now)));
         let sleep = wanted.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
         tokio::select! {
             heard = self.inbox.recv() => match heard {
@@ -104,11 +112,12 @@ impl Desk {
     }
 
     /// Lets the engine hear one event and does what it wants. True when it has finished.
-    fn hear(&mut self, event: Event) -> Result<bool, KeeperStuck> {
+    fn hear(&mut self, event: &Event) -> Result<bool, KeeperStuck> {
         let now = self.clock.now();
-        self.recorder.heard(now, &event);
+        self.recorder.heard(now, event);
+        self.count_answer(event);
         let mut actions = Vec::new();
-        self.engine.on_event(now, &event, &mut actions);
+        self.engine.on_event(now, event, &mut actions);
         self.recorder.did(now, &actions, &self.engine);
         let mut finished = false;
         for action in actions {
@@ -120,14 +129,39 @@ impl Desk {
         Ok(finished)
     }
 
+    /// Keeps the count of requests under way, and tells those that never left.
+    fn count_answer(&mut self, event: &Event) {
+        if let Event::Answer {
+            request, outcome, ..
+        } = event
+            && let Some(endpoint) = self.under_way.remove(request)
+        {
+            if *outcome == Outcome::NotSent {
+                self.telemetry.not_sent(endpoint);
+            }
+            self.telemetry.in_flight(self.under_way.len() as u64);
+        }
+    }
+
+    fn leaves(&mut self, request: RequestId, endpoint: Endpoint) {
+        self.under_way.insert(request, endpoint);
+        self.telemetry.in_flight(self.under_way.len() as u64);
+    }
+
     fn act(&mut self, now: Time, action: Action) -> Result<bool, KeeperStuck> {
         match action {
-            Action::Send { request, query } => self.gateway.query(request, query),
+            Action::Send { request, query } => {
+                self.leaves(request, query.endpoint());
+                self.gateway.query(request, query);
+            }
             Action::Seal { batch, orders } => self.keeper.seal(batch, orders)?,
-            Action::Transmit { request, order } => match self.bodies.get(&order) {
-                Some(body) => self.gateway.submit(request, Arc::clone(body)),
-                None => self.gateway.nothing_to_send(request),
-            },
+            Action::Transmit { request, order } => {
+                self.leaves(request, Endpoint::Submit);
+                match self.bodies.get(&order) {
+                    Some(body) => self.gateway.submit(request, Arc::clone(body)),
+                    None => self.gateway.nothing_to_send(request),
+                }
+            }
             Action::StoreLevel { level, cause } => self.keeper.level(level, cause)?,
             Action::Note(note) => self.note(now, &note)?,
             Action::Finished { proven } => {
@@ -150,9 +184,30 @@ impl Desk {
             Note::LevelChanged { level } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
             Note::Ready { .. } => notify::ready("trading"),
-            Note::Draining => notify::stopping(Duration::from_secs(60)),
-            Note::Status(_) => self.telemetry.line(cambist_report::text::line(&self.session)),
-            _ => {}
+            Note::Draining => notify::stopping(self.drain),
+            Note::Status(_) => {
+                let line = cambist_report::text::line(&self.session);
+                notify::status(&line);
+                self.telemetry.line(line);
+            }
+            Note::Submitted { .. }
+            | Note::Resent { .. }
+            | Note::Acknowledged { .. }
+            | Note::Refused { .. }
+            | Note::Unknown { .. }
+            | Note::Answered { .. }
+            | Note::CancelSent { .. }
+            | Note::Resolved { .. }
+            | Note::DepthTaken { .. }
+            | Note::DepthRefused { .. }
+            | Note::RiskRefused { .. }
+            | Note::BudgetDenied { .. }
+            | Note::Foreign { .. }
+            | Note::Reconciled { .. }
+            | Note::Mismatch { .. }
+            | Note::Balanced
+            | Note::FeeAbove { .. }
+            | Note::BothSides { .. } => {}
         }
         Ok(())
     }

@@ -21,7 +21,11 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway whose answers go to `desk`.
     pub fn new(client: Arc<Client>, markets: &[MarketSpec], desk: mpsc::Sender<Heard>) -> Self {
-        Self { client, markets: markets.into(), desk }
+        Self {
+            client,
+            markets: markets.into(),
+            desk,
+        }
     }
 
     /// Sends a poll or a cancel.
@@ -47,14 +51,26 @@ impl Gateway {
         let here = self.clone();
         tokio::spawn(async move {
             let outcome = Outcome::NotSent;
-            let event = Event::Answer { request, outcome, venue_time: None };
+            let event = Event::Answer {
+                request,
+                outcome,
+                venue_time: None,
+            };
             let _ = here.desk.send(Heard::Event(event)).await;
         });
     }
 
     async fn answer(&self, request: RequestId, answered: Answered) {
-        let Answered { outcome, venue_time, .. } = answered;
-        let event = Event::Answer { request, outcome, venue_time };
+        let Answered {
+            outcome,
+            venue_time,
+            ..
+        } = answered;
+        let event = Event::Answer {
+            request,
+            outcome,
+            venue_time,
+        };
         // The desk is gone only when the program is ending.
         let _ = self.desk.send(Heard::Event(event)).await;
     }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use cambist_core::ClientOrderId;
 use cambist_core::event::{BatchId, Event, Level, SealFailure};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::UnsignedOrder;
-use cambist_core::ClientOrderId;
 use cambist_protocol::encode::sign_order;
 use cambist_signing::{Address, SecretKey};
 use tokio::sync::mpsc;
@@ -70,12 +70,22 @@ impl Keeper {
     ) -> std::io::Result<Self> {
         let (tasks, inbox) = sync_channel(WAITING_MAX);
         let filled = open.iter().copied().collect();
-        let worker =
-            Worker { store, signer, filled, keep_days, telemetry, clock: Clock::new(), desk };
+        let worker = Worker {
+            store,
+            signer,
+            filled,
+            keep_days,
+            telemetry,
+            clock: Clock::new(),
+            desk,
+        };
         let thread = std::thread::Builder::new()
             .name("keeper".to_owned())
             .spawn(move || worker.run(&inbox))?;
-        Ok(Self { tasks: Some(tasks), thread: Some(thread) })
+        Ok(Self {
+            tasks: Some(tasks),
+            thread: Some(thread),
+        })
     }
 
     /// Signs and stores a batch; the desk hears `Sealed` or `SealFailed`.
@@ -104,7 +114,9 @@ impl Keeper {
     }
 
     fn tell(&self, task: Task) -> Result<(), KeeperStuck> {
-        let Some(tasks) = &self.tasks else { return Err(KeeperStuck) };
+        let Some(tasks) = &self.tasks else {
+            return Err(KeeperStuck);
+        };
         tasks.try_send(task).map_err(|refused| match refused {
             TrySendError::Full(_) | TrySendError::Disconnected(_) => KeeperStuck,
         })
@@ -165,9 +177,17 @@ impl Worker {
         let signed: Result<Vec<_>, _> = orders
             .iter()
             .map(|order| {
-                let Signer { key, exchange, account_id } = &self.signer;
+                let Signer {
+                    key,
+                    exchange,
+                    account_id,
+                } = &self.signer;
                 let signed = sign_order(order, *exchange, *account_id, key)?;
-                Ok(SealedIntent { order: order.clone(), hash: signed.hash, body: signed.body })
+                Ok(SealedIntent {
+                    order: order.clone(),
+                    hash: signed.hash,
+                    body: signed.body,
+                })
             })
             .collect();
         let intents = match signed {
@@ -187,10 +207,21 @@ impl Worker {
             return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
         }
         let micros = self.clock.now().micros_since(begun);
-        self.telemetry.journalled(intents.len() as u64, micros, self.store.size_bytes());
-        let hashes = intents.iter().map(|i| (i.order.client_id, i.hash)).collect();
-        let bodies = intents.into_iter().map(|i| (i.order.client_id, i.body.into())).collect();
-        self.answer(Heard::Sealed { batch, hashes, bodies });
+        self.telemetry
+            .journalled(intents.len() as u64, micros, self.store.size_bytes());
+        let hashes = intents
+            .iter()
+            .map(|i| (i.order.client_id, i.hash))
+            .collect();
+        let bodies = intents
+            .into_iter()
+            .map(|i| (i.order.client_id, i.body.into()))
+            .collect();
+        self.answer(Heard::Sealed {
+            batch,
+            hashes,
+            bodies,
+        });
     }
 
     fn fill(&mut self, fill: &Fill) {
@@ -226,4 +257,3 @@ impl Worker {
         let _ = self.desk.blocking_send(heard);
     }
 }
-

@@ -4,8 +4,8 @@
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::{Engine, MarketSpec, Time};
-use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 use cambist_tape::Header;
+use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 
 use crate::config::daemon::TapeConfig;
 use crate::recording;
@@ -34,12 +34,19 @@ impl Recorder {
                 let dir = &config.dir;
                 make_folder(dir).with_context(|| format!("tape folder {}", dir.display()))?;
                 let total_bytes = config.max_mb.saturating_mul(1_000_000);
-                let limits = Limits { segment_bytes: (total_bytes / 8).max(500_000), total_bytes };
+                let limits = Limits {
+                    segment_bytes: (total_bytes / 8).max(500_000),
+                    total_bytes,
+                };
                 let begun = Segments::begin(Folder::new(dir), header, limits);
                 Some(begun.with_context(|| format!("tape folder {}", dir.display()))?)
             }
         };
-        Ok(Self { tape, markets: markets.to_vec(), flushed: Time(0) })
+        Ok(Self {
+            tape,
+            markets: markets.to_vec(),
+            flushed: Time(0),
+        })
     }
 
     /// Records an event before the engine hears it.
@@ -67,10 +74,7 @@ impl Recorder {
         self.attempt(Segments::flush);
     }
 
-    fn attempt(
-        &mut self,
-        write: impl FnOnce(&mut Segments<Folder>) -> Result<(), SegmentError>,
-    ) {
+    fn attempt(&mut self, write: impl FnOnce(&mut Segments<Folder>) -> Result<(), SegmentError>) {
         if let Some(tape) = &mut self.tape
             && let Err(error) = write(tape)
         {
@@ -82,5 +86,8 @@ impl Recorder {
 
 fn make_folder(dir: &std::path::Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
 }

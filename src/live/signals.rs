@@ -40,7 +40,9 @@ impl Signals {
 
 /// Ends when standard input does; never without one.
 async fn closed(stdin: &mut Option<tokio::io::Stdin>) {
-    let Some(stdin) = stdin else { return std::future::pending().await };
+    let Some(stdin) = stdin else {
+        return std::future::pending().await;
+    };
     let mut ignored = [0; 256];
     while let Ok(1..) = stdin.read(&mut ignored).await {}
 }

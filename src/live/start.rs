@@ -59,8 +59,12 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     };
     let api_key = SecretString::from(secrets.api_key.as_str());
     let owner = parse_owner(daemon)?;
-    let credentials =
-        Credentials::new(daemon.venue.account_id, Some(owner), Some(api_key), Arc::clone(&key));
+    let credentials = Credentials::new(
+        daemon.venue.account_id,
+        Some(owner),
+        Some(api_key),
+        Arc::clone(&key),
+    );
     let client = Client::new(&config, Some(credentials)).map_err(|e| refused(e.to_string()))?;
 
     let info = patiently(|| client.exchange_info()).await?;
@@ -76,7 +80,10 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         )));
     }
 
-    let specs: Vec<_> = tokens.iter().map(cambist_protocol::wire::Token::spec).collect();
+    let specs: Vec<_> = tokens
+        .iter()
+        .map(cambist_protocol::wire::Token::spec)
+        .collect();
     let listed: Vec<_> = listed
         .into_iter()
         .map(|market| Listed {
@@ -88,7 +95,11 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         })
         .collect();
     let bound = daemon.bind(&specs, &listed)?;
-    let names: Vec<_> = bound.markets.iter().map(|market| market.name.clone()).collect();
+    let names: Vec<_> = bound
+        .markets
+        .iter()
+        .map(|market| market.name.clone())
+        .collect();
     let recovered = store.recover(&names)?;
     if recovered.level == Level::Halted {
         let what = format!(
@@ -104,7 +115,11 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     let start = Start {
         config: bound.engine.clone(),
         markets: bound.markets.clone(),
-        strategies: bound.strategies.iter().map(|(id, market, _)| (*id, *market)).collect(),
+        strategies: bound
+            .strategies
+            .iter()
+            .map(|(id, market, _)| (*id, *market))
+            .collect(),
         seed,
         instance: recovered.instance,
         next_number: recovered.next_number,
@@ -115,11 +130,27 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],
     };
-    let signer = Signer { key, exchange, account_id: daemon.venue.account_id };
-    Ok(Started { start, bound, store, signer, client: Arc::new(client), bodies, filled })
+    let signer = Signer {
+        key,
+        exchange,
+        account_id: daemon.venue.account_id,
+    };
+    Ok(Started {
+        start,
+        bound,
+        store,
+        signer,
+        client: Arc::new(client),
+        bodies,
+        filled,
+    })
 }
 
-type Parts = (Vec<cambist_core::event::RecoveredOrder>, Bodies, Vec<(ClientOrderId, Filled)>);
+type Parts = (
+    Vec<cambist_core::event::RecoveredOrder>,
+    Bodies,
+    Vec<(ClientOrderId, Filled)>,
+);
 
 fn split(open: Vec<OpenIntent>) -> Parts {
     let mut parts: Parts = Default::default();
@@ -142,20 +173,21 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
     if let Some(expected) = daemon.venue.chain_id
         && expected != chain_id
     {
-        return wrong(format!("venue.chain_id = {expected}, but the venue is on chain {chain_id}"));
+        return wrong(format!(
+            "venue.chain_id = {expected}, but the venue is on chain {chain_id}"
+        ));
     }
     if let Some(expected) = &daemon.venue.exchange
         && !same_address(expected, exchange)
     {
-        return wrong(format!("venue.exchange = {expected}, but the venue's exchange is {exchange}"));
+        return wrong(format!(
+            "venue.exchange = {expected}, but the venue's exchange is {exchange}"
+        ));
     }
     Ok(exchange)
 }
 
-fn check_account(
-    daemon: &Daemon,
-    account: &cambist_protocol::wire::Account,
-) -> anyhow::Result<()> {
+fn check_account(daemon: &Daemon, account: &cambist_protocol::wire::Account) -> anyhow::Result<()> {
     if account.account_id != daemon.venue.account_id {
         let what = format!(
             "venue.account_id = {}, but {} owns account {}",
@@ -172,7 +204,8 @@ pub fn parse_owner(daemon: &Daemon) -> anyhow::Result<Address> {
 }
 
 fn same_address(text: &str, address: Address) -> bool {
-    text.parse::<Address>().is_ok_and(|parsed| parsed == address)
+    text.parse::<Address>()
+        .is_ok_and(|parsed| parsed == address)
 }
 
 /// The higher of what the store and what the venue say comes next. A venue without that endpoint says
@@ -182,7 +215,9 @@ async fn storage_ids(
     markets: &[MarketSpec],
     mut next: BTreeMap<TokenId, u32>,
 ) -> anyhow::Result<BTreeMap<TokenId, u32>> {
-    let tokens = markets.iter().flat_map(|market| [market.base.id, market.quote.id]);
+    let tokens = markets
+        .iter()
+        .flat_map(|market| [market.base.id, market.quote.id]);
     for token in tokens.collect::<std::collections::BTreeSet<_>>() {
         match patiently(|| client.storage_id(token, true)).await {
             Ok(ids) => {
