@@ -25,6 +25,8 @@ pub struct Counts {
     pub traded: u64,
     /// Requests of every kind.
     pub requests: u64,
+    /// Wakes of the engine that led to nothing.
+    pub idle_wakes: u64,
     /// Answers that proved nothing.
     pub unknown: u64,
     /// Faults injected.

@@ -22,6 +22,8 @@ impl World {
         let shown = daemon.clock.at(self.now);
         self.shown = shown;
         daemon.engine.on_event(shown, event, &mut actions);
+        let idle = actions.is_empty() && *event == Event::Wake;
+        self.counts.idle_wakes += u64::from(idle);
         self.trace.take(self.now, event, &actions);
         if let Some(tap) = &mut self.tap {
             tap(shown, event, &actions);
