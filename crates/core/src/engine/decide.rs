@@ -51,10 +51,11 @@ impl State {
         let prices = self.prices(id);
         let mid = self.quoting_mid(now, id, &prices);
         self.markets[index].withheld = mid.err();
-        if mid == Err(Control::Recovering) {
+        if mid == Err(Control::Recovering) && !self.recovery_is_held_up() {
             // Orders of an earlier run are judged when it is known which of them rest.
             return;
         }
+        self.cancel_orphans(now, id);
         let mut refused = std::collections::BTreeSet::new();
         for (seat, strategy) in strategies.iter_mut().enumerate() {
             if self.seats[seat].market != id {
@@ -92,6 +93,31 @@ impl State {
             }));
         }
         self.markets[index].refused = refused;
+    }
+
+    /// The list has been read and an order of an earlier run is still unknown: readiness may have to
+    /// wait for its fence, and until then nobody would look after those that rest.
+    pub(crate) fn recovery_is_held_up(&self) -> bool {
+        let unknown = |t: &Tracked| matches!(t.phase, Phase::Unknown { .. });
+        self.looked.is_some() && self.orders.iter().any(unknown)
+    }
+
+    /// Orders of an earlier run whose strategy does not quote this market any more: nobody wants them.
+    fn cancel_orphans(&mut self, now: Time, market: MarketId) {
+        let has_seat = |strategy: StrategyId| {
+            self.seats
+                .iter()
+                .any(|seat| seat.strategy == strategy && seat.market == market)
+        };
+        let orphans: Vec<_> = self
+            .orders
+            .of_market(market)
+            .map(|t| t.order.client_id)
+            .filter(|id| !has_seat(id.strategy))
+            .collect();
+        for id in orphans {
+            self.want_cancel(now, id);
+        }
     }
 
     /// Shows the market to a strategy and takes what it wants.

@@ -158,6 +158,9 @@ impl State {
                 tracked.missed = true;
             }
         }
+        if !self.ready && self.recovery_is_held_up() {
+            self.touch_all();
+        }
         if pass.purpose == Purpose::Proof {
             self.apply_fence(pass, actions);
             self.drain_proved(pass, actions);

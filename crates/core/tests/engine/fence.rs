@@ -1,12 +1,11 @@
 //! What ends an unknown order, and what does not.
 
-use cambist_core::event::RecoveredOrder;
 use cambist_core::note::{End, Note};
 use cambist_core::order::{ClientOrderId, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::{Reason, Time};
 
-use crate::desk::{BID, Desk, config};
+use crate::desk::{BID, Desk};
 
 const LOST: Outcome = Outcome::Unknown(UnknownCause::Timeout);
 
@@ -156,57 +155,6 @@ fn nothing_to_cancel_is_no_proof_and_the_order_is_read_by_hash() {
     desk.run_ms(200);
     assert_eq!(desk.end_of(id), None);
     assert!(desk.reads.contains(&hash));
-}
-
-#[test]
-fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
-    let mut before = Desk::ready(&BID);
-    let id = before.accept();
-    let (hash, order) = before.sealed[&id].clone();
-    let recovered = RecoveredOrder {
-        order,
-        hash,
-        base_filled: 0,
-        quote_filled: 0,
-        fee: 0,
-    };
-    let mut desk = Desk::with(&BID, config(), vec![recovered]);
-    desk.run_ms(15_000);
-    assert!(
-        !desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })),
-        "nobody knows yet"
-    );
-    assert!(desk.submits.is_empty(), "and its bytes are not sent again");
-    desk.run_ms(15_000);
-    assert_eq!(desk.end_of(id), Some(End::Fenced));
-    assert!(
-        desk.notes
-            .iter()
-            .any(|n| matches!(n, Note::Ready { recovered: 1, .. }))
-    );
-}
-
-#[test]
-fn a_recovered_order_that_rests_is_kept_and_serves_its_quote() {
-    let mut before = Desk::ready(&BID);
-    let id = before.accept();
-    let (hash, order) = before.sealed[&id].clone();
-    let recovered = RecoveredOrder {
-        order,
-        hash,
-        base_filled: 0,
-        quote_filled: 0,
-        fee: 0,
-    };
-    let mut desk = Desk::with(&BID, config(), vec![recovered]);
-    desk.show(id, OrderStatus::Processing, 0);
-    desk.run_ms(4_000);
-    assert!(desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })));
-    assert!(
-        desk.submits.is_empty(),
-        "no second order for the same quote"
-    );
-    assert!(desk.cancels.is_empty());
 }
 
 #[test]

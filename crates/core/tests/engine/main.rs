@@ -7,5 +7,6 @@ mod fence;
 mod gate;
 mod pricing;
 mod quoting;
+mod recovery;
 mod snapshot;
 mod unwanted;

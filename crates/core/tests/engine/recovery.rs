@@ -1,0 +1,87 @@
+//! What a start does with orders of an earlier run.
+
+use cambist_core::event::RecoveredOrder;
+use cambist_core::note::{End, Note};
+use cambist_core::order::{ClientOrderId, OrderStatus};
+use cambist_core::{Side, StrategyId};
+
+use crate::desk::{BID, BOTH, Desk, config};
+
+/// What a run with these quotes had sent when it died, oldest first.
+fn left_behind(quotes: &[(Side, u64, u64)]) -> Vec<RecoveredOrder> {
+    let mut before = Desk::ready(quotes);
+    before.accept_all();
+    let recovered = before
+        .sealed
+        .into_values()
+        .map(|(hash, order)| RecoveredOrder {
+            order,
+            hash,
+            base_filled: 0,
+            quote_filled: 0,
+            fee: 0,
+        });
+    recovered.collect()
+}
+
+/// A desk that starts after a run with the same quotes, and the orders that run left.
+fn restarted(quotes: &[(Side, u64, u64)]) -> (Desk, Vec<ClientOrderId>) {
+    let left = left_behind(quotes);
+    let ids = left.iter().map(|open| open.order.client_id).collect();
+    (Desk::with(quotes, config(), left), ids)
+}
+
+#[test]
+fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
+    let (mut desk, ids) = restarted(&BID);
+    let id = ids[0];
+    desk.run_ms(15_000);
+    assert!(
+        !desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })),
+        "nobody knows yet"
+    );
+    assert!(desk.submits.is_empty(), "and its bytes are not sent again");
+    desk.run_ms(15_000);
+    assert_eq!(desk.end_of(id), Some(End::Fenced));
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Note::Ready { recovered: 1, .. }))
+    );
+}
+
+#[test]
+fn a_recovered_order_that_rests_is_kept_and_serves_its_quote() {
+    let (mut desk, ids) = restarted(&BID);
+    let id = ids[0];
+    desk.show(id, OrderStatus::Processing, 0);
+    desk.run_ms(4_000);
+    assert!(desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })));
+    assert!(
+        desk.submits.is_empty(),
+        "no second order for the same quote"
+    );
+    assert!(desk.cancels.is_empty());
+}
+
+#[test]
+fn while_one_recovered_order_is_unknown_the_others_are_cancelled_not_left_alone() {
+    let (mut desk, ids) = restarted(&BOTH);
+    let hash = desk.sealed[&ids[0]].0;
+    desk.show(ids[0], OrderStatus::Processing, 0);
+    desk.run_ms(3_000);
+    assert!(desk.cancels.iter().any(|(_, cancelled)| *cancelled == hash));
+    assert!(desk.submits.is_empty());
+}
+
+#[test]
+fn a_recovered_order_of_a_strategy_that_is_gone_is_cancelled() {
+    let mut left = left_behind(&BID);
+    left[0].order.client_id.strategy = StrategyId(9);
+    let (id, hash) = (left[0].order.client_id, left[0].hash);
+    let mut desk = Desk::with(&BID, config(), left);
+    desk.show(id, OrderStatus::Processing, 0);
+    desk.run_ms(3_000);
+    let cancelled: Vec<_> = desk.cancels.iter().map(|(_, hash)| *hash).collect();
+    assert_eq!(cancelled, [hash]);
+}
