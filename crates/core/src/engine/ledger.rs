@@ -45,7 +45,7 @@ pub(crate) struct Ledger {
     venue: BTreeMap<TokenId, Balance>,
     /// When the venue's balances were asked for.
     asked: Option<Time>,
-    /// Most that our orders bound while the balances were on their way, by token.
+    /// What our orders bound when the balances were asked for, by token.
     own_locked: Amounts,
     candidate: Option<Candidate>,
 }
@@ -154,6 +154,14 @@ impl Ledger {
             .as_ref()
             .and_then(|totals| totals.get(&token).copied())
             .unwrap_or(0)
+    }
+
+    /// The least and the most that may be held: our books and the venue's may differ by a fill that one
+    /// of them does not know yet, or by somebody else's hand.
+    pub(crate) fn bounds(&self, token: TokenId) -> (Amount, Amount) {
+        let ours = self.total(token);
+        let there = self.venue.get(&token).map_or(0, |balance| balance.total);
+        (ours.min(there), ours.max(there))
     }
 
     /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders

@@ -157,14 +157,14 @@ impl Situation<'_> {
     }
 
     fn stays_in_band(&self, side: Side, base: Amount) -> Result<(), Control> {
-        let held = self.ledger.total(self.spec.base.id);
+        let (least, most) = self.ledger.bounds(self.spec.base.id);
         let open = self
             .orders
             .base_left(self.spec.id, side)
             .saturating_add(base);
         let inside = match side {
-            Side::Buy => held.saturating_add(open) <= self.limits.inventory_max,
-            Side::Sell => held
+            Side::Buy => most.saturating_add(open) <= self.limits.inventory_max,
+            Side::Sell => least
                 .checked_sub(open)
                 .is_some_and(|left| left >= self.limits.inventory_min),
         };

@@ -2,6 +2,7 @@
 
 use cambist_core::config::EngineConfig;
 use cambist_core::note::{Control, Note};
+use cambist_core::order::OrderStatus;
 use cambist_core::{Price, Qty, Side};
 
 use crate::desk::{Desk, config};
@@ -183,4 +184,26 @@ fn budget() {
         3,
         "what had no token is wanted again later"
     );
+}
+
+#[test]
+fn the_inventory_band_is_judged_by_the_worse_of_both_books() {
+    let mut config = config();
+    config.markets[0].inventory_max = 600_000_000;
+    let mut desk = Desk::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
+    desk.run_ms(3_000);
+    let id = desk.accept();
+    // The venue holds more than our books say: a fill we never heard of, or somebody else's hand.
+    desk.balances.0 = 600_000_000;
+    desk.run_ms(2_000);
+    desk.show(id, OrderStatus::Cancelled, 0);
+    desk.run_ms(3_000);
+    assert!(desk.submits.is_empty());
+    assert!(desk.notes.iter().any(|n| matches!(
+        n,
+        Note::RiskRefused {
+            control: Control::InventoryBand,
+            ..
+        }
+    )));
 }
