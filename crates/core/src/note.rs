@@ -42,6 +42,14 @@ impl End {
         Self::Fenced,
     ];
 
+    /// Whether we concluded it without the venue's word. Such an order must never be seen open again.
+    pub const fn is_concluded(self) -> bool {
+        match self {
+            Self::Filled | Self::Cancelled | Self::Expired | Self::FailedLate => false,
+            Self::Refused | Self::NeverSent | Self::Fenced => true,
+        }
+    }
+
     /// The label used in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {

@@ -103,13 +103,22 @@ impl Tracked {
         base_amount.saturating_sub(self.base_filled)
     }
 
-    /// Units of the sell token that may still be paid.
-    pub(crate) fn reserved(&self) -> Amount {
-        let paid = match self.order.side {
+    /// Units of the sell token paid so far.
+    fn paid(&self) -> Amount {
+        match self.order.side {
             Side::Buy => self.quote_filled,
             Side::Sell => self.base_filled,
-        };
-        self.order.sell_amount.saturating_sub(paid)
+        }
+    }
+
+    /// Units of the sell token that may still be paid.
+    pub(crate) fn reserved(&self) -> Amount {
+        self.order.sell_amount.saturating_sub(self.paid())
+    }
+
+    /// Whether more was traded or paid than was signed.
+    pub(crate) fn is_overfilled(&self) -> bool {
+        self.base_filled > self.base_amount() || self.paid() > self.order.sell_amount
     }
 
     /// The base amount asked for.
@@ -153,12 +162,13 @@ pub(crate) struct Increment {
 
 impl Increment {
     /// The step from known totals to reported ones; `None` if nothing was added. A report that is
-    /// behind on any amount is older than what is known, and adds nothing.
+    /// behind on what was traded is older than what is known, and adds nothing. A fee that fell is no
+    /// sign of age: the trade is booked, and the comparison of the books tells the rest.
     pub(crate) fn between(known: (Amount, Amount, Amount), report: &OrderReport) -> Option<Self> {
         let step = Self {
             base: report.base_filled.checked_sub(known.0)?,
             quote: report.quote_filled.checked_sub(known.1)?,
-            fee: report.fee.checked_sub(known.2)?,
+            fee: report.fee.saturating_sub(known.2),
         };
         (step.base > 0 || step.quote > 0 || step.fee > 0).then_some(step)
     }
@@ -173,6 +183,8 @@ pub(crate) struct EndedOrder {
     pub(crate) base_filled: Amount,
     pub(crate) quote_filled: Amount,
     pub(crate) fee: Amount,
+    /// The venue never said that it ended: we concluded it.
+    pub(crate) concluded: bool,
 }
 
 /// How many ended orders are remembered.
@@ -219,8 +231,8 @@ impl Orders {
         self.ended.get_mut(&hash)
     }
 
-    /// Takes an order out: its end is proven.
-    pub(crate) fn end(&mut self, id: ClientOrderId) -> Option<Tracked> {
+    /// Takes an order out: its end is proven, by the venue's word or by our conclusion.
+    pub(crate) fn end(&mut self, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
         let tracked = self.active.remove(&id)?;
         if let Some(hash) = tracked.hash {
             self.by_hash.remove(&hash);
@@ -233,6 +245,7 @@ impl Orders {
                     base_filled: tracked.base_filled,
                     quote_filled: tracked.quote_filled,
                     fee: tracked.fee,
+                    concluded,
                 },
             );
             self.ended_order.push_back(hash);

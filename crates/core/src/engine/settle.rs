@@ -237,7 +237,7 @@ impl State {
             tracked.base_filled += step.base;
             tracked.quote_filled += step.quote;
             tracked.fee += step.fee;
-            let over = tracked.base_filled > tracked.base_amount();
+            let over = tracked.is_overfilled();
             self.book(id, market, side, step, actions);
             if over {
                 self.violated(
@@ -281,13 +281,23 @@ impl State {
                 self.book(id, market, side, step, actions);
                 let detail = format!("order {id} filled after its end");
                 self.violated("fill_after_end", detail, actions);
+            } else if ended.concluded && !report.status.is_final() {
+                // An older page may show what has ended since; a conclusion must never be contradicted.
+                ended.concluded = false;
+                let detail = format!("order {id} is open after it was concluded to be dead");
+                self.violated("alive_after_end", detail, actions);
             }
             return;
         }
-        if !report.status.is_final()
-            && self.foreign.len() < FOREIGN_KEPT
-            && self.foreign.insert(report.hash)
-        {
+        if report.status.is_final() {
+            return;
+        }
+        if let Some(id) = report.client_id.filter(|id| id.instance == self.instance) {
+            if self.strays.len() < FOREIGN_KEPT && self.strays.insert(report.hash) {
+                let detail = format!("order {id} is open at the venue and nobody knows it here");
+                self.violated("forgotten_order", detail, actions);
+            }
+        } else if self.foreign.len() < FOREIGN_KEPT && self.foreign.insert(report.hash) {
             actions.push(Action::Note(Note::Foreign { hash: report.hash }));
         }
     }
@@ -355,7 +365,7 @@ impl State {
         cancel_micros: Option<u64>,
         actions: &mut Vec<Action>,
     ) {
-        let Some(tracked) = self.orders.end(id) else {
+        let Some(tracked) = self.orders.end(id, end.is_concluded()) else {
             return;
         };
         self.storage

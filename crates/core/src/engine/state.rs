@@ -114,7 +114,10 @@ pub(crate) struct State {
     pub(crate) store_failed: bool,
     pub(crate) frozen: bool,
     pub(crate) recovered: u32,
+    /// Open orders of somebody else.
     pub(crate) foreign: BTreeSet<Hash>,
+    /// Open orders with an id of ours that were not known here.
+    pub(crate) strays: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
     pub(crate) status_due: Time,
     /// Something was denied budget and should be tried again soon.
@@ -193,6 +196,7 @@ impl State {
             frozen: false,
             recovered: u32::try_from(start.open.len()).unwrap_or(u32::MAX),
             foreign: BTreeSet::new(),
+            strays: BTreeSet::new(),
             drain: None,
             status_due: now,
             denied: false,

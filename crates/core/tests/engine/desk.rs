@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use cambist_core::action::Action;
 use cambist_core::config::{BudgetConfig, EmptyBook, EngineConfig, MarketConfig, PollConfig};
 use cambist_core::event::{BatchId, Event, Level, RecoveredOrder, Start};
-use cambist_core::note::{End, Note};
+use cambist_core::note::{End, Fill, Note};
 use cambist_core::order::{
     ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId, UnsignedOrder,
 };
@@ -463,6 +463,16 @@ impl Desk {
             .iter()
             .filter_map(|note| match note {
                 Note::Ended { order, end, .. } => Some((*order, *end)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub fn fills(&self) -> Vec<&Fill> {
+        self.notes
+            .iter()
+            .filter_map(|note| match note {
+                Note::Filled(fill) => Some(fill),
                 _ => None,
             })
             .collect()

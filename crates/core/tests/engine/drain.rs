@@ -2,7 +2,7 @@
 
 use cambist_core::event::{Command, Event, Level};
 use cambist_core::note::{End, Note};
-use cambist_core::order::OrderStatus;
+use cambist_core::order::{ClientOrderId, Hash, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
 
 use crate::desk::{BOTH, Desk};
@@ -96,4 +96,22 @@ fn a_level_being_stored_already_forbids_and_is_in_force_when_stored() {
     }));
     desk.run_ms(3_000);
     assert_eq!(desk.finished, None, "cancel-only goes on watching");
+}
+
+#[test]
+fn an_open_order_of_ours_that_nobody_remembers_is_no_foreign_one() {
+    let mut desk = Desk::ready(&BOTH);
+    let id = desk.accept();
+    desk.accept();
+    let mut stray = desk.list[0].clone();
+    stray.hash = Hash([9; 32]);
+    stray.client_id = Some(ClientOrderId { number: 999, ..id });
+    desk.list.push(stray);
+    desk.run_ms(1_500);
+    assert_eq!(desk.levels, [Level::CancelOnly]);
+    drain(&mut desk);
+    desk.accept_cancel();
+    desk.accept_cancel();
+    desk.run_ms(10_000);
+    assert_eq!(desk.finished, None, "it rests, so nothing is proven");
 }

@@ -173,3 +173,36 @@ fn a_fill_after_the_end_is_booked_and_stops_trading() {
     );
     assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
 }
+
+#[test]
+fn an_order_concluded_to_be_dead_that_is_seen_open_stops_trading() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.answer_submit(Outcome::Refused(Reason::InvalidArgument));
+    desk.show(id, OrderStatus::Processing, 0);
+    desk.run_ms(1_500);
+    assert_eq!(desk.end_of(id), Some(End::Refused));
+    assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
+}
+
+#[test]
+fn a_trade_is_booked_even_if_the_fee_shown_fell() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.show(id, OrderStatus::Processing, 10);
+    desk.list[0].fee = 5;
+    desk.run_ms(1_500);
+    desk.show(id, OrderStatus::Processed, 100);
+    desk.run_ms(1_500);
+    let base: u128 = desk.fills().iter().map(|fill| fill.base).sum();
+    assert_eq!(base, 10_000);
+}
+
+#[test]
+fn paying_more_than_was_signed_stops_trading() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.show(id, OrderStatus::Processed, 100);
+    desk.list[0].quote_filled += 1;
+    desk.run_ms(1_500);
+    assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
+}
