@@ -1,0 +1,265 @@
+//! Killed at any time, the next start knows every order it may have sent, and sends none twice.
+//!
+//! The real daemon is killed with SIGKILL at random moments and at the worst ones: when a submit or a
+//! cancel has left but not arrived, when it was answered but the answer is not there yet, and right after
+//! a batch was sealed. What is true is asked at the exchange, whose traders never stop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cambist_core::OrderStatus;
+
+use crate::support::clock::{Since, within};
+use crate::support::random::Random;
+use crate::support::stage::{lively, quick};
+use crate::support::{Books, Fault, Keeping, Program, Proxy, Stage, until};
+
+/// Kills of one test; every kind of moment comes up in turn.
+const KILLS: u64 = 60;
+/// A moment that does not come within this is not waited for: the kill happens all the same.
+const MOMENT: Duration = Duration::from_secs(3);
+const SOON: Duration = Duration::from_secs(40);
+
+/// When a daemon is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    /// So many milliseconds after it was started: also in the middle of its start.
+    AfterStart(u64),
+    /// So many milliseconds after it began to trade.
+    WhileTrading(u64),
+    /// A submit (of that number) has left and is not at the exchange; it arrives after the death.
+    SubmitUnderWay(u64),
+    /// A submit was taken; its answer arrives after the death.
+    SubmitAnswered(u64),
+    /// As for submits.
+    CancelUnderWay(u64),
+    /// As for submits.
+    CancelAnswered(u64),
+    /// The log of the database has just grown: sealed, perhaps not sent.
+    Sealed(u64),
+}
+
+impl Moment {
+    fn drawn(kind: u64, random: &mut Random) -> Self {
+        match kind % 7 {
+            0 => Self::AfterStart(random.below(250)),
+            1 => Self::WhileTrading(random.below(700)),
+            2 => Self::SubmitUnderWay(random.below(10)),
+            3 => Self::SubmitAnswered(random.below(10)),
+            4 => Self::CancelUnderWay(random.below(6)),
+            5 => Self::CancelAnswered(random.below(6)),
+            _ => Self::Sealed(random.below(8)),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::AfterStart(_) => "after start",
+            Self::WhileTrading(_) => "while trading",
+            Self::SubmitUnderWay(_) => "submit under way",
+            Self::SubmitAnswered(_) => "submit answered",
+            Self::CancelUnderWay(_) => "cancel under way",
+            Self::CancelAnswered(_) => "cancel answered",
+            Self::Sealed(_) => "sealed",
+        }
+    }
+}
+
+/// The proxy's side of a kill: the request stands still until the daemon is dead.
+struct Trap {
+    reached: SyncSender<()>,
+    dead: Arc<Mutex<Receiver<()>>>,
+    sprung: AtomicBool,
+}
+
+/// The test's side.
+struct Spring {
+    reached: Receiver<()>,
+    dead: SyncSender<()>,
+}
+
+fn trap() -> (Arc<Trap>, Spring) {
+    let (reached, heard) = sync_channel(1);
+    let (tell, dead) = sync_channel(1);
+    let dead = Arc::new(Mutex::new(dead));
+    let trap = Trap { reached, dead, sprung: AtomicBool::new(false) };
+    (Arc::new(trap), Spring { reached: heard, dead: tell })
+}
+
+impl Trap {
+    fn stand_still(&self) {
+        if !self.sprung.swap(true, Ordering::AcqRel) && self.reached.try_send(()).is_ok() {
+            // The test may have lost patience and killed already.
+            let _ = self.dead.lock().unwrap().recv_timeout(Duration::from_secs(10));
+        }
+    }
+}
+
+/// Plans the moment, waits for it, and kills. True if the moment came.
+fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -> bool {
+    let (trap, spring) = trap();
+    let hook = { let trap = Arc::clone(&trap); Arc::new(move || trap.stand_still()) };
+    proxy.plan(move |seen| match moment {
+        Moment::SubmitUnderWay(nth) if seen.is_submit() && seen.nth >= nth => Fault::OnArrival(hook.clone()),
+        Moment::SubmitAnswered(nth) if seen.is_submit() && seen.nth >= nth => Fault::OnAnswer(hook.clone()),
+        Moment::CancelUnderWay(nth) if seen.is_cancel() && seen.nth >= nth => Fault::OnArrival(hook.clone()),
+        Moment::CancelAnswered(nth) if seen.is_cancel() && seen.nth >= nth => Fault::OnAnswer(hook.clone()),
+        _ => Fault::Pass,
+    });
+    let came = match moment {
+        Moment::AfterStart(ms) => pause(ms),
+        Moment::WhileTrading(ms) => {
+            stage.metrics("daemon", daemon);
+            pause(ms)
+        }
+        Moment::SubmitUnderWay(_)
+        | Moment::SubmitAnswered(_)
+        | Moment::CancelUnderWay(_)
+        | Moment::CancelAnswered(_) => {
+            stage.metrics("daemon", daemon);
+            spring.reached.recv_timeout(MOMENT) != Err(RecvTimeoutError::Timeout)
+        }
+        Moment::Sealed(nth) => {
+            stage.metrics("daemon", daemon);
+            grown(stage, nth + 1)
+        }
+    };
+    assert!(daemon.ended().is_none(), "it ended by itself: {}", daemon.last_words());
+    daemon.kill();
+    // Nobody may be waiting.
+    let _ = spring.dead.try_send(());
+    came
+}
+
+/// A kill at a random moment is one that nothing announces.
+fn pause(ms: u64) -> bool {
+    let begun = Since::now();
+    within(Duration::from_millis(ms + 1), || (begun.elapsed().as_millis() > u128::from(ms)).then_some(()));
+    true
+}
+
+/// Waits until the log of the database has grown so many times.
+fn grown(stage: &Stage, times: u64) -> bool {
+    let log = stage.path("daemon-state/cambist.db-wal");
+    let size = || std::fs::metadata(&log).map_or(0, |found| found.len());
+    let (begun, mut last, mut seen) = (Since::now(), size(), 0);
+    while seen < times && begun.elapsed() < MOMENT {
+        let now = size();
+        seen += u64::from(now > last);
+        last = now;
+        std::thread::yield_now();
+    }
+    seen == times
+}
+
+/// Every order at the exchange must be known to the store, by id and by hash, and only once.
+fn assert_known(books: &Books, keeping: &Keeping, when: &str) {
+    let mut seen = BTreeSet::new();
+    for order in &books.orders {
+        let id = order.client_id.unwrap_or_else(|| panic!("{when}: not ours: {order:?}")).to_string();
+        let intent = keeping.0.get(&id).unwrap_or_else(|| panic!("{when}: the store does not know {id}"));
+        assert_eq!(intent.hash, order.hash.0, "{when}: {id} at the exchange is another order");
+        assert!(seen.insert(id.clone()), "{when}: {id} is at the exchange twice");
+    }
+}
+
+/// No storage id of a token is that of two intents.
+fn assert_slots(keeping: &Keeping) {
+    let mut slots = BTreeMap::new();
+    for (id, intent) in &keeping.0 {
+        if let Some(other) = slots.insert((intent.sell_token, intent.storage_id), id) {
+            panic!("{id} and {other} share storage id {}", intent.storage_id);
+        }
+    }
+}
+
+/// Every intent is at the exchange with the same end, or has an end that says that it never got there.
+fn assert_ends(books: &Books, keeping: &Keeping) {
+    let at_exchange: BTreeMap<_, _> =
+        books.orders.iter().map(|order| (order.client_id.unwrap().to_string(), order)).collect();
+    for (id, intent) in &keeping.0 {
+        let ending = intent.ending.as_ref().unwrap_or_else(|| panic!("{id} has no end"));
+        match at_exchange.get(id) {
+            None => assert!(
+                ["never_sent", "fenced", "rejected"].contains(&ending.end.as_str()),
+                "{id} is not at the exchange, but ended as {ending:?}"
+            ),
+            Some(order) => {
+                let end = match order.status {
+                    OrderStatus::Processed => "filled",
+                    OrderStatus::Cancelled => "cancelled",
+                    OrderStatus::Expired => "expired",
+                    OrderStatus::Failed => "failed_late",
+                    open => panic!("{id} is still {open:?}"),
+                };
+                assert_eq!(ending.end, end, "{id}: {order:?}");
+                let booked = (ending.base, ending.quote, ending.fee);
+                assert_eq!(booked, (order.base_filled, order.quote_filled, order.fee), "{id}");
+            }
+        }
+    }
+}
+
+/// The same id always came with the same bytes.
+fn assert_same_bytes(submits: &[String]) {
+    let mut bodies = BTreeMap::new();
+    for body in submits {
+        let order: serde_json::Value = serde_json::from_str(body).unwrap();
+        let id = order["clientOrderId"].as_str().unwrap().to_owned();
+        let first = bodies.entry(id).or_insert(body);
+        assert_eq!(*first, body, "one id, two texts");
+    }
+}
+
+#[test]
+fn no_order_is_forgotten_and_none_is_sent_twice() {
+    let seed = 20_261;
+    let mut random = Random::new(seed);
+    let stage = Stage::open("crash", lively);
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, quick);
+    let state = stage.path("daemon-state");
+    let begun = Since::now();
+    let mut came: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for kill in 0..KILLS {
+        let moment = Moment::drawn(kill, &mut random);
+        let mut daemon = stage.run("daemon");
+        let reached = kill_at(moment, &stage, &proxy, &mut daemon);
+        let count = came.entry(moment.name()).or_default();
+        *count = (count.0 + 1, count.1 + u64::from(reached));
+        // Asked first: whatever arrives meanwhile was sealed before.
+        let books = stage.books();
+        let when = format!("seed {seed}, kill {kill}, {moment:?}");
+        assert_known(&books, &Keeping::read(&state), &when);
+    }
+    let killing = begun.elapsed();
+
+    proxy.plan(|_| Fault::Pass);
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    let orders = stage.books().orders.len();
+    until(SOON, "new orders after all that", || (stage.books().orders.len() > orders).then_some(()));
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+
+    let (books, keeping) = (stage.books(), Keeping::read(&state));
+    assert_eq!(books.open(), 0, "something rests after the end");
+    assert_known(&books, &keeping, "at the end");
+    assert_slots(&keeping);
+    assert_ends(&books, &keeping);
+    assert_same_bytes(&proxy.submits());
+    books.assert_ledger(&daemon.stdout());
+
+    // The test itself: there was load, and the moments were met.
+    eprintln!(
+        "{KILLS} kills in {:.1} s, {} intents, {} orders at the exchange, moments met: {came:?}",
+        killing.as_secs_f32(), keeping.0.len(), books.orders.len()
+    );
+    let met: u64 = came.values().map(|(_, met)| met).sum();
+    assert!(met >= 50, "only {met} kills at their moments: {came:?}");
+    assert!(books.orders.len() >= 100, "only {} orders", books.orders.len());
+    assert!(keeping.0.len() > books.orders.len(), "no kill between seal and arrival");
+    stage.close();
+}

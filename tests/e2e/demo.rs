@@ -1,0 +1,163 @@
+//! The demo: one object on stdout, every field of it, and every promise about any seed.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Folder, process};
+
+/// Fields of the object, dotted, with their kind.
+const FIELDS: [(&str, fn(&Value) -> bool); 29] = [
+    ("seed", Value::is_u64),
+    ("duration_s", Value::is_number),
+    ("orders.submitted", Value::is_u64),
+    ("orders.acknowledged", Value::is_u64),
+    ("orders.cancelled", Value::is_u64),
+    ("orders.filled", Value::is_u64),
+    ("orders.refused", is_counts),
+    ("orders.unknown_left", Value::is_u64),
+    ("fills", Value::is_u64),
+    ("quoted_both_sides_ratio", Value::is_number),
+    ("inventory.ETH", is_units),
+    ("inventory.USDC", is_units),
+    ("pnl_quote.spread", Value::is_number),
+    ("pnl_quote.inventory", Value::is_number),
+    ("pnl_quote.fees", Value::is_number),
+    ("pnl_quote.total", Value::is_number),
+    ("ack_ms.p50", Value::is_number),
+    ("ack_ms.p99", Value::is_number),
+    ("requests.sent", Value::is_u64),
+    ("requests.allowed", Value::is_u64),
+    ("requests.http_429", Value::is_u64),
+    ("resting_after", Value::is_u64),
+    ("residual_units.ETH", is_units),
+    ("residual_units.USDC", is_units),
+    ("replay_equal", Value::is_boolean),
+    ("orders", Value::is_object),
+    ("requests", Value::is_object),
+    ("pnl_quote", Value::is_object),
+    ("ack_ms", Value::is_object),
+];
+
+/// What the object itself holds, and nothing else.
+const TOP: [&str; 12] = [
+    "ack_ms",
+    "duration_s",
+    "fills",
+    "inventory",
+    "orders",
+    "pnl_quote",
+    "quoted_both_sides_ratio",
+    "replay_equal",
+    "requests",
+    "residual_units",
+    "resting_after",
+    "seed",
+];
+
+fn is_counts(value: &Value) -> bool {
+    value.as_object().is_some_and(|counts| {
+        counts
+            .iter()
+            .all(|(code, n)| code.bytes().all(|b| b.is_ascii_digit()) && n.is_u64())
+    })
+}
+
+fn is_units(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|text| text.parse::<i128>().is_ok_and(|n| n.to_string() == text))
+}
+
+fn field<'a>(object: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(object, |at, key| &at[key])
+}
+
+fn demo(seed: &str, strategy: &str) {
+    let folder = Folder::new(&format!("demo-{strategy}"));
+    let args = [
+        "demo",
+        "--duration",
+        "25s",
+        "--json",
+        "--seed",
+        seed,
+        "--strategy",
+        strategy,
+    ];
+    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
+    assert_eq!(code, 0, "{out}\n{log}");
+
+    let mut values = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
+    let object = values.next().unwrap().unwrap();
+    assert!(
+        values.next().is_none(),
+        "more than one value on stdout: {out}"
+    );
+    let keys = |value: &Value| -> Vec<String> {
+        let mut keys: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys
+    };
+    assert_eq!(keys(&object), TOP);
+    for (path, is_right) in FIELDS {
+        assert!(is_right(field(&object, path)), "{path} in {out}");
+    }
+    let orders = [
+        "acknowledged",
+        "cancelled",
+        "filled",
+        "refused",
+        "submitted",
+        "unknown_left",
+    ];
+    assert_eq!(keys(&object["orders"]), orders);
+    assert_eq!(
+        keys(&object["pnl_quote"]),
+        ["fees", "inventory", "spread", "total"]
+    );
+    assert_eq!(keys(&object["ack_ms"]), ["p50", "p99"]);
+    assert_eq!(keys(&object["requests"]), ["allowed", "http_429", "sent"]);
+
+    let number = |path: &str| field(&object, path).as_u64().unwrap();
+    assert_eq!(object["seed"].to_string(), seed);
+    assert!(number("orders.submitted") >= 20, "{out}");
+    assert!(number("fills") >= 1, "{out}");
+    assert!(
+        object["quoted_both_sides_ratio"].as_f64().unwrap() >= 0.8,
+        "{out}"
+    );
+    assert_eq!(number("requests.http_429"), 0, "{out}");
+    assert!(
+        number("requests.sent") <= number("requests.allowed"),
+        "{out}"
+    );
+    assert_eq!(number("resting_after"), 0, "{out}");
+    assert_eq!(number("orders.unknown_left"), 0, "{out}");
+    for token in ["ETH", "USDC"] {
+        assert_eq!(object["residual_units"][token], "0", "{out}");
+    }
+    assert_eq!(object["replay_equal"], true, "{out}");
+    let duration = object["duration_s"].as_f64().unwrap();
+    assert!((25.0..60.0).contains(&duration), "{out}");
+    let pnl = |part: &str| object["pnl_quote"][part].as_f64().unwrap();
+    let parts = pnl("spread") + pnl("inventory") + pnl("fees");
+    assert!(
+        (parts - pnl("total")).abs() < 1e-6,
+        "the parts are the whole: {out}"
+    );
+    assert!(
+        log.contains("/metrics"),
+        "says where the metrics are: {log}"
+    );
+}
+
+#[test]
+fn bands_make_a_market() {
+    demo("11", "bands");
+}
+
+#[test]
+fn a_ladder_makes_a_market() {
+    demo("4242", "ladder");
+}

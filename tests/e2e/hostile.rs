@@ -1,0 +1,206 @@
+//! A faulty network and a faulty gateway between the real daemon and the real exchange.
+//!
+//! Whatever is done to requests and answers, the daemon stays alive, makes no order twice, and ends with
+//! books that are equal to the exchange's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use cambist_core::OrderStatus;
+
+use crate::support::http::{body, metric};
+use crate::support::proxy::Seen;
+use crate::support::stage::{lively, quick};
+use crate::support::{Edit, Fault, Keeping, Proxy, Stage, until};
+
+const SOON: Duration = Duration::from_secs(40);
+
+/// How many requests are spoiled before the network is well again.
+const FAULTS: u64 = 12;
+
+/// A trouble and the metric that must have counted it.
+struct Scenario {
+    name: &'static str,
+    /// What happens to a request that is spoiled.
+    fault: fn(&Seen) -> Fault,
+    /// Which requests are spoiled.
+    spoiled: fn(&Seen) -> bool,
+}
+
+fn every_third(seen: &Seen) -> bool {
+    seen.nth % 3 == 1
+}
+
+fn submits(seen: &Seen) -> bool {
+    seen.is_submit() && seen.nth % 2 == 0
+}
+
+fn writes(seen: &Seen) -> bool {
+    (seen.is_submit() || seen.is_cancel()) && seen.nth % 2 == 0
+}
+
+fn reads(seen: &Seen) -> bool {
+    seen.method == "GET" && seen.nth % 3 == 1
+}
+
+fn instead(handed_over: bool, status: &str, kind: &str, more: &str, body: &str) -> Fault {
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{more}\r\n{body}"
+    );
+    Fault::Instead { handed_over, answer: answer.into_bytes() }
+}
+
+const JSON: &str = "application/json";
+const GATEWAY: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
+
+const SCENARIOS: [Scenario; 18] = [
+    Scenario { name: "answer-lost", fault: |_| Fault::LoseAnswer, spoiled: writes },
+    Scenario { name: "answer-held", fault: |_| Fault::HoldAnswer, spoiled: submits },
+    Scenario { name: "request-lost", fault: |_| Fault::LoseRequest, spoiled: writes },
+    Scenario { name: "request-held", fault: |_| Fault::HoldRequest, spoiled: submits },
+    Scenario { name: "request-late", fault: |_| Fault::Late(Duration::from_millis(900)), spoiled: submits },
+    Scenario { name: "delivered-twice", fault: |_| Fault::Twice, spoiled: writes },
+    Scenario { name: "truncated", fault: |_| Fault::Truncate, spoiled: every_third },
+    Scenario { name: "slow-drip", fault: |_| Fault::Drip, spoiled: writes },
+    Scenario { name: "endless-body", fault: |_| Fault::Endless, spoiled: every_third },
+    Scenario {
+        name: "gateway-502",
+        fault: |seen| instead(seen.nth % 4 == 0, "502 Bad Gateway", "text/html", "", GATEWAY),
+        spoiled: every_third,
+    },
+    Scenario {
+        name: "html-200",
+        fault: |_| instead(true, "200 OK", "text/html", "", GATEWAY),
+        spoiled: writes,
+    },
+    Scenario {
+        name: "too-many",
+        fault: |_| {
+            let body = r#"{"resultInfo":{"code":429,"message":"too many requests"}}"#;
+            instead(false, "429 Too Many Requests", JSON, "Retry-After: 1\r\n", body)
+        },
+        spoiled: every_third,
+    },
+    Scenario {
+        name: "redirect",
+        fault: |_| instead(false, "307 Temporary Redirect", JSON, "Location: http://127.0.0.1:9/\r\n", ""),
+        spoiled: every_third,
+    },
+    Scenario {
+        name: "unknown-error",
+        fault: |_| {
+            let body = r#"{"resultInfo":{"code":100000,"message":"unknown error"}}"#;
+            instead(true, "400 Bad Request", JSON, "", body)
+        },
+        spoiled: writes,
+    },
+    Scenario {
+        name: "empty-200",
+        fault: |_| instead(true, "200 OK", JSON, "", ""),
+        spoiled: every_third,
+    },
+    Scenario {
+        name: "wrong-types",
+        fault: |_| Fault::Mangle(|body| body.replace("\":\"", "\":[\"").replace("\",", "\"],")),
+        spoiled: every_third,
+    },
+    Scenario {
+        name: "huge-numbers",
+        fault: |_| Fault::Mangle(|body| body.replace('1', "99999999999999999999999999999999999999999")),
+        spoiled: reads,
+    },
+    Scenario {
+        name: "other-lists",
+        fault: |_| {
+            Fault::Mangle(|body| {
+                // An incomplete list that claims to be complete proves nothing it does not show.
+                body.replace("\"totalNum\":", "\"total\":").replace("\"orders\":[", "\"orderz\":[")
+            })
+        },
+        spoiled: reads,
+    },
+];
+
+fn play(scenario: &Scenario) {
+    let name = scenario.name;
+    let stage = Stage::open(name, |file| {
+        lively(file);
+        file.put("traders.0.noise", 3).put("traders.0.passive", 2).put("traders.0.informed", 1);
+    });
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, quick);
+    let mut daemon = stage.run("daemon");
+    let address = stage.metrics("daemon", &mut daemon);
+    until(SOON, "first orders", || (!proxy.submits().is_empty()).then_some(()));
+
+    let (fault, spoiled) = (scenario.fault, scenario.spoiled);
+    proxy.plan(move |seen| if spoiled(seen) { fault(seen) } else { Fault::Pass });
+    until(SOON, name, || {
+        assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
+        (proxy.faults() >= FAULTS).then_some(())
+    });
+    // It goes on working: new orders once the network is well again.
+    proxy.plan(|_| Fault::Pass);
+    let submits = proxy.submits().len();
+    until(SOON, "orders afterwards", || {
+        assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
+        (proxy.submits().len() > submits).then_some(())
+    });
+    let page = body(&address, "/metrics").unwrap();
+    assert_eq!(metric(&page, "cambist_invariant_violations_total", &[]), 0.0, "{name}");
+    assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
+
+    let (books, keeping) = (stage.books(), Keeping::read(&stage.path("daemon-state")));
+    assert_eq!(books.open(), 0, "{name}: something rests");
+    books.assert_ledger(&daemon.stdout());
+    let mut seen = BTreeSet::new();
+    for order in &books.orders {
+        let id = order.client_id.unwrap().to_string();
+        assert!(seen.insert(id.clone()), "{name}: {id} is there twice");
+        let intent = &keeping.0[&id];
+        assert_eq!(intent.hash, order.hash.0, "{name}: {id}");
+        let end = intent.ending.as_ref().unwrap();
+        let never = ["never_sent", "fenced", "rejected"];
+        assert!(!never.contains(&end.end.as_str()), "{name}: {order:?} ended as {end:?}");
+        assert_eq!(end.end == "filled", order.status == OrderStatus::Processed, "{name}: {id}");
+    }
+    // One id, one text, however often it was sent.
+    let mut bodies = BTreeMap::new();
+    for body in proxy.submits() {
+        let order: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let id = order["clientOrderId"].as_str().unwrap().to_owned();
+        assert_eq!(*bodies.entry(id).or_insert(body.clone()), body, "{name}");
+    }
+    stage.close();
+}
+
+/// Plays scenarios side by side, in a few threads, and names every one that failed.
+fn play_all(scenarios: &[Scenario]) {
+    let failed: Vec<_> = std::thread::scope(|scope| {
+        let playing: Vec<_> = scenarios
+            .iter()
+            .map(|scenario| (scenario.name, scope.spawn(|| play(scenario))))
+            .collect();
+        playing
+            .into_iter()
+            .filter_map(|(name, thread)| thread.join().is_err().then_some(name))
+            .collect()
+    });
+    assert!(failed.is_empty(), "failed: {failed:?}");
+}
+
+#[test]
+fn lost_late_and_repeated_messages() {
+    play_all(&SCENARIOS[..6]);
+}
+
+#[test]
+fn broken_and_endless_answers() {
+    play_all(&SCENARIOS[6..12]);
+}
+
+#[test]
+fn answers_of_others_and_nonsense() {
+    play_all(&SCENARIOS[12..]);
+}

@@ -1,0 +1,14 @@
+//! End to end: the real program, real HTTP, real signatures, a real database. One binary, a module a
+//! subject; every wait has an end.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod support;
+
+mod clients;
+mod crash;
+mod demo;
+mod hostile;
+mod rooms;
+mod secrets;
+mod starts;

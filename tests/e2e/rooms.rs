@@ -1,0 +1,210 @@
+//! The table of rooms: who may know whom, and what the pure rooms must never reach for.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use toml::Table;
+
+/// A room and the rooms it may know.
+const ROOMS: [(&str, &[&str]); 10] = [
+    ("crates/core", &[]),
+    ("crates/signing", &[]),
+    ("crates/protocol", &["core", "signing"]),
+    ("crates/client", &["core", "protocol", "signing"]),
+    ("crates/venue", &["core"]),
+    ("crates/server", &["core", "protocol", "signing", "venue"]),
+    ("crates/tape", &["core"]),
+    ("crates/report", &["core"]),
+    (
+        "crates/sim",
+        &[
+            "core",
+            "protocol",
+            "report",
+            "signing",
+            "strategies",
+            "tape",
+            "venue",
+        ],
+    ),
+    ("strategies", &["core"]),
+];
+
+/// Rooms without a clock, a socket, a file or an order that depends on a hasher.
+const PURE: [&str; 7] = [
+    "crates/core",
+    "crates/signing",
+    "crates/protocol",
+    "crates/venue",
+    "crates/report",
+    "crates/sim",
+    "strategies",
+];
+
+/// Words that none of their sources may hold.
+const IMPURE: [&str; 12] = [
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "time::Instant",
+    "SystemTime",
+    "HashMap",
+    "HashSet",
+    "tokio",
+    "reqwest",
+    "axum",
+];
+
+/// The only files that read clocks: the program's, the server's.
+const CLOCKS: [&str; 2] = ["src/clock.rs", "crates/server/src/clock.rs"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn manifest(room: &str) -> Table {
+    let path = root().join(room).join("Cargo.toml");
+    std::fs::read_to_string(path).unwrap().parse().unwrap()
+}
+
+/// Every dependency of a manifest by name, of any kind and for any target.
+fn dependencies(manifest: &Table) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (key, value) in manifest {
+        let Some(table) = value.as_table() else {
+            continue;
+        };
+        if matches!(
+            key.as_str(),
+            "dependencies" | "dev-dependencies" | "build-dependencies"
+        ) {
+            found.extend(table.keys().cloned());
+        } else if key == "target" {
+            for target in table.values().filter_map(toml::Value::as_table) {
+                found.extend(dependencies(target));
+            }
+        }
+    }
+    found
+}
+
+/// Sources below a folder; tests of pure rooms may do what they like.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            if name != "tests" {
+                found.extend(sources(&path));
+            }
+        } else if name.ends_with(".rs") && name != "tests.rs" && !name.ends_with("_tests.rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The code of a source: without comments, and without the tests at its end.
+fn code(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Words of a list that stand in the sources of a room, with their files.
+fn found(room: &str, words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in sources(&root().join(room).join("src")) {
+        let code = code(&path);
+        for word in words.iter().filter(|word| code.contains(**word)) {
+            found.push(format!(
+                "{word} in {}",
+                path.strip_prefix(root()).unwrap().display()
+            ));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_room_knows_only_whom_it_may() {
+    for (room, allowed) in ROOMS {
+        let known: Vec<_> = dependencies(&manifest(room))
+            .into_iter()
+            .filter_map(|name| {
+                name.strip_prefix("cambist")
+                    .map(|n| n.trim_matches('-').to_owned())
+            })
+            .filter(|name| !allowed.contains(&name.as_str()))
+            .collect();
+        assert!(known.is_empty(), "{room} must not know {known:?}");
+    }
+}
+
+#[test]
+fn the_table_names_every_room() {
+    let workspace = manifest("");
+    let members = workspace["workspace"]["members"].as_array().unwrap();
+    let members: BTreeSet<_> = members
+        .iter()
+        .map(|member| member.as_str().unwrap())
+        .collect();
+    let table: BTreeSet<_> = ROOMS.iter().map(|(room, _)| *room).chain(["."]).collect();
+    assert_eq!(members, table);
+}
+
+#[test]
+fn pure_rooms_reach_for_nothing_impure() {
+    for room in PURE {
+        let found = found(room, &IMPURE);
+        assert!(found.is_empty(), "{room} is pure: {found:#?}");
+        let outside = [
+            "tokio", "reqwest", "axum", "hyper", "rusqlite", "rustix", "tracing",
+        ];
+        let known = dependencies(&manifest(room));
+        let wrong: Vec<_> = outside
+            .iter()
+            .filter(|name| known.contains(**name))
+            .collect();
+        assert!(wrong.is_empty(), "{room} is pure: {wrong:?}");
+    }
+}
+
+#[test]
+fn the_tape_knows_files_but_no_clock_and_no_socket() {
+    let found = found(
+        "crates/tape",
+        &["std::net", "Instant", "SystemTime", "HashMap", "tokio"],
+    );
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn one_file_a_program_reads_clocks() {
+    let rooms = ROOMS.iter().map(|(room, _)| *room).chain([""]);
+    let mut readers: Vec<_> = rooms
+        .flat_map(|room| found(room, &["Instant::now", "SystemTime::now"]))
+        .collect();
+    readers.retain(|reader| {
+        !CLOCKS
+            .iter()
+            .any(|clock| reader.ends_with(&format!(" in {clock}")))
+    });
+    // The demo's own stopwatch watches two processes and decides nothing about trading.
+    readers.retain(|reader| reader != "Instant::now in src/commands/demo.rs");
+    assert!(readers.is_empty(), "{readers:#?}");
+}
+
+#[test]
+fn the_checks_can_fail() {
+    let text = "[target.'cfg(unix)'.dependencies]\ncambist-venue.workspace = true\n";
+    assert!(dependencies(&text.parse().unwrap()).contains("cambist-venue"));
+    assert!(!found("crates/server", &["tokio"]).is_empty());
+    assert!(!found("", &["std::fs"]).is_empty());
+}

@@ -1,0 +1,133 @@
+//! The exchange's books for one account, asked with the account's keys: what an order's fate is
+//! measured against. Nothing the daemon says goes into it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use cambist_client::{Client, ClientConfig, Credentials, SecretString};
+use cambist_core::order::OrderReport;
+use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::{TokenId, VenueTime};
+use cambist_signing::SecretKey;
+
+/// Account and owner of the example files.
+pub const ACCOUNT: u32 = 10_000;
+pub const OWNER: &str = "0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010";
+
+/// Entries asked for at once.
+const PAGE: u32 = 500;
+
+pub struct Books {
+    /// Every order of the account, whatever became of it.
+    pub orders: Vec<OrderReport>,
+    /// Totals by token symbol, base units.
+    pub totals: BTreeMap<String, u128>,
+}
+
+impl Books {
+    pub fn ask(base_url: &str, keys: &Path) -> Self {
+        asynchronously(async {
+            let client = client(base_url, keys);
+            let mut orders = Vec::new();
+            loop {
+                let offset = u32::try_from(orders.len()).unwrap();
+                let (from, to) = (VenueTime(0), VenueTime(0));
+                let page = OrdersPage {
+                    from,
+                    to,
+                    offset,
+                    limit: PAGE,
+                };
+                let answered = client.query(&Query::Orders(page), &[]).await;
+                let Outcome::Reply(Reply::Orders {
+                    orders: page,
+                    total,
+                }) = answered.outcome
+                else {
+                    panic!("{answered:?}");
+                };
+                assert!(
+                    total < 5_000,
+                    "the exchange keeps no more, so that proofs would have holes"
+                );
+                let last = page.is_empty();
+                orders.extend(page);
+                if last || orders.len() >= total as usize {
+                    break;
+                }
+            }
+            let answered = client.query(&Query::Balances, &[]).await;
+            let Outcome::Reply(Reply::Balances(balances)) = answered.outcome else {
+                panic!("{answered:?}");
+            };
+            let tokens = client.tokens().await.unwrap();
+            let symbol = |id: TokenId| {
+                tokens
+                    .iter()
+                    .find(|token| token.token_id == id)
+                    .unwrap()
+                    .symbol
+                    .clone()
+            };
+            let totals = balances
+                .iter()
+                .map(|b| (symbol(b.token), b.total))
+                .collect();
+            Self { orders, totals }
+        })
+    }
+
+    /// Orders that may still fill.
+    pub fn open(&self) -> usize {
+        self.orders
+            .iter()
+            .filter(|order| !order.status.is_final())
+            .count()
+    }
+
+    /// The summary of a daemon that has ended must name exactly these totals.
+    #[track_caller]
+    pub fn assert_ledger(&self, summary: &str) {
+        let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+        let inventory = summary["inventory"].as_object().unwrap();
+        let ledger: BTreeMap<String, u128> = inventory
+            .iter()
+            .map(|(token, units)| (token.clone(), units.as_str().unwrap().parse().unwrap()))
+            .collect();
+        assert_eq!(
+            ledger, self.totals,
+            "ledger (left) and the exchange's books (right)"
+        );
+    }
+}
+
+/// A client of the account whose key files are in `keys`.
+pub fn client(base_url: &str, keys: &Path) -> Client {
+    let read = |name: &str| {
+        std::fs::read_to_string(keys.join(name))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let key = SecretKey::from_hex(&read("eddsa_key")).unwrap();
+    let api_key = SecretString::from(read("api_key"));
+    let owner = OWNER.parse().unwrap();
+    let credentials = Credentials::new(ACCOUNT, Some(owner), Some(api_key), key);
+    let config = ClientConfig {
+        timeout_ms: 20_000,
+        ..ClientConfig::new(base_url)
+    };
+    Client::new(&config, Some(credentials)).unwrap()
+}
+
+/// Runs a future to its end, which must come within a minute.
+pub fn asynchronously<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await })
+        .unwrap()
+}

@@ -1,0 +1,25 @@
+//! What the subjects share: folders, processes, configurations, the exchange's books, a proxy.
+
+#![allow(
+    dead_code,
+    reason = "two test binaries share this folder and each uses a part of it"
+)]
+
+pub mod books;
+pub mod clock;
+pub mod folder;
+pub mod http;
+pub mod keeping;
+pub mod process;
+pub mod proxy;
+pub mod random;
+pub mod stage;
+pub mod trace;
+
+pub use books::Books;
+pub use clock::until;
+pub use folder::Folder;
+pub use keeping::Keeping;
+pub use process::Program;
+pub use proxy::{Fault, Proxy};
+pub use stage::{Edit, Stage};

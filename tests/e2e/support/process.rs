@@ -1,0 +1,116 @@
+//! The real program as a child: its output in files, its end awaited, killed when dropped.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::clock::within;
+
+/// The program under test.
+pub const CAMBIST: &str = env!("CARGO_BIN_EXE_cambist");
+
+pub struct Program {
+    child: Child,
+    pub out: PathBuf,
+    pub log: PathBuf,
+}
+
+impl Program {
+    /// Starts the program; its output goes to `NAME.out` and `NAME.log` of the folder.
+    pub fn start(folder: &Path, name: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(CAMBIST);
+        command.args(args);
+        Self::spawn(folder, name, command)
+    }
+
+    /// Starts any command, with standard input held open for as long as this value lives.
+    pub fn spawn(folder: &Path, name: &str, mut command: Command) -> Self {
+        let out = folder.join(format!("{name}.out"));
+        let log = folder.join(format!("{name}.log"));
+        let append = |path: &Path| {
+            File::options()
+                .create(true)
+                .append(true)
+                .open(path)
+                .unwrap()
+        };
+        let child = command
+            .stdin(Stdio::piped())
+            .stdout(append(&out))
+            .stderr(append(&log))
+            .spawn()
+            .unwrap();
+        Self { child, out, log }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
+    }
+
+    /// Ends it at once, whatever it is doing, and waits until the system has taken it away.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// The exit code, once it has ended by itself.
+    pub fn ended(&mut self) -> Option<i32> {
+        let status = self.child.try_wait().unwrap()?;
+        Some(status.code().unwrap_or(-1))
+    }
+
+    /// Waits for its end; -1 is death by a signal.
+    #[track_caller]
+    pub fn end(&mut self, limit: Duration) -> i32 {
+        match within(limit, || self.ended()) {
+            Some(code) => code,
+            None => panic!("{:?} did not end:\n{}", self.log, self.last_words()),
+        }
+    }
+
+    /// Asks it to drain, and waits for its end.
+    #[track_caller]
+    pub fn drain(&mut self, limit: Duration) -> i32 {
+        self.signal(Signal::TERM);
+        self.end(limit)
+    }
+
+    pub fn stdout(&self) -> String {
+        std::fs::read_to_string(&self.out).unwrap()
+    }
+
+    pub fn stderr(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// The end of its log.
+    pub fn last_words(&self) -> String {
+        let text = self.stderr();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(25)..].join("\n")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program to its end: exit code, stdout, stderr.
+#[track_caller]
+pub fn run(folder: &Path, name: &str, args: &[&str], limit: Duration) -> (i32, String, String) {
+    let mut program = Program::start(folder, name, args);
+    let code = program.end(limit);
+    (code, program.stdout(), program.stderr())
+}
