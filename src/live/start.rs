@@ -71,7 +71,8 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
     let tokens = patiently(|| client.tokens()).await?;
     let listed = patiently(|| client.markets()).await?;
-    let account = patiently(|| client.account(AccountQuery::Owner(owner))).await?;
+    let account = patiently(|| client.account(AccountQuery::Owner(owner))).await;
+    let account = account.map_err(|error| no_account(daemon, error))?;
     check_account(daemon, &account)?;
     if account.public_key != key.public() {
         return Err(refused(format!(
@@ -185,6 +186,17 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
         ));
     }
     Ok(exchange)
+}
+
+/// A venue that says that nobody has this owner address has answered: asking again will not help.
+fn no_account(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<CallError>() {
+        Some(CallError::Refused { reason, .. }) if *reason != cambist_core::Reason::RateLimited => {
+            let what = format!("venue.owner = {}: {error:#}", daemon.venue.owner);
+            Failure::new(Exit::Refused, what).into()
+        }
+        Some(_) | None => error,
+    }
 }
 
 fn check_account(daemon: &Daemon, account: &cambist_protocol::wire::Account) -> anyhow::Result<()> {
