@@ -119,7 +119,8 @@ impl Pass {
         }
         let read = u32::try_from(orders.len()).unwrap_or(u32::MAX);
         self.offset = self.offset.saturating_add(read);
-        if self.offset < total && read > 0 {
+        let short = self.offset < total;
+        if short && read > 0 {
             return if self.pages < PAGES_MAX {
                 Progress::More
             } else {
@@ -129,6 +130,8 @@ impl Pass {
         // The end of the list, with as many different orders as the venue counts.
         let whole = self.seen.len() >= total as usize;
         match self.purpose {
+            // An empty page before the end the venue counts: what was read is no picture of anything.
+            Purpose::Look if short => Progress::Abandoned,
             Purpose::Look => Progress::Complete,
             Purpose::Proof if whole && self.previous.as_ref() == Some(&self.seen) => {
                 Progress::Complete
@@ -226,9 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_page_before_the_total_ends_a_look_and_proves_nothing() {
+    fn an_empty_page_before_the_total_is_no_look_and_no_proof() {
         let mut look = Pass::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
-        assert_eq!(look.take(&[], 5), Progress::Complete);
+        assert_eq!(look.take(&[], 5), Progress::Abandoned);
         let mut pass = proof();
         let ends = (0..20)
             .map(|_| pass.take(&[], 5))
