@@ -96,11 +96,11 @@ pub struct EngineConfig {
     pub grace_ms: u64,
     /// No transmission starts later than this before expiry.
     pub resend_margin_ms: u64,
-    /// Pause between transmissions of the same bytes.
+    /// Pause between transmissions of the same bytes, and after an order was refused.
     pub resend_after_ms: u64,
     /// Most transmissions of one order.
     pub attempts_max: u8,
-    /// A request is given up after this (the shell's deadline).
+    /// A request is given up after this (the shell's deadline). The engine waits for several of them.
     pub request_timeout_ms: u64,
     /// Draining gives up after this.
     pub drain_deadline_ms: u64,

@@ -89,7 +89,7 @@ pub enum Control {
     Balance,
     /// No storage id is free.
     StorageIds,
-    /// No request budget.
+    /// No request budget, or a pause after the venue refused an order.
     Budget,
     /// The market is disabled or the account frozen.
     Permission,

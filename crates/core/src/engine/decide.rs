@@ -80,6 +80,8 @@ impl State {
                 match self.propose(now, index, strategy, &missing.quote, mid, batch) {
                     Ok(order) => sealed.push(order),
                     Err(control) => {
+                        // What had no token is thought over again at the next wake.
+                        self.markets[index].dirty |= control == Control::Budget;
                         refused.insert(control);
                         self.break_before_make(now, control, &missing);
                     }
@@ -196,6 +198,9 @@ impl State {
             quote: quote_amount,
         };
         let approved = self.situation(now, index, mid).approve(proposal)?;
+        if now < self.markets[index].rest_until {
+            return Err(Control::Budget);
+        }
         if !self.budget.take(now, Endpoint::Submit) {
             self.denied = true;
             return Err(Control::Budget);

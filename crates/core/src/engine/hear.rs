@@ -102,7 +102,7 @@ impl State {
         }
     }
 
-    fn hear_answer(
+    pub(crate) fn hear_answer(
         &mut self,
         now: Time,
         request: RequestId,

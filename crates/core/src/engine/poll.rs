@@ -242,9 +242,15 @@ impl State {
             if !asked {
                 at(self.polls.depth.get(index).copied().unwrap_or(now));
             }
+            if now < market.rest_until {
+                at(market.rest_until);
+            }
         }
         if self.pass.is_none() {
             at(self.polls.look);
+            if self.proof_is_wanted(now) {
+                at(self.polls.proof);
+            }
         }
         if !self.is_asked(|purpose| matches!(purpose, Purpose::Balances { .. })) {
             at(self.polls.balances);
@@ -252,21 +258,24 @@ impl State {
         if !self.is_asked(|purpose| matches!(purpose, Purpose::Markets | Purpose::Account)) {
             at(self.polls.markets.min(self.polls.account));
         }
+        if let Some((_, oldest)) = self.asked.first_key_value() {
+            at(self.lost_at(oldest));
+        }
         let venue_now = self.clock.at_least(now);
         let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
         for tracked in self.orders.iter() {
-            self.resend_at(tracked).into_iter().for_each(&mut at);
+            if self.may_be_resent(now, tracked) {
+                self.resend_at(tracked).into_iter().for_each(&mut at);
+            }
             self.cancel_at(tracked).into_iter().for_each(&mut at);
             if tracked.cancel.is_none() && venue_now < self.refresh_at(tracked) {
                 at(local(self.refresh_at(tracked)));
             }
             if tracked.may_have_left() {
                 let fence = tracked.valid_until().plus_ms(self.config.grace_ms);
-                at(if venue_now > fence {
-                    self.polls.proof
-                } else {
-                    local(fence)
-                });
+                if venue_now <= fence {
+                    at(local(fence));
+                }
             }
             if tracked.phase == Phase::Sealed {
                 at(now.plus_ms(100));
@@ -274,10 +283,16 @@ impl State {
         }
         if let Some(drain) = &self.drain {
             at(drain.deadline());
-            at(self.polls.proof);
         }
         // What was denied budget, and what is overdue for another reason, is tried again soon.
-        let soonest = now.plus_ms(if self.denied || wake <= now { 20 } else { 1 });
-        wake.max(soonest)
+        let again = now.plus_ms(20);
+        if self.denied {
+            at(again);
+        }
+        if wake <= now {
+            again
+        } else {
+            wake.max(now.plus_ms(1))
+        }
     }
 }

@@ -56,6 +56,7 @@ impl State {
                     }));
                 }
                 tracked.seen = true;
+                self.markets[usize::from(market.0)].refusals = 0;
                 // The word in an acknowledgement is no report: fills come with the report.
                 tracked.read_wanted |= status.is_final();
             }
@@ -70,6 +71,8 @@ impl State {
                 tracked.disproved = tracked.disproved.saturating_add(1);
                 if waiting && tracked.disproved == tracked.attempts {
                     self.end(id, End::Refused, actions);
+                    let pause_ms = self.config.resend_after_ms;
+                    self.market_mut(market).rest(now, pause_ms);
                 } else if waiting {
                     tracked.phase = unknown(true);
                 }

@@ -10,7 +10,7 @@ use crate::event::{BatchId, Level, Start};
 use crate::market::{MarketId, MarketSpec};
 use crate::note::{Control, Fill, Note};
 use crate::order::{ClientOrderId, Hash, StrategyId};
-use crate::request::{Query, RequestId};
+use crate::request::{Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::Time;
 
@@ -23,6 +23,11 @@ use super::orders::{Orders, Phase, Tracked};
 use super::passes::Pass;
 use super::poll::Polls;
 use super::storage::StorageIds;
+
+/// Longest pause after refusals in a row.
+const REST_MAX_MS: u64 = 60_000;
+/// A request whose answer the shell owes for so many of its deadlines is taken for lost.
+const LOST_AFTER: u64 = 5;
 
 /// One market's part of the state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +42,19 @@ pub(crate) struct Market {
     pub(crate) both: bool,
     /// Something changed since the last decision.
     pub(crate) dirty: bool,
+    /// Submits that the venue refused since it last took one.
+    pub(crate) refusals: u32,
+    /// Nothing new is sent before: a venue that refuses is not asked again at once.
+    pub(crate) rest_until: Time,
+}
+
+impl Market {
+    /// The venue refused an order; each refusal in a row doubles the pause.
+    pub(crate) fn rest(&mut self, now: Time, pause_ms: u64) {
+        let doubled = pause_ms.saturating_mul(1 << self.refusals.min(6));
+        self.rest_until = now.plus_ms(doubled.min(REST_MAX_MS));
+        self.refusals = self.refusals.saturating_add(1);
+    }
 }
 
 /// A strategy's place at a market.
@@ -156,6 +174,8 @@ impl State {
                 refused: BTreeSet::new(),
                 both: false,
                 dirty: false,
+                refusals: 0,
+                rest_until: Time(0),
             })
             .collect();
         let seats = start
@@ -212,6 +232,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         self.denied = false;
+        self.give_up_lost(now, actions);
         self.drop_unsent(now, actions);
         self.send_cancels(now, actions);
         self.poll_lapsing(now, actions);
@@ -222,6 +243,23 @@ impl State {
         self.finish_drain(now, actions);
         self.tell_status(now, actions);
         self.wake = self.earliest(now);
+    }
+
+    /// The shell answers every request; an answer that it loses all the same must not block its kind of
+    /// request for ever.
+    fn give_up_lost(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while let Some((request, asked)) = self.asked.first_key_value()
+            && now >= self.lost_at(asked)
+        {
+            let (request, lost) = (*request, Outcome::Unknown(UnknownCause::Timeout));
+            self.hear_answer(now, request, &lost, None, actions);
+        }
+    }
+
+    /// When the answer to a request is given up.
+    pub(crate) fn lost_at(&self, asked: &Asked) -> Time {
+        let deadline_ms = self.config.request_timeout_ms.max(1);
+        asked.sent.plus_ms(deadline_ms.saturating_mul(LOST_AFTER))
     }
 
     pub(crate) fn is_finished(&self) -> bool {

@@ -124,6 +124,8 @@ pub struct Desk {
     pub now: Time,
     pub depth: (u64, u64),
     pub version: u64,
+    /// Whether the shell loses queries, so that they are never answered.
+    pub deaf: bool,
     /// The venue time that answers about the depth carry, if not the true one.
     pub cached: Option<VenueTime>,
     pub balances: (Amount, Amount),
@@ -132,6 +134,8 @@ pub struct Desk {
     /// Whether list, depth and balance requests are answered by the desk itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
     pub notes: Vec<Note>,
+    /// How often the engine was woken because it wanted to be.
+    pub wakes: usize,
     pub finished: Option<bool>,
     /// Submits and cancels that wait for the test to answer.
     pub submits: VecDeque<(RequestId, ClientOrderId)>,
@@ -190,11 +194,13 @@ impl Desk {
             now: Time::from_ms(1_000),
             depth: (9_990, 10_010),
             version: 1,
+            deaf: false,
             cached: None,
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
             sealed,
             notes: Vec::new(),
+            wakes: 0,
             finished: None,
             submits: VecDeque::new(),
             cancels: VecDeque::new(),
@@ -251,6 +257,7 @@ impl Desk {
 
     fn act(&mut self, action: Action) {
         match action {
+            Action::Send { .. } if self.deaf => {}
             Action::Send { request, query } => self.answer_query(request, &query),
             Action::Seal { batch, orders } => {
                 if !self.store_works {
@@ -374,6 +381,7 @@ impl Desk {
         for _ in 0..100_000 {
             match self.engine.next_wakeup() {
                 Some(at) if at <= end => {
+                    self.wakes += 1;
                     assert!(at >= self.now, "time goes forward");
                     self.now = at.max(self.now);
                     self.hear(&Event::Wake);

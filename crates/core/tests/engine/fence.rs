@@ -140,13 +140,8 @@ fn what_provably_never_left_may_leave_later_or_be_dropped() {
 fn nothing_to_cancel_is_no_proof_and_the_order_is_read_by_hash() {
     let mut desk = Desk::ready(&BID);
     let id = desk.accept();
-    desk.depth = (9_950, 9_970);
-    desk.run_ms(600);
-    // The bid at 9 995 would cross the book now; the strategy still wants it, so let it go by expiry.
-    desk.run_ms(15_000);
-    desk.depth = (9_990, 10_010);
-    desk.run_ms(1_000);
-    desk.accept_all();
+    desk.run_ms(16_000);
+    desk.accept();
     let (request, hash) = desk
         .cancels
         .pop_front()

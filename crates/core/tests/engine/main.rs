@@ -5,6 +5,7 @@ mod desk;
 mod drain;
 mod fence;
 mod gate;
+mod pace;
 mod pricing;
 mod quoting;
 mod recovery;
