@@ -31,7 +31,7 @@ impl WorldConfig {
         network.reorder_ms = *choose(&mut random, &[200, 2_000, 8_000, 40_000]);
 
         let store = &mut config.store;
-        store.seal_max_ms = *choose(&mut random, &[2, 10, 100, 1_500]);
+        store.seal_max_ms = *choose(&mut random, &[2, 10, 100, 300]);
         store.flush_ms = *choose(&mut random, &[1, 100, 2_000]);
         store.restart_ms = *choose(&mut random, &[50, 1_000, 20_000, 90_000]);
 
