@@ -10,7 +10,7 @@ use crate::time::{Time, VenueTime};
 /// A single answer may not move the bound further ahead than this; two that agree may. Between answers
 /// our own clock carries the bound, so that honest ones need no more than their delay and rounding; a
 /// wrong one can bring a fence forward by no more than this, which a usual grace covers.
-const LEAP_MS: u64 = 5_000;
+pub(crate) const LEAP_MS: u64 = 5_000;
 /// How far two answers may disagree about a leap.
 const AGREEMENT_MS: u64 = 5_000;
 

@@ -9,12 +9,14 @@ use crate::note::Note;
 use crate::request::{Endpoint, Query};
 use crate::time::{Time, VenueTime};
 
+use super::clock::LEAP_MS;
 use super::orders::{Phase, Tracked};
 use super::passes::{Pass, Purpose as PassPurpose};
 use super::state::{Purpose, State};
 
-/// Orders are created at the venue a little after and listed a little before what our clock says.
-const WINDOW_MARGIN_MS: u64 = 2_000;
+/// How much earlier than what our bound of its clock said the venue may have created an order. A wrong
+/// answer can put the bound ahead by a whole leap, and an order outside the window would never be seen.
+const WINDOW_MARGIN_MS: u64 = 2 * LEAP_MS;
 /// Pause after a pass that failed.
 const RETRY_MS: u64 = 500;
 /// Pause between proofs.
@@ -202,7 +204,8 @@ impl State {
             return Pass::proof(now, venue_now, from, limit);
         }
         self.polls.look = now.plus_ms(self.config.poll.orders_ms);
-        // Back to the oldest order that may be alive, and far enough to see a fill after an end.
+        // Back to the oldest order that may be alive, and a little further, so that a fill of an order
+        // that has just ended is seen as well.
         let recent = venue_now.minus_ms(self.config.grace_ms);
         let from = self
             .orders

@@ -201,3 +201,16 @@ fn paying_more_than_was_signed_stops_trading() {
     desk.run_ms(1_500);
     assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
 }
+
+#[test]
+fn an_order_made_after_a_wrong_time_was_told_is_still_seen() {
+    let mut desk = Desk::new(&BID);
+    desk.cached = Some(desk.venue_now().plus_ms(4_900));
+    desk.until_a_submit_waits();
+    let id = desk.accept();
+    desk.cached = None;
+    desk.show(id, OrderStatus::Processing, 10);
+    desk.list[0].valid_since = desk.venue_now();
+    desk.run_ms(3_000);
+    assert_eq!(desk.fills().len(), 1);
+}
