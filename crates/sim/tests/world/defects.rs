@@ -32,7 +32,7 @@ const fn expected(defect: Defect) -> &'static str {
         Defect::SyncSkipped => "not_durable",
         Defect::IdsRenewed => "no_intent",
         Defect::CountersForgotten => "id_reused",
-        Defect::IntentsForgotten => "own_called_foreign",
+        Defect::IntentsForgotten => "forgotten",
     }
 }
 
