@@ -22,7 +22,7 @@ impl Purpose {
             Self::Page => Endpoint::Orders,
             Self::Markets => Endpoint::Markets,
             Self::Account => Endpoint::Account,
-            Self::Read => Endpoint::Order,
+            Self::Read(_) => Endpoint::Order,
             Self::Submit(_) => Endpoint::Submit,
             Self::Cancel(_) => Endpoint::Cancel,
         }
@@ -40,7 +40,7 @@ impl Purpose {
             | Self::Page
             | Self::Markets
             | Self::Account
-            | Self::Read => None,
+            | Self::Read(_) => None,
         }
     }
 }
@@ -161,11 +161,7 @@ impl State {
                     self.frozen = *frozen;
                 }
             }
-            Purpose::Read => {
-                if let Outcome::Reply(Reply::Order(report)) = outcome {
-                    self.observe(now, report, actions);
-                }
-            }
+            Purpose::Read(id) => self.hear_read(now, id, sent, outcome, actions),
         }
     }
 

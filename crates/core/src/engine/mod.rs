@@ -15,6 +15,7 @@ mod diff;
 mod drain;
 mod hear;
 mod ledger;
+mod observe;
 mod orders;
 mod passes;
 mod poll;

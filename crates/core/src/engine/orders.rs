@@ -49,6 +49,17 @@ pub(crate) struct CancelState {
     pub(crate) attempts: u32,
 }
 
+/// What the venue itself has said about an order's existence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Word {
+    /// Nothing yet.
+    None,
+    /// It took it or showed it. A list that leaves it out is then not enough: its report is asked for.
+    Known,
+    /// Asked by hash after the fence, it did not know it.
+    Disowned,
+}
+
 /// One order that may be alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tracked {
@@ -66,8 +77,7 @@ pub(crate) struct Tracked {
     pub(crate) last_sent: Option<Time>,
     /// A pass over the list that began after the last transmission did not show it.
     pub(crate) missed: bool,
-    /// Seen in an answer of the venue at all.
-    pub(crate) seen: bool,
+    pub(crate) word: Word,
     pub(crate) cancel: Option<CancelState>,
     /// Its report should be fetched by hash.
     pub(crate) read_wanted: bool,
@@ -89,7 +99,7 @@ impl Tracked {
             first_sent: None,
             last_sent: None,
             missed: false,
-            seen: false,
+            word: Word::None,
             cancel: None,
             read_wanted: false,
             base_filled: 0,

@@ -151,7 +151,7 @@ impl State {
 
     /// Orders whose report is wanted by hash: one request each, one at a time.
     fn poll_reads(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.is_asked(|purpose| matches!(purpose, Purpose::Read)) {
+        if self.is_asked(|purpose| matches!(purpose, Purpose::Read(_))) {
             return;
         }
         let wanted = self
@@ -166,7 +166,7 @@ impl State {
         if let Some(tracked) = self.orders.get_mut(id) {
             tracked.read_wanted = false;
             if let Some(hash) = tracked.hash {
-                self.send(now, Purpose::Read, Query::Order(hash), actions);
+                self.send(now, Purpose::Read(id), Query::Order(hash), actions);
             }
         }
     }

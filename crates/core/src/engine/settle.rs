@@ -1,27 +1,22 @@
-//! What answers prove about orders: the fence, fills, ends, and complete lists.
+//! What answers prove about orders: the fence and complete lists. What a single report changes is in
+//! `observe`.
 //!
 //! An unknown order ends by evidence only: seen final by list or hash; or the venue's clock has passed
-//! its expiry and grace **and** a complete list begun after that does not show it. Counting how often it
-//! was not found proves nothing.
+//! its expiry and grace **and** a complete list begun after that does not show it, nor, if the venue ever
+//! took it, does asking by hash. Counting how often it was not found proves nothing.
 
 use crate::action::Action;
 use crate::event::Level;
-use crate::note::{End, Fill, Note};
-use crate::order::{ClientOrderId, Hash, OrderReport, OrderStatus};
+use crate::note::{End, Note};
+use crate::order::{ClientOrderId, Hash};
 use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
 use super::ledger::Cut;
-use super::orders::{Increment, Phase};
+use super::orders::{Phase, Word};
 use super::passes::{Pass, Progress, Purpose};
-use super::state::{Purpose as Asking, State};
-
-/// Foreign orders remembered, so that each is told once.
-const FOREIGN_KEPT: usize = 1_024;
-
-/// Fills kept for a strategy that is not asked; older ones are in its holdings anyway.
-const FILLS_KEPT: usize = 256;
+use super::state::State;
 
 impl State {
     /// The answer to a transmission.
@@ -55,7 +50,7 @@ impl State {
                         micros,
                     }));
                 }
-                tracked.seen = true;
+                tracked.word = Word::Known;
                 self.markets[usize::from(market.0)].refusals = 0;
                 // The word in an acknowledgement is no report: fills come with the report.
                 tracked.read_wanted |= status.is_final();
@@ -121,6 +116,31 @@ impl State {
         }
     }
 
+    /// The report of one order. That it is not there is evidence only behind the fence, and only beside
+    /// a complete list.
+    pub(crate) fn hear_read(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        sent: Time,
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        match outcome {
+            Outcome::Reply(Reply::Order(report)) => self.observe(now, report, actions),
+            Outcome::Refused(reason) if *reason != Reason::RateLimited => {
+                let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
+                let grace_ms = self.config.grace_ms;
+                if let Some(tracked) = self.orders.get_mut(id)
+                    && asked_at > tracked.valid_until().plus_ms(grace_ms)
+                {
+                    tracked.word = Word::Disowned;
+                }
+            }
+            Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
+        }
+    }
+
     /// A page of the orders list.
     pub(crate) fn hear_page(
         &mut self,
@@ -159,6 +179,7 @@ impl State {
             let shown = tracked.hash.is_some_and(|hash| pass.seen.contains(&hash));
             if !shown && tracked.last_sent.is_none_or(|sent| sent < pass.begun) {
                 tracked.missed = true;
+                tracked.read_wanted |= tracked.word != Word::None;
             }
         }
         if !self.ready && self.recovery_is_held_up() {
@@ -199,7 +220,8 @@ impl State {
         }
     }
 
-    /// Ends what a complete list, begun after its fence, does not show.
+    /// Ends what a complete list, begun after its fence, does not show. What the venue once took or
+    /// showed has to be unknown to it by hash as well.
     fn apply_fence(&mut self, pass: &Pass, actions: &mut Vec<Action>) {
         let dead: Vec<_> = self
             .orders
@@ -207,190 +229,12 @@ impl State {
             .filter(|t| t.may_have_left())
             .filter(|t| pass.begun_venue > t.valid_until().plus_ms(self.config.grace_ms))
             .filter(|t| t.hash.is_none_or(|hash| !pass.seen.contains(&hash)))
+            .filter(|t| t.word != Word::Known)
             .map(|t| t.order.client_id)
             .collect();
         for id in dead {
             self.end(id, End::Fenced, actions);
         }
-    }
-
-    /// Takes in what the venue reports about one order.
-    pub(crate) fn observe(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
-        let Some(id) = self.orders.id_of(report.hash) else {
-            self.observe_other(report, actions);
-            return;
-        };
-        let Some(tracked) = self.orders.get_mut(id) else {
-            return;
-        };
-        let (market, side) = (tracked.order.market, tracked.order.side);
-        tracked.seen = true;
-        tracked.missed = false;
-        tracked.read_wanted = false;
-        if tracked.phase != Phase::Live {
-            if matches!(tracked.phase, Phase::Unknown { .. }) {
-                let status = report.status;
-                actions.push(Action::Note(Note::Resolved { order: id, status }));
-            }
-            tracked.phase = Phase::Live;
-            self.markets[usize::from(market.0)].dirty = true;
-        }
-        let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
-        if let Some(step) = Increment::between(known, report) {
-            tracked.base_filled += step.base;
-            tracked.quote_filled += step.quote;
-            tracked.fee += step.fee;
-            let over = tracked.is_overfilled();
-            self.book(id, market, side, step, actions);
-            if over {
-                self.violated(
-                    "overfill",
-                    format!("order {id} filled past its amount"),
-                    actions,
-                );
-            }
-        }
-        if report.status.is_final() {
-            let cancel = self
-                .orders
-                .get(id)
-                .and_then(|t| t.cancel)
-                .map(|c| c.decided);
-            let end = match report.status {
-                OrderStatus::Processed => End::Filled,
-                OrderStatus::Expired => End::Expired,
-                OrderStatus::Failed => End::FailedLate,
-                OrderStatus::Cancelled
-                | OrderStatus::Waiting
-                | OrderStatus::Processing
-                | OrderStatus::Cancelling
-                | OrderStatus::Other => End::Cancelled,
-            };
-            let cancel_micros = cancel.map(|decided| now.micros_since(decided));
-            self.end_with(id, end, cancel_micros, actions);
-        }
-    }
-
-    /// A report about an order that is not among those that may be alive.
-    fn observe_other(&mut self, report: &OrderReport, actions: &mut Vec<Action>) {
-        if let Some(ended) = self.orders.ended_mut(report.hash) {
-            let known = (ended.base_filled, ended.quote_filled, ended.fee);
-            let (id, market, side) = (ended.id, ended.market, ended.side);
-            if let Some(step) = Increment::between(known, report) {
-                ended.base_filled += step.base;
-                ended.quote_filled += step.quote;
-                ended.fee += step.fee;
-                // Money moved: it is booked whatever we believed, and then it is an alarm.
-                self.book(id, market, side, step, actions);
-                let detail = format!("order {id} filled after its end");
-                self.violated("fill_after_end", detail, actions);
-            } else if ended.concluded && !report.status.is_final() {
-                // An older page may show what has ended since; a conclusion must never be contradicted.
-                ended.concluded = false;
-                let detail = format!("order {id} is open after it was concluded to be dead");
-                self.violated("alive_after_end", detail, actions);
-            }
-            return;
-        }
-        if report.status.is_final() {
-            return;
-        }
-        if let Some(id) = report.client_id.filter(|id| id.instance == self.instance) {
-            if self.strays.len() < FOREIGN_KEPT && self.strays.insert(report.hash) {
-                let detail = format!("order {id} is open at the venue and nobody knows it here");
-                self.violated("forgotten_order", detail, actions);
-            }
-        } else if self.foreign.len() < FOREIGN_KEPT && self.foreign.insert(report.hash) {
-            actions.push(Action::Note(Note::Foreign { hash: report.hash }));
-        }
-    }
-
-    fn book(
-        &mut self,
-        id: ClientOrderId,
-        market: crate::MarketId,
-        side: crate::Side,
-        step: Increment,
-        actions: &mut Vec<Action>,
-    ) {
-        let mid = self.prices(market).mid;
-        let spec = &self.markets[usize::from(market.0)].spec;
-        let covered = self.ledger.book(spec, side, step);
-        let Increment { base, quote, fee } = step;
-        let got = if side == crate::Side::Buy {
-            base
-        } else {
-            quote
-        };
-        let bips = self.maker_fee_bips.max(self.taker_fee_bips);
-        let expected = got.saturating_mul(u128::from(bips)) / 10_000;
-        let fill = Fill {
-            order: id,
-            market,
-            side,
-            base,
-            quote,
-            fee,
-            mid,
-        };
-        for seat in &mut self.seats {
-            if seat.strategy == id.strategy && seat.market == market {
-                if seat.fills.len() >= FILLS_KEPT {
-                    seat.fills.remove(0);
-                }
-                seat.fills.push(fill.clone());
-            }
-        }
-        actions.push(Action::Note(Note::Filled(fill)));
-        if fee > expected {
-            actions.push(Action::Note(Note::FeeAbove {
-                order: id,
-                fee,
-                expected,
-            }));
-        }
-        if !covered {
-            let detail = format!("fills of {id} take more than the ledger holds");
-            self.violated("ledger_negative", detail, actions);
-        }
-        self.market_mut(market).dirty = true;
-    }
-
-    /// Ends an order: the only way out of the orders that may be alive.
-    pub(crate) fn end(&mut self, id: ClientOrderId, end: End, actions: &mut Vec<Action>) {
-        self.end_with(id, end, None, actions);
-    }
-
-    fn end_with(
-        &mut self,
-        id: ClientOrderId,
-        end: End,
-        cancel_micros: Option<u64>,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(tracked) = self.orders.end(id, end.is_concluded()) else {
-            return;
-        };
-        self.storage
-            .free(tracked.order.sell_token, tracked.order.storage_id);
-        let market = tracked.order.market;
-        // A depth already asked for may have been drawn up before this end.
-        for asked in self.asked.values_mut() {
-            if let Asking::Depth { market: of, own } = &mut asked.purpose
-                && *of == market
-                && tracked.may_have_left()
-            {
-                let level = tracked.level();
-                own.entry(id).or_insert(level);
-            }
-        }
-        self.market_mut(market).dirty = true;
-        actions.push(Action::Note(Note::Ended {
-            order: id,
-            market,
-            end,
-            cancel_micros,
-        }));
     }
 
     /// A batch is durable: its orders may leave.

@@ -82,8 +82,8 @@ pub(crate) enum Purpose {
     Markets,
     /// Our account.
     Account,
-    /// The report of one order.
-    Read,
+    /// The report of an order.
+    Read(ClientOrderId),
     /// A transmission of an order.
     Submit(ClientOrderId),
     /// A cancel of an order.

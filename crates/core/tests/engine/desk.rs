@@ -129,8 +129,10 @@ pub struct Desk {
     /// The venue time that answers about the depth carry, if not the true one.
     pub cached: Option<VenueTime>,
     pub balances: (Amount, Amount),
-    /// What the orders list shows.
+    /// What the venue knows of our orders.
     pub list: Vec<OrderReport>,
+    /// Whether the list leaves out what has ended.
+    pub forgets: bool,
     /// Whether list, depth and balance requests are answered by the desk itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
     pub notes: Vec<Note>,
@@ -198,6 +200,7 @@ impl Desk {
             cached: None,
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
+            forgets: false,
             sealed,
             notes: Vec::new(),
             wakes: 0,
@@ -345,7 +348,9 @@ impl Desk {
             ),
             Query::Orders(page) => {
                 let within = |r: &&OrderReport| {
-                    r.valid_since >= page.from && (page.to.0 == 0 || r.valid_since <= page.to)
+                    r.valid_since >= page.from
+                        && (page.to.0 == 0 || r.valid_since <= page.to)
+                        && !(self.forgets && r.status.is_final())
                 };
                 let all: Vec<_> = self.list.iter().filter(within).cloned().collect();
                 let total = u32::try_from(all.len()).unwrap();

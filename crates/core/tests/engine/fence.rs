@@ -214,3 +214,25 @@ fn an_order_made_after_a_wrong_time_was_told_is_still_seen() {
     desk.run_ms(3_000);
     assert_eq!(desk.fills().len(), 1);
 }
+
+#[test]
+fn an_order_taken_that_the_list_leaves_out_is_asked_for_by_hash() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.forgets = true;
+    desk.show(id, OrderStatus::Processed, 100);
+    desk.run_ms(3_000);
+    assert_eq!(desk.end_of(id), Some(End::Filled));
+    assert_eq!(desk.fills().len(), 1);
+}
+
+#[test]
+fn an_order_taken_that_nobody_knows_any_more_ends_behind_the_fence() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.list.clear();
+    desk.run_ms(22_000);
+    assert_eq!(desk.end_of(id), None);
+    desk.run_ms(6_000);
+    assert_eq!(desk.end_of(id), Some(End::Fenced));
+}
