@@ -100,6 +100,8 @@ fn an_order_lives_and_every_question_is_answered() {
             }
         );
 
+        let Reply::Balances(opening) = reply(Query::Balances).await else { panic!("no balances") };
+        let held = opening.iter().find(|balance| balance.token == TokenId(1)).unwrap().total;
         let order = order(0, now);
         let text = std::fs::read_to_string(stage.path("keys/eddsa_key")).unwrap();
         let key = SecretKey::from_hex(text.trim()).unwrap();
@@ -160,7 +162,7 @@ fn an_order_lives_and_every_question_is_answered() {
             .unwrap();
         assert_eq!(
             (quote.total, quote.locked),
-            (100_000_000_000, order.sell_amount)
+            (held, order.sell_amount)
         );
 
         let Reply::CancelTaken { .. } = reply(Query::Cancel(signed.hash)).await else {

@@ -15,7 +15,7 @@ use cambist_core::OrderStatus;
 use crate::support::clock::{Since, within};
 use crate::support::random::Random;
 use crate::support::stage::{lively, quick};
-use crate::support::{Books, Fault, Keeping, Program, Proxy, Stage, until};
+use crate::support::{Books, Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
 /// Kills of one test; every kind of moment comes up in turn.
 const KILLS: u64 = 60;
@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(40);
 enum Moment {
     /// So many milliseconds after it was started: also in the middle of its start.
     AfterStart(u64),
-    /// So many milliseconds after it began to trade.
+    /// So many milliseconds after its first submit.
     WhileTrading(u64),
     /// A submit (of that number) has left and is not at the exchange; it arrives after the death.
     SubmitUnderWay(u64),
@@ -45,7 +45,7 @@ enum Moment {
 impl Moment {
     fn drawn(kind: u64, random: &mut Random) -> Self {
         match kind % 7 {
-            0 => Self::AfterStart(random.below(250)),
+            0 => Self::AfterStart(random.below(600)),
             1 => Self::WhileTrading(random.below(700)),
             2 => Self::SubmitUnderWay(random.below(10)),
             3 => Self::SubmitAnswered(random.below(10)),
@@ -112,8 +112,9 @@ fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -
     let came = match moment {
         Moment::AfterStart(ms) => pause(ms),
         Moment::WhileTrading(ms) => {
-            stage.metrics("daemon", daemon);
-            pause(ms)
+            let submits = proxy.submits().len();
+            let submitted = within(MOMENT, || (proxy.submits().len() > submits).then_some(()));
+            pause(ms) && submitted.is_some()
         }
         Moment::SubmitUnderWay(_)
         | Moment::SubmitAnswered(_)
@@ -220,7 +221,10 @@ fn no_order_is_forgotten_and_none_is_sent_twice() {
     let mut random = Random::new(seed);
     let stage = Stage::open("crash", lively);
     let proxy = Proxy::start(&stage.address);
-    stage.daemon("daemon", &proxy.url, quick);
+    stage.daemon("daemon", &proxy.url, |file| {
+        quick(file);
+        file.put("market.0.strategy.0.params.order_levels", 4);
+    });
     let state = stage.path("daemon-state");
     let begun = Since::now();
     let mut came: BTreeMap<&str, (u64, u64)> = BTreeMap::new();

@@ -55,6 +55,11 @@ impl Program {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
+    /// Ends its standard input, which a service started with `--until-stdin-closes` understands.
+    pub fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Ends it at once, whatever it is doing, and waits until the system has taken it away.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
