@@ -117,6 +117,10 @@ pub fn config() -> EngineConfig {
 }
 
 /// The engine and a hand that answers.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent ways in which an outside world misbehaves"
+)]
 pub struct Desk {
     pub engine: Engine,
     /// The first event, heard when time first passes.

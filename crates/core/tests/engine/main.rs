@@ -5,6 +5,7 @@ mod desk;
 mod drain;
 mod fence;
 mod gate;
+mod hostile;
 mod pace;
 mod pricing;
 mod quoting;
