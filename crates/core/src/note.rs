@@ -202,13 +202,13 @@ pub struct Fill {
 pub struct MarketStatus {
     /// Mid in half ticks (best bid + best ask, own orders removed), if known.
     pub mid: Option<u64>,
-    /// Our best live bid.
+    /// Our highest bid that may be resting, or is about to.
     pub bid: Option<Price>,
-    /// Our best live ask.
+    /// Our lowest ask that may be resting, or is about to.
     pub ask: Option<Price>,
     /// Live orders per side, buy then sell.
     pub live: [u32; 2],
-    /// Orders sent and not yet answered.
+    /// Orders being sealed, or sent and not yet answered.
     pub in_flight: u32,
     /// Orders whose state is unknown.
     pub unknown: u32,

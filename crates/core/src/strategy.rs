@@ -104,7 +104,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Most quotes one decision may hold; more are dropped, nearest levels kept.
+    /// Most quotes one decision may hold; what is asked for after that is dropped, so ask for the
+    /// nearest levels first.
     pub const CAPACITY: usize = 64;
 
     /// Wants a resting order. Zero price or quantity is nothing.

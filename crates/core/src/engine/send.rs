@@ -136,7 +136,8 @@ impl State {
         }
     }
 
-    /// Sends every cancel that is decided and due, oldest first. Cancels have the whole budget.
+    /// Sends every cancel that is decided and due, by strategy and oldest first. Cancels have the whole
+    /// budget; one without a token is tried again soon.
     pub(crate) fn send_cancels(&mut self, now: Time, actions: &mut Vec<Action>) {
         let due: Vec<_> = self
             .orders
