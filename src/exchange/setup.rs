@@ -101,6 +101,7 @@ fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         fee_collector_owner: [0xfe; 20],
         first_account: AccountId(FIRST_ACCOUNT),
         compat: Compat::Both,
+        ..VenueConfig::default()
     })
 }
 

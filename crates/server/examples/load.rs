@@ -227,5 +227,6 @@ fn venue() -> Result<Venue, Anything> {
         fee_collector_owner: [9; 20],
         first_account: AccountId(10_000),
         compat: Compat::Both,
+        ..VenueConfig::default()
     })?)
 }

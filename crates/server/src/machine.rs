@@ -181,6 +181,7 @@ mod tests {
             fee_collector_owner: [3; 20],
             first_account: AccountId(1),
             compat: Compat::Both,
+            ..VenueConfig::default()
         });
         let clock = Clock::by_hand(VenueTime(1_000));
         Some(Machine::new(venue.ok()?, Vec::new(), clock, true))

@@ -49,7 +49,7 @@ pub(crate) fn submit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
             hash: taken.hash,
             client_order_id: taken.client_id,
             status: taken.status,
-            is_idempotent: false,
+            is_idempotent: taken.idempotent,
         })),
         _ => Err(mismatch(Endpoint::SubmitOrder)),
     }
@@ -88,7 +88,7 @@ pub(crate) fn cancel(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
             hash: cancelled.hash,
             client_order_id: cancelled.client_id,
             status: cancelled.status,
-            is_idempotent: false,
+            is_idempotent: cancelled.idempotent,
         })),
         _ => Err(mismatch(Endpoint::CancelOrder)),
     }
@@ -113,6 +113,7 @@ pub(crate) fn list(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
         sides: query.sides,
         statuses: query.statuses,
         kinds: (!only_pools).then_some(kinds),
+        swaps: query.order_types.contains(&OrderType::Amm),
         limit: query.limit.map(u64::from),
         offset: query.offset.map_or(0, u64::from),
     });
@@ -163,6 +164,7 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, Denial
             .unwrap_or(Address::ZERO)
             .0,
         kind,
+        pool: None,
         client_id: object.optional("clientOrderId", |json| text(json, TEXT_MAX))?,
     })
 }

@@ -63,6 +63,7 @@ pub(crate) fn submit(
         max_fee_bips: u64::from(order.max_fee_bips),
         taker: [0; 20],
         kind: order.kind,
+        pool: None,
         client_id: Some(order.client_id.to_string()),
     }))
 }
@@ -82,7 +83,7 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
         Response::Submitted(submitted) => Reply::Submitted {
             hash: submitted.hash,
             status: submitted.status,
-            idempotent: false,
+            idempotent: submitted.idempotent,
         },
         Response::Cancelled(cancelled) => Reply::CancelTaken {
             status: cancelled.status,
@@ -133,6 +134,11 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
         | Response::StorageId { .. }
         | Response::Exchange(_)
         | Response::Tokens(_)
+        | Response::Submission(_)
+        | Response::Pools(_)
+        | Response::PoolBalance(_)
+        | Response::PoolTransactions(_)
+        | Response::Log(_)
         | Response::Done(_) => return None,
     })
 }
@@ -190,6 +196,7 @@ mod tests {
             market: "AAA-QQQ".to_owned(),
             side: Side::Sell,
             kind: OrderKind::MakerOnly,
+            pool: None,
             fill_by: FillBy::Sell,
             status: OrderStatus::Processing,
             price: Price(250_000),
@@ -284,6 +291,7 @@ mod tests {
             hash: Hash([1; 32]),
             client_id: String::new(),
             status: OrderStatus::Cancelled,
+            idempotent: false,
         }));
         let status = OrderStatus::Cancelled;
         assert_eq!(

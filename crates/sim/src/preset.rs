@@ -185,6 +185,7 @@ fn venue() -> VenueConfig {
         fee_collector_owner: [9; 20],
         first_account: AccountId(10),
         compat: Compat::Both,
+        ..VenueConfig::default()
     }
 }
 

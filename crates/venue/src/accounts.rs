@@ -24,6 +24,8 @@ impl Venue {
                 token,
                 total: balance.total,
                 locked: balance.locked,
+                pending_withdraw: 0,
+                pending_deposit: 0,
             }
         };
         Ok(match tokens {
@@ -146,11 +148,13 @@ impl Venue {
         })
     }
 
-    pub(crate) const fn exchange_info(&self) -> ExchangeView {
+    pub(crate) fn exchange_info(&self) -> ExchangeView {
         ExchangeView {
             chain_id: self.config.chain_id,
             exchange: self.config.exchange,
             deposit: self.config.deposit,
+            fees: self.config.fees.clone(),
+            mode: crate::mode::ExchangeMode::Open,
         }
     }
 }

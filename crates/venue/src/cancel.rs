@@ -43,6 +43,7 @@ impl Venue {
             hash: order.hash,
             client_id: order.shown_client_id(),
             status: order.status,
+            idempotent: false,
         })
     }
 

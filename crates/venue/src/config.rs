@@ -8,6 +8,8 @@ use cambist_core::{Amount, TokenId, TokenSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address};
+use crate::mode::{Delays, FeeSchedule};
+use crate::pool::PoolConfig;
 use crate::scale::Scale;
 
 /// Whether a token is the chain's own coin or a contract.
@@ -72,6 +74,16 @@ pub struct Limits {
     pub depth_levels: u32,
     /// Most levels per side of a depth; larger limits are cut to it.
     pub depth_levels_max: u32,
+    /// Most submissions of one account that are not settled, pending withdrawals included.
+    pub open_submissions_max: u32,
+    /// Finished submissions kept per account; the oldest ends first.
+    pub history_submissions_max: u32,
+    /// Most accounts; transfers to new addresses are refused beyond.
+    pub accounts_max: u32,
+    /// Entries of the operator's log.
+    pub log_max: u32,
+    /// Most approved hashes that wait for their request.
+    pub approved_hashes_max: u32,
 }
 
 impl Default for Limits {
@@ -84,6 +96,11 @@ impl Default for Limits {
             orders_page_max: 500,
             depth_levels: 50,
             depth_levels_max: 500,
+            open_submissions_max: 256,
+            history_submissions_max: 1_000,
+            accounts_max: 1_000_000,
+            log_max: 10_000,
+            approved_hashes_max: 10_000,
         }
     }
 }
@@ -111,6 +128,12 @@ pub struct VenueConfig {
     pub tokens: Vec<TokenConfig>,
     /// Listed markets.
     pub markets: Vec<MarketConfig>,
+    /// Listed pools.
+    pub pools: Vec<PoolConfig>,
+    /// What transfers, withdrawals and key updates cost.
+    pub fees: FeeSchedule,
+    /// How long things take.
+    pub delays: Delays,
     /// Bounds.
     pub limits: Limits,
     /// The account that receives fees; made with the venue.
@@ -121,6 +144,27 @@ pub struct VenueConfig {
     pub first_account: AccountId,
     /// Which clients the codes are meant for.
     pub compat: Compat,
+}
+
+/// An exchange without tokens, to be filled in: what has a usual value has it.
+impl Default for VenueConfig {
+    fn default() -> Self {
+        Self {
+            chain_id: 1,
+            exchange: [0; 20],
+            deposit: [0; 20],
+            tokens: Vec::new(),
+            markets: Vec::new(),
+            pools: Vec::new(),
+            fees: FeeSchedule::default(),
+            delays: Delays::default(),
+            limits: Limits::default(),
+            fee_collector: AccountId(0),
+            fee_collector_owner: [0xfe; 20],
+            first_account: AccountId(1),
+            compat: Compat::Both,
+        }
+    }
 }
 
 /// Why a configuration cannot be a venue.
@@ -187,6 +231,14 @@ impl VenueConfig {
             ("orders_page_max", self.limits.orders_page_max),
             ("depth_levels", self.limits.depth_levels),
             ("depth_levels_max", self.limits.depth_levels_max),
+            ("open_submissions_max", self.limits.open_submissions_max),
+            (
+                "history_submissions_max",
+                self.limits.history_submissions_max,
+            ),
+            ("accounts_max", self.limits.accounts_max),
+            ("log_max", self.limits.log_max),
+            ("approved_hashes_max", self.limits.approved_hashes_max),
         ] {
             if value == 0 {
                 return Err(ConfigError::Limit { name });

@@ -14,12 +14,17 @@ mod cancel;
 mod checks;
 mod config;
 mod depth;
+mod fault;
 mod fill;
 mod listing;
 mod matching;
 mod math;
+mod mode;
+mod offchain;
 mod operator;
 mod orders;
+mod pool;
+mod proof;
 mod random;
 mod request;
 mod response;
@@ -35,11 +40,21 @@ mod venue;
 pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};
 pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
 pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKind, VenueConfig};
+pub use fault::{FAULTS_MAX, Fault};
+pub use mode::{Delays, ExchangeMode, FeeSchedule};
+pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
+pub use operator::{LogEntry, Operator};
+pub use pool::{
+    Layer, POOL_VERSION, PoolConfig, PoolListing, PoolStatus, PoolTransactionsQuery, PoolTxKind,
+    PoolTxStatus,
+};
+pub use proof::Proof;
 pub use random::Random;
-pub use request::{AccountQuery, Caller, NewOrder, Operator, OrdersQuery, Request};
+pub use request::{AccountQuery, Caller, NewOrder, OrdersQuery, Request, RequestKind};
 pub use response::{
     AccountView, BalanceView, Cancelled, DepthRow, DepthView, ExchangeView, OrderView, OrdersView,
-    Refusal, Response, Submitted, Trade,
+    PoolBalanceView, PoolTransactionView, PoolTransactionsView, PoolTransferView, Refusal,
+    Response, SubmissionStatus, SubmissionView, Submitted, Trade,
 };
 pub use scale::Scale;
 pub use slots::SLOTS;

@@ -79,6 +79,7 @@ impl Venue {
             market: market.name.clone(),
             side: order.side,
             kind: order.kind,
+            pool: None,
             fill_by: order.fill_by,
             status: order.status,
             price: order.level,

@@ -5,7 +5,10 @@ use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::account::{AccountId, Address, ApiKey, KeyEpoch, PublicKey};
+use crate::account::{AccountId, Address, ApiKey, KeyEpoch};
+use crate::offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal};
+use crate::operator::Operator;
+use crate::pool::PoolTransactionsQuery;
 
 /// Who asks, as far as it is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,8 +99,103 @@ pub enum Request {
     Tokens,
     /// Market configuration.
     Markets,
+    /// Transfer between accounts.
+    Transfer(Box<NewTransfer>),
+    /// Withdraw to layer 1.
+    Withdraw(Box<NewWithdrawal>),
+    /// Replace the signing key.
+    UpdateKey(Box<NewKey>),
+    /// Pool configuration.
+    Pools,
+    /// Balances of a pool.
+    PoolBalance {
+        /// Which.
+        pool: Address,
+    },
+    /// Supply liquidity.
+    Join(Box<NewJoin>),
+    /// Take liquidity out.
+    Exit(Box<NewExit>),
+    /// A page of the list of joins and exits.
+    PoolTransactions(PoolTransactionsQuery),
+    /// State of a transfer, withdrawal, key update, join or exit; outside the interface.
+    Submission {
+        /// Whose.
+        account: AccountId,
+        /// Its hash.
+        hash: Hash,
+    },
     /// An operator's wish.
     Operator(Operator),
+    /// The operator's log, newest first.
+    Log {
+        /// Entries wanted.
+        limit: u64,
+        /// Entries skipped.
+        offset: u64,
+    },
+}
+
+/// Which kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the variants are those of Request")]
+pub enum RequestKind {
+    Submit,
+    Cancel,
+    Order,
+    Orders,
+    Depth,
+    Balances,
+    Account,
+    ApiKey,
+    RotateApiKey,
+    NextStorageId,
+    ExchangeInfo,
+    Tokens,
+    Markets,
+    Transfer,
+    Withdraw,
+    UpdateKey,
+    Pools,
+    PoolBalance,
+    Join,
+    Exit,
+    PoolTransactions,
+    Submission,
+    Operator,
+    Log,
+}
+
+impl Request {
+    /// Which kind this is.
+    pub const fn kind(&self) -> RequestKind {
+        match self {
+            Self::Submit(_) => RequestKind::Submit,
+            Self::Cancel { .. } => RequestKind::Cancel,
+            Self::Order { .. } => RequestKind::Order,
+            Self::Orders(_) => RequestKind::Orders,
+            Self::Depth { .. } => RequestKind::Depth,
+            Self::Balances { .. } => RequestKind::Balances,
+            Self::Account(_) => RequestKind::Account,
+            Self::ApiKey { .. } => RequestKind::ApiKey,
+            Self::RotateApiKey { .. } => RequestKind::RotateApiKey,
+            Self::NextStorageId { .. } => RequestKind::NextStorageId,
+            Self::ExchangeInfo => RequestKind::ExchangeInfo,
+            Self::Tokens => RequestKind::Tokens,
+            Self::Markets => RequestKind::Markets,
+            Self::Transfer(_) => RequestKind::Transfer,
+            Self::Withdraw(_) => RequestKind::Withdraw,
+            Self::UpdateKey(_) => RequestKind::UpdateKey,
+            Self::Pools => RequestKind::Pools,
+            Self::PoolBalance { .. } => RequestKind::PoolBalance,
+            Self::Join(_) => RequestKind::Join,
+            Self::Exit(_) => RequestKind::Exit,
+            Self::PoolTransactions(_) => RequestKind::PoolTransactions,
+            Self::Submission { .. } => RequestKind::Submission,
+            Self::Operator(_) => RequestKind::Operator,
+            Self::Log { .. } => RequestKind::Log,
+        }
+    }
 }
 
 /// An order as it arrives, with the hash that its shell computed.
@@ -129,8 +227,10 @@ pub struct NewOrder {
     pub max_fee_bips: u64,
     /// Must be zero.
     pub taker: Address,
-    /// How it may meet the book.
+    /// How it may meet the book; of no meaning for a swap.
     pub kind: OrderKind,
+    /// The pool that an order of type AMM swaps with.
+    pub pool: Option<Address>,
     /// The client's id for it; empty means absent.
     pub client_id: Option<String>,
 }
@@ -161,6 +261,8 @@ pub struct OrdersQuery {
     pub statuses: Vec<OrderStatus>,
     /// Kinds; `None` when the filter named only kinds that rest in no book.
     pub kinds: Option<Vec<OrderKind>>,
+    /// Whether the filter of kinds also named swaps (interface: `AMM`).
+    pub swaps: bool,
     /// Entries wanted.
     pub limit: Option<u64>,
     /// Entries skipped.
@@ -178,74 +280,9 @@ impl OrdersQuery {
             sides: Vec::new(),
             statuses: Vec::new(),
             kinds: Some(Vec::new()),
+            swaps: false,
             limit: None,
             offset: 0,
         }
     }
-}
-
-/// What only the operator may ask.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Operator {
-    /// Open an account.
-    CreateAccount {
-        /// Its number; the next free one when absent.
-        id: Option<AccountId>,
-        /// Its owner; one account per owner.
-        owner: Address,
-        /// Its signing key.
-        public_key: PublicKey,
-        /// Its API key.
-        api_key: Option<ApiKey>,
-        /// A background trader: short history.
-        internal: bool,
-    },
-    /// Book a deposit.
-    Deposit {
-        /// To whom.
-        account: AccountId,
-        /// What.
-        token: TokenId,
-        /// How much.
-        amount: Amount,
-    },
-    /// Book a withdrawal of free funds.
-    Withdraw {
-        /// From whom.
-        account: AccountId,
-        /// What.
-        token: TokenId,
-        /// How much.
-        amount: Amount,
-    },
-    /// Freeze or thaw an account.
-    Freeze {
-        /// Which.
-        account: AccountId,
-        /// Frozen from now on?
-        frozen: bool,
-    },
-    /// Open or close a market for new orders.
-    EnableMarket {
-        /// Market name.
-        market: String,
-        /// Open from now on?
-        enabled: bool,
-    },
-    /// Open or close a token for new orders.
-    EnableToken {
-        /// Which.
-        token: TokenId,
-        /// Open from now on?
-        enabled: bool,
-    },
-    /// Change the fees of a market; orders never pay more than they signed.
-    SetFees {
-        /// Market name.
-        market: String,
-        /// Fee of the resting side in ten-thousandths.
-        maker_fee_bips: u8,
-        /// Fee of the incoming side in ten-thousandths.
-        taker_fee_bips: u8,
-    },
 }

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address, ApiKey, KeyEpoch, PublicKey};
 use crate::config::{MarketConfig, TokenConfig};
+use crate::mode::{ExchangeMode, FeeSchedule};
+use crate::offchain::TokenAmount;
+use crate::operator::LogEntry;
+use crate::pool::{Layer, PoolConfig, PoolTxKind, PoolTxStatus};
 
 /// Why a request changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -59,8 +63,96 @@ pub enum Response {
     Tokens(Vec<TokenConfig>),
     /// Market configuration.
     Markets(Vec<MarketConfig>),
+    /// A transfer, withdrawal, key update, join or exit was taken, or its state was asked.
+    Submission(SubmissionView),
+    /// Pool configuration.
+    Pools(Vec<PoolConfig>),
+    /// Balances of a pool.
+    PoolBalance(PoolBalanceView),
+    /// A page of joins and exits.
+    PoolTransactions(PoolTransactionsView),
     /// The operator's wish was done; the account concerned, if one was.
     Done(Option<AccountId>),
+    /// The operator's log.
+    Log(Vec<LogEntry>),
+}
+
+/// State of a submission (interface: "Submission result").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SubmissionStatus {
+    /// Taken; its funds are set aside.
+    Received,
+    /// Being settled.
+    Processing,
+    /// Settled.
+    Processed,
+    /// Failed; nothing moved.
+    Failed,
+}
+
+/// A transfer, withdrawal, key update, join or exit as acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmissionView {
+    /// Its hash.
+    pub hash: Hash,
+    /// Its state.
+    pub status: SubmissionStatus,
+    /// The same request was taken before and is still undecided.
+    pub idempotent: bool,
+}
+
+/// What a pool holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolBalanceView {
+    /// Pooled tokens in the pool's order.
+    pub pooled: [TokenAmount; 2],
+    /// LP units in circulation.
+    pub lp: TokenAmount,
+}
+
+/// One token's part in a join or exit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolTransferView {
+    /// Token.
+    pub token: TokenId,
+    /// As asked.
+    pub amount: Amount,
+    /// As moved, before the fee.
+    pub actual: Amount,
+    /// Fee.
+    pub fee: Amount,
+}
+
+/// A join or exit as listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolTransactionView {
+    /// Its hash.
+    pub hash: Hash,
+    /// Join or exit.
+    pub kind: PoolTxKind,
+    /// State.
+    pub status: PoolTxStatus,
+    /// Which pool.
+    pub pool: Address,
+    /// Where it came from.
+    pub layer: Layer,
+    /// Pooled tokens in the pool's order.
+    pub pooled: [PoolTransferView; 2],
+    /// LP token.
+    pub lp: PoolTransferView,
+    /// When it was taken.
+    pub created: VenueTime,
+    /// When it last changed.
+    pub updated: VenueTime,
+}
+
+/// A page of joins and exits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolTransactionsView {
+    /// Entries over all pages.
+    pub total: u64,
+    /// Entries of this page, newest first.
+    pub transactions: Vec<PoolTransactionView>,
 }
 
 /// An order that was taken.
@@ -70,8 +162,10 @@ pub struct Submitted {
     pub hash: Hash,
     /// Its client order id, or the hash as text.
     pub client_id: String,
-    /// Its state after matching.
+    /// Its state after matching; one that still waits is acknowledged as processing.
     pub status: OrderStatus,
+    /// The same request was taken before and is still undecided.
+    pub idempotent: bool,
     /// What it traded at once, in order.
     pub trades: Vec<Trade>,
 }
@@ -85,18 +179,20 @@ pub struct Cancelled {
     pub client_id: String,
     /// Its state now.
     pub status: OrderStatus,
+    /// The cancel was taken before and has not taken effect yet.
+    pub idempotent: bool,
 }
 
 /// One exchange between an incoming and a resting order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trade {
-    /// The resting order.
+    /// The resting order; all zero for a pool.
     pub maker: Hash,
-    /// Its owner.
+    /// Its owner; the fee account's number for a pool.
     pub maker_account: AccountId,
     /// The incoming order's side.
     pub taker_side: Side,
-    /// The resting order's level.
+    /// The resting order's level; for a pool the swap's own.
     pub price: Price,
     /// Base units.
     pub base: Amount,
@@ -121,8 +217,10 @@ pub struct OrderView {
     pub market: String,
     /// Side.
     pub side: Side,
-    /// How it may meet the book.
+    /// How it may meet the book; a swap is taker-only.
     pub kind: OrderKind,
+    /// The pool it swaps with, for a swap; the market is then the pool's.
+    pub pool: Option<Address>,
     /// Which amount ends it.
     pub fill_by: FillBy,
     /// State.
@@ -203,8 +301,12 @@ pub struct BalanceView {
     pub token: TokenId,
     /// Everything held.
     pub total: Amount,
-    /// Part of the total bound by open orders.
+    /// Part of the total bound by open orders, submissions and pending withdrawals.
     pub locked: Amount,
+    /// Part of what is locked that is on its way to layer 1.
+    pub pending_withdraw: Amount,
+    /// Announced deposits; not part of the total.
+    pub pending_deposit: Amount,
 }
 
 /// An account as shown.
@@ -235,4 +337,8 @@ pub struct ExchangeView {
     pub exchange: Address,
     /// Deposit contract.
     pub deposit: Address,
+    /// What transfers, withdrawals and key updates cost.
+    pub fees: FeeSchedule,
+    /// How much of the exchange is open; outside the interface.
+    pub mode: ExchangeMode,
 }

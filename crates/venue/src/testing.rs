@@ -79,6 +79,7 @@ pub(crate) fn config() -> VenueConfig {
         fee_collector_owner: [9; 20],
         first_account: AccountId(10),
         compat: crate::Compat::Both,
+        ..VenueConfig::default()
     }
 }
 
@@ -175,6 +176,7 @@ impl World {
             max_fee_bips: 63,
             taker: [0; 20],
             kind: OrderKind::Limit,
+            pool: None,
             client_id: None,
         }
     }

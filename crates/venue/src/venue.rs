@@ -45,6 +45,8 @@ pub struct Venue {
     /// Number of the next order.
     pub(crate) sequence: u64,
     pub(crate) supply: BTreeMap<TokenId, Supply>,
+    /// Hashes approved on the chain, by whose they are.
+    pub(crate) approved: BTreeSet<(AccountId, Hash)>,
 }
 
 impl Venue {
@@ -87,6 +89,7 @@ impl Venue {
             expiries: BTreeSet::new(),
             sequence: 0,
             supply: BTreeMap::new(),
+            approved: BTreeSet::new(),
             config,
         })
     }
@@ -140,6 +143,25 @@ impl Venue {
                     .collect(),
             )),
             Request::Operator(wish) => self.operate(caller, wish).map(Response::Done),
+            Request::Pools => Ok(Response::Pools(self.config.pools.clone())),
+            Request::Transfer(transfer) => {
+                self.check_proof(transfer.payer, &transfer.proof)?;
+                Err(Refusal::new(
+                    Reason::UnknownError,
+                    "not available yet on this exchange",
+                ))
+            }
+            Request::Withdraw(_)
+            | Request::UpdateKey(_)
+            | Request::PoolBalance { .. }
+            | Request::Join(_)
+            | Request::Exit(_)
+            | Request::PoolTransactions(_)
+            | Request::Submission { .. }
+            | Request::Log { .. } => Err(Refusal::new(
+                Reason::UnknownError,
+                "not available yet on this exchange",
+            )),
         }
     }
 
@@ -170,7 +192,17 @@ impl Venue {
             | Request::ExchangeInfo
             | Request::Tokens
             | Request::Markets
-            | Request::Operator(_) => Ok(()),
+            | Request::Transfer(_)
+            | Request::Withdraw(_)
+            | Request::UpdateKey(_)
+            | Request::Pools
+            | Request::PoolBalance { .. }
+            | Request::Join(_)
+            | Request::Exit(_)
+            | Request::PoolTransactions(_)
+            | Request::Submission { .. }
+            | Request::Operator(_)
+            | Request::Log { .. } => Ok(()),
         }
     }
 

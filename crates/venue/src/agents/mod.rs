@@ -17,8 +17,9 @@ use self::fair::Fair;
 use self::scene::{Scene, to_ticks};
 use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};
+use crate::operator::Operator;
 use crate::random::Random;
-use crate::request::{Caller, Operator, Request};
+use crate::request::{Caller, Request};
 use crate::venue::Venue;
 
 /// Most requests of one step; traders that come too late act in the next.

@@ -271,6 +271,7 @@ impl Trader {
                 max_fee_bips: FEE_BIPS,
                 taker: [0; 20],
                 kind,
+                pool: None,
                 client_id: None,
             })),
         ))

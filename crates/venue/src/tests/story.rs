@@ -226,6 +226,7 @@ impl Story {
             taker: [0; 20],
             kind: [OrderKind::Limit, OrderKind::MakerOnly, OrderKind::TakerOnly]
                 [usize::try_from(random.below(5).saturating_sub(2)).unwrap()],
+            pool: None,
             client_id: random
                 .chance(1, 3)
                 .then(|| format!("c{}", random.below(4_000))),

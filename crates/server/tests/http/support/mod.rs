@@ -73,6 +73,7 @@ pub fn venue(compat: Compat) -> Venue {
         fee_collector_owner: [9; 20],
         first_account: AccountId(10_000),
         compat,
+        ..VenueConfig::default()
     })
     .unwrap()
 }

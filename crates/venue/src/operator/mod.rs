@@ -1,11 +1,15 @@
 //! What the operator may do: accounts, funds, freezing, opening and closing, fees.
 
+mod wishes;
+
+pub use wishes::{LogEntry, Operator};
+
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Reason, TokenId};
 
 use crate::account::{Account, AccountId, Address, ApiKey, PublicKey};
 use crate::checks::MAX_FEE_BIPS;
-use crate::request::{Caller, Operator};
+use crate::request::Caller;
 use crate::response::Refusal;
 use crate::venue::{Market, Venue};
 
@@ -80,6 +84,25 @@ impl Venue {
                 listed.config.taker_fee_bips = *taker_fee_bips;
                 Ok(None)
             }
+            Operator::AnnounceDeposit { .. }
+            | Operator::ConfirmDeposit { .. }
+            | Operator::SettleWithdrawal { .. }
+            | Operator::SettleWithdrawals
+            | Operator::ReturnWithdrawal { .. }
+            | Operator::ApproveHash { .. }
+            | Operator::ListToken(_)
+            | Operator::DelistToken { .. }
+            | Operator::ListMarket(_)
+            | Operator::DelistMarket { .. }
+            | Operator::ListPool(_)
+            | Operator::DelistPool { .. }
+            | Operator::SetPool { .. }
+            | Operator::JoinPool { .. }
+            | Operator::SetServiceFees(_)
+            | Operator::SetLimits(_)
+            | Operator::SetDelays(_)
+            | Operator::SetMode(_)
+            | Operator::InjectFault(_) => invalid("not available yet"),
         }
     }
 

@@ -1,0 +1,59 @@
+//! What the shell proved about a request that moves money or keys: verified facts, no signatures.
+//!
+//! Whether a fact is enough, and whether it is still true (the key was not replaced since, the hash is
+//! registered), is decided here; how it was verified is not known.
+
+use cambist_core::{Hash, Reason};
+use serde::{Deserialize, Serialize};
+
+use crate::account::{AccountId, Address, KeyEpoch};
+use crate::response::Refusal;
+use crate::venue::Venue;
+
+/// Everything that authorises a transfer, withdrawal, key update, join or exit. One is enough; each one
+/// that is given must be good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The account's key with which an EdDSA signature of the request was verified.
+    pub eddsa: Option<KeyEpoch>,
+    /// The address that an ECDSA signature of the request was recovered to.
+    pub ecdsa: Option<Address>,
+    /// The hash that is said to be approved on the chain; the shell checked that it is this request's.
+    pub approved: Option<Hash>,
+}
+
+impl Proof {
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.eddsa.is_none() && self.ecdsa.is_none() && self.approved.is_none()
+    }
+}
+
+impl Venue {
+    /// Whether the proof authorises `account`.
+    pub(crate) fn check_proof(&self, account: AccountId, proof: &Proof) -> Result<(), Refusal> {
+        let wrong = |detail: &str| Err(Refusal::new(Reason::WrongSignature, detail));
+        if proof.is_empty() {
+            return Err(Refusal::new(
+                Reason::NoSignature,
+                "neither a signature nor an approved hash is given",
+            ));
+        }
+        let Some(holder) = self.accounts.get(&account) else {
+            return wrong("the account does not exist");
+        };
+        if proof.eddsa.is_some_and(|epoch| epoch != holder.key_epoch) {
+            return wrong("signed with a key that was replaced");
+        }
+        if proof.ecdsa.is_some_and(|signer| signer != holder.owner) {
+            return wrong("signed by another address than the owner");
+        }
+        if proof
+            .approved
+            .is_some_and(|hash| !self.approved.contains(&(account, hash)))
+        {
+            return wrong("the hash was not approved");
+        }
+        Ok(())
+    }
+}
