@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::event::Amounts;
 use cambist_core::note::{End, Fill, Note, Status};
 use cambist_core::request::Endpoint;
-use cambist_core::{ClientOrderId, MarketId, MarketSpec, Reason, Side, Time, TokenId, TokenSpec};
+use cambist_core::{MarketId, MarketSpec, Reason, Side, Time, TokenId, TokenSpec};
 use hdrhistogram::Histogram;
 
 use crate::money::decimal_text;
@@ -38,7 +38,6 @@ pub struct Session {
     refused: BTreeMap<Reason, u64>,
     refused_other: u64,
     http_429: u64,
-    unknown: BTreeSet<ClientOrderId>,
     ack: Histogram<u64>,
     fills: u64,
     opening: Option<Amounts>,
@@ -70,7 +69,6 @@ impl Session {
             refused: BTreeMap::new(),
             refused_other: 0,
             http_429: 0,
-            unknown: BTreeSet::new(),
             ack: Histogram::new_with_bounds(1, ACK_MAX_US, 3)
                 .expect("one to an hour in microseconds at three digits is a valid range"),
             fills: 0,
@@ -85,36 +83,14 @@ impl Session {
         match note {
             Note::Ready { opening, .. } => self.open(opening),
             Note::Submitted { .. } => self.orders.submitted += 1,
-            Note::Acknowledged { order, micros, .. } => {
+            Note::Acknowledged { micros, .. } => {
                 self.orders.acknowledged += 1;
-                self.unknown.remove(order);
                 self.ack.saturating_record(*micros);
             }
             Note::Refused {
-                endpoint,
-                order,
-                reason,
-            } => {
-                self.refuse(*endpoint, *reason);
-                if let (Endpoint::Submit, Some(order)) = (endpoint, order) {
-                    // Most refusals prove nothing; where this one does, its end follows.
-                    self.unknown.insert(*order);
-                }
-            }
-            Note::Unknown {
-                endpoint: Endpoint::Submit,
-                order: Some(order),
-                ..
-            } => {
-                self.unknown.insert(*order);
-            }
-            Note::Ended { order, end, .. } => {
-                self.unknown.remove(order);
-                self.end(*end);
-            }
-            Note::Resolved { order, .. } => {
-                self.unknown.remove(order);
-            }
+                endpoint, reason, ..
+            } => self.refuse(*endpoint, *reason),
+            Note::Ended { end, .. } => self.end(*end),
             Note::Filled(fill) => self.fill(fill),
             Note::DepthTaken {
                 market,
@@ -139,6 +115,7 @@ impl Session {
             Note::Unknown { .. }
             | Note::DepthTaken { mid: None, .. }
             | Note::Resent { .. }
+            | Note::Resolved { .. }
             | Note::Answered { .. }
             | Note::CancelSent { .. }
             | Note::DepthRefused { .. }
@@ -162,14 +139,13 @@ impl Session {
         code: impl Fn(Reason) -> String,
     ) -> Summary {
         let mut orders = self.orders.clone();
-        // Orders found in the store at start are known as unknown to the status only.
-        let told: u64 = self
+        // Only the engine knows: a lost answer may be told after its order was seen elsewhere.
+        orders.unknown_left = self
             .status
             .markets
             .iter()
             .map(|market| u64::from(market.unknown))
             .sum();
-        orders.unknown_left = told.max(self.unknown.len() as u64);
         for (reason, count) in &self.refused {
             *orders.refused.entry(code(*reason)).or_default() += count;
         }

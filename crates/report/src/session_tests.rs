@@ -120,7 +120,7 @@ fn session() -> (Session, Time) {
         ended(2, End::Cancelled),
         submitted(4),
         refused(4, Endpoint::Submit, Reason::OrderExists),
-        status(0),
+        status(1),
         both(true),
         Note::Draining,
         both(true),
@@ -205,7 +205,7 @@ fn a_session_without_anything_says_so() {
 }
 
 #[test]
-fn an_unknown_order_is_left_until_something_is_known() {
+fn only_the_engine_says_how_many_orders_are_unknown() {
     let left = |notes: &[Note]| {
         let mut session = Session::new(&[market()]);
         for note in notes {
@@ -214,27 +214,10 @@ fn an_unknown_order_is_left_until_something_is_known() {
         let summary = session.summary(Time(0), &Closing::default(), code);
         summary.orders.unknown_left
     };
-    let resolved = Note::Resolved {
-        order: order(1),
-        status: cambist_core::OrderStatus::Processing,
-    };
-    assert_eq!(left(&[unknown(1), unknown(1), unknown(2)]), 2);
-    assert_eq!(left(&[unknown(1), acknowledged(1, 5)]), 0);
-    assert_eq!(left(&[unknown(1), ended(1, End::Fenced)]), 0);
-    assert_eq!(left(&[unknown(1), resolved]), 0);
-    assert_eq!(
-        left(&[refused(1, Endpoint::Submit, Reason::UnknownError)]),
-        1
-    );
-    assert_eq!(
-        left(&[refused(1, Endpoint::Cancel, Reason::UnknownError)]),
-        0
-    );
-    assert_eq!(
-        left(&[status(3), unknown(1)]),
-        3,
-        "found in the store at start"
-    );
+    assert_eq!(left(&[unknown(1), status(1)]), 1);
+    let late = [ended(1, End::Cancelled), unknown(1), status(0)];
+    assert_eq!(left(&late), 0, "its answer was lost, but its end was seen");
+    assert_eq!(left(&[status(3)]), 3, "found in the store at start");
 }
 
 #[test]
