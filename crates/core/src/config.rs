@@ -65,9 +65,9 @@ pub struct MarketConfig {
     pub price_max: Price,
     /// Most quote units one order may be worth.
     pub order_value_max: Amount,
-    /// Least base units held after every fill of every order that may be alive.
+    /// Least base units held after every fill of every order that may be alive, in whatever market.
     pub inventory_min: Amount,
-    /// Most base units held after every fill of every order that may be alive.
+    /// Most base units held after every fill of every order that may be alive, in whatever market.
     pub inventory_max: Amount,
     /// Most orders that may be alive, per side.
     pub open_orders_max: u32,

@@ -126,6 +126,15 @@ impl Tracked {
         self.order.sell_amount.saturating_sub(self.paid())
     }
 
+    /// Units of the bought token that may still come in at the limit price.
+    fn incoming(&self) -> Amount {
+        let got = match self.order.side {
+            Side::Buy => self.base_filled,
+            Side::Sell => self.quote_filled,
+        };
+        self.order.buy_amount.saturating_sub(got)
+    }
+
     /// Whether more was traded or paid than was signed.
     pub(crate) fn is_overfilled(&self) -> bool {
         self.base_filled > self.base_amount() || self.paid() > self.order.sell_amount
@@ -310,11 +319,11 @@ impl Orders {
             .sum()
     }
 
-    /// Base units that all orders of one side may still trade.
-    pub(crate) fn base_left(&self, market: MarketId, side: Side) -> Amount {
-        self.of_market(market)
-            .filter(|t| t.order.side == side)
-            .map(|t| t.base_left(t.base_amount()))
+    /// Units of `token` that all orders that may be alive, of whatever market, may still bring in.
+    pub(crate) fn incoming(&self, token: TokenId) -> Amount {
+        self.iter()
+            .filter(|t| t.order.buy_token == token)
+            .map(Tracked::incoming)
             .sum()
     }
 

@@ -156,16 +156,18 @@ impl Situation<'_> {
         Ok(())
     }
 
+    /// Whether every fill of every order that may be alive leaves the band whole. A token belongs to the
+    /// account, not to a market: orders of all markets count.
     fn stays_in_band(&self, side: Side, base: Amount) -> Result<(), Control> {
-        let (least, most) = self.ledger.bounds(self.spec.base.id);
-        let open = self
-            .orders
-            .base_left(self.spec.id, side)
-            .saturating_add(base);
+        let token = self.spec.base.id;
+        let (least, most) = self.ledger.bounds(token);
         let inside = match side {
-            Side::Buy => most.saturating_add(open) <= self.limits.inventory_max,
+            Side::Buy => {
+                let coming = self.orders.incoming(token).saturating_add(base);
+                most.saturating_add(coming) <= self.limits.inventory_max
+            }
             Side::Sell => least
-                .checked_sub(open)
+                .checked_sub(self.orders.reserved(token).saturating_add(base))
                 .is_some_and(|left| left >= self.limits.inventory_min),
         };
         if inside {

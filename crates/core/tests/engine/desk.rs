@@ -18,6 +18,7 @@ use cambist_core::{
 
 pub const BASE: TokenId = TokenId(0);
 pub const QUOTE: TokenId = TokenId(1);
+pub const OTHER: TokenId = TokenId(2);
 pub const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
 const LOT: Amount = 100;
 
@@ -174,7 +175,19 @@ impl Desk {
         config: EngineConfig,
         open: Vec<RecoveredOrder>,
     ) -> Self {
-        let engine = Engine::new(vec![strategy]);
+        Self::at(vec![spec()], vec![strategy], config, open)
+    }
+
+    /// A desk of several markets, a strategy each.
+    pub fn at(
+        markets: Vec<MarketSpec>,
+        strategies: Vec<Box<dyn Strategy>>,
+        config: EngineConfig,
+        open: Vec<RecoveredOrder>,
+    ) -> Self {
+        let seats = (0..).map(StrategyId).zip(markets.iter().map(|m| m.id));
+        let seats = seats.collect();
+        let engine = Engine::new(strategies);
         let sealed = open
             .iter()
             .map(|o| (o.order.client_id, (o.hash, o.order.clone())))
@@ -182,8 +195,8 @@ impl Desk {
         let next_number = 1 + open.len() as u64;
         let start = Event::Start(Box::new(Start {
             config,
-            markets: vec![spec()],
-            strategies: vec![(StrategyId(0), MarketId(0))],
+            markets,
+            strategies: seats,
             seed: 1,
             instance: 7,
             next_number,
@@ -308,7 +321,7 @@ impl Desk {
     }
 
     /// The book as the venue shows it: one strange level a side and our open orders.
-    fn levels(&self, side: Side) -> Vec<DepthLevel> {
+    fn levels(&self, market: MarketId, side: Side) -> Vec<DepthLevel> {
         let strange = match side {
             Side::Buy => self.depth.0,
             Side::Sell => self.depth.1,
@@ -316,7 +329,7 @@ impl Desk {
         let mut levels = BTreeMap::from([(Price(strange), 1_000 * LOT)]);
         for report in self.list.iter().filter(|report| !report.status.is_final()) {
             let order = self.sealed.values().find(|(hash, _)| *hash == report.hash);
-            if let Some((_, order)) = order.filter(|(_, order)| order.side == side) {
+            if let Some((_, order)) = order.filter(|(_, o)| o.market == market && o.side == side) {
                 *levels.entry(order.price).or_default() += report.base_amount - report.base_filled;
             }
         }
@@ -338,17 +351,21 @@ impl Desk {
                     self.version
                 },
                 timestamp: self.cached.unwrap_or(self.venue_now()),
-                bids: self.levels(Side::Buy),
-                asks: self.levels(Side::Sell),
+                bids: self.levels(*market, Side::Buy),
+                asks: self.levels(*market, Side::Sell),
             }),
             Query::Balances => Reply::Balances(
-                [(BASE, self.balances.0), (QUOTE, self.balances.1)]
-                    .map(|(token, total)| Balance {
-                        token,
-                        total,
-                        locked: 0,
-                    })
-                    .to_vec(),
+                [
+                    (BASE, self.balances.0),
+                    (QUOTE, self.balances.1),
+                    (OTHER, self.balances.1),
+                ]
+                .map(|(token, total)| Balance {
+                    token,
+                    total,
+                    locked: 0,
+                })
+                .to_vec(),
             ),
             Query::Orders(page) => {
                 let within = |r: &&OrderReport| {
@@ -374,7 +391,7 @@ impl Desk {
             }
             Query::Cancel(hash) => return self.cancels.push_back((request, *hash)),
             Query::Markets => Reply::Markets {
-                enabled: vec!["T0-T1".into()],
+                enabled: vec!["T0-T1".into(), "T0-T2".into()],
             },
             Query::Account => Reply::Account { frozen: false },
         };

@@ -3,9 +3,10 @@
 use cambist_core::config::EngineConfig;
 use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
-use cambist_core::{Price, Qty, Side};
+use cambist_core::strategy::Strategy;
+use cambist_core::{MarketId, MarketSpec, Price, Qty, Side};
 
-use crate::desk::{Desk, config};
+use crate::desk::{Always, BASE, Desk, OTHER, config, spec, token};
 
 /// Runs a desk that wants one quote under a changed configuration, and tells what refused it.
 fn judge(quote: (Side, u64, u64), change: impl Fn(&mut EngineConfig)) -> Option<Control> {
@@ -206,4 +207,18 @@ fn the_inventory_band_is_judged_by_the_worse_of_both_books() {
             ..
         }
     )));
+}
+
+#[test]
+fn the_inventory_band_counts_orders_of_every_market_with_the_token() {
+    let mut config = config();
+    // 500 000 000 units are held; there is room for 100 lots, once.
+    config.markets[0].inventory_max = 500_010_000;
+    config.markets.push(config.markets[0].clone());
+    let other = (token(BASE, 6), token(OTHER, 6));
+    let other = MarketSpec::new(MarketId(1), "T0-T2", other.0, other.1, 2, true).unwrap();
+    let bid = || -> Box<dyn Strategy> { Box::new(Always(vec![(Side::Buy, 9_995, 100)])) };
+    let mut desk = Desk::at(vec![spec(), other], vec![bid(), bid()], config, Vec::new());
+    desk.run_ms(4_000);
+    assert_eq!(desk.submits.len(), 1);
 }
