@@ -89,6 +89,8 @@ pub enum Control {
     Balance,
     /// No storage id is free.
     StorageIds,
+    /// The store has not yet sealed the batch before.
+    Store,
     /// No request budget, or a pause after the venue refused an order.
     Budget,
     /// The market is disabled or the account frozen.
@@ -107,7 +109,7 @@ pub enum Control {
 
 impl Control {
     /// Every control, for metrics that exist from the start.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Level,
         Self::PriceCollar,
         Self::PriceBand,
@@ -119,6 +121,7 @@ impl Control {
         Self::SelfCross,
         Self::Balance,
         Self::StorageIds,
+        Self::Store,
         Self::Budget,
         Self::Permission,
         Self::Spread,
@@ -142,6 +145,7 @@ impl Control {
             Self::SelfCross => "self_cross",
             Self::Balance => "balance",
             Self::StorageIds => "storage_ids",
+            Self::Store => "store",
             Self::Budget => "budget",
             Self::Permission => "permission",
             Self::Spread => "spread",

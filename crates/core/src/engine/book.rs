@@ -130,6 +130,20 @@ impl MarketBook {
         Prices { bids, asks, mid }
     }
 
+    /// Why time alone makes the book worthless.
+    pub(crate) fn lapsed(
+        &self,
+        now: Time,
+        config: &MarketConfig,
+        depth_age_max_ms: u64,
+    ) -> Option<Control> {
+        if self.age_ms(now).is_none_or(|age| age > depth_age_max_ms) {
+            return Some(Control::StaleData);
+        }
+        let frozen = now.ms_since(self.changed) > config.frozen_after_ms;
+        (config.frozen_after_ms > 0 && frozen).then_some(Control::FrozenBook)
+    }
+
     /// The mid to price from, in half ticks, or why there is none.
     pub(crate) fn usable_mid(
         &self,
@@ -138,11 +152,8 @@ impl MarketBook {
         config: &MarketConfig,
         depth_age_max_ms: u64,
     ) -> Result<u64, Control> {
-        if self.age_ms(now).is_none_or(|age| age > depth_age_max_ms) {
-            return Err(Control::StaleData);
-        }
-        if config.frozen_after_ms > 0 && now.ms_since(self.changed) > config.frozen_after_ms {
-            return Err(Control::FrozenBook);
+        if let Some(lapsed) = self.lapsed(now, config, depth_age_max_ms) {
+            return Err(lapsed);
         }
         let (Some(bid), Some(ask), Some(mid)) =
             (prices.bids.first(), prices.asks.first(), prices.mid)

@@ -198,6 +198,9 @@ impl State {
             quote: quote_amount,
         };
         let approved = self.situation(now, index, mid).approve(proposal)?;
+        if self.store_lags(batch) {
+            return Err(Control::Store);
+        }
         if now < self.markets[index].rest_until {
             return Err(Control::Budget);
         }
@@ -210,6 +213,14 @@ impl State {
         let order = self.complete(now, index, strategy, approved, storage_id);
         self.orders.insert(Tracked::sealing(order.clone(), batch));
         Ok(order)
+    }
+
+    /// Whether an earlier batch is still on its way to the disk: what queues there would be too old when
+    /// it comes back.
+    fn store_lags(&self, batch: crate::event::BatchId) -> bool {
+        self.orders
+            .iter()
+            .any(|t| t.phase == Phase::Sealing && t.batch != batch)
     }
 
     /// Gives an approved proposal its ids, amounts by token, and expiry.
@@ -281,20 +292,25 @@ impl State {
 
     /// The mid to quote from, in half ticks, or why nothing is quoted.
     fn quoting_mid(&self, now: Time, market: MarketId, prices: &Prices) -> Result<u64, Control> {
-        if self.is_stopped() {
-            return Err(Control::Level);
-        }
-        if !self.ready {
-            return Err(Control::Recovering);
-        }
-        let state = self.market(market);
-        if !state.spec.enabled || self.frozen {
-            return Err(Control::Permission);
+        if let Some(closed) = self.closed(market) {
+            return Err(closed);
         }
         let limits = &self.config.markets[usize::from(market.0)];
-        state
+        self.market(market)
             .book
             .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
+    }
+
+    /// Why nothing may be quoted, whatever the book shows.
+    fn closed(&self, market: MarketId) -> Option<Control> {
+        if self.is_stopped() {
+            return Some(Control::Level);
+        }
+        if !self.ready {
+            return Some(Control::Recovering);
+        }
+        let barred = !self.market(market).spec.enabled || self.frozen;
+        barred.then_some(Control::Permission)
     }
 
     /// What the gate judges from.
@@ -362,17 +378,32 @@ impl State {
             .minus_ms(self.config.refresh_before_ms)
     }
 
-    /// Whether time alone changed what should be done: an order is due for replacement, or prices have
-    /// become too old to quote from.
+    /// Whether something other than the book or the orders changed what should be done: an order is due
+    /// for replacement, prices became too old to quote from, or quoting was allowed or forbidden.
     fn something_lapsed(&self, now: Time, index: usize) -> bool {
         let market = &self.markets[index];
+        let (id, limits) = (market.spec.id, &self.config.markets[index]);
+        let age_max_ms = self.config.poll.depth_age_max_ms;
+        let barred = self
+            .closed(id)
+            .or_else(|| market.book.lapsed(now, limits, age_max_ms));
+        let changed = match barred {
+            Some(control) => market.withheld != Some(control),
+            // What the book itself forbids was decided when it was taken in.
+            None => matches!(
+                market.withheld,
+                Some(
+                    Control::Level
+                        | Control::Recovering
+                        | Control::Permission
+                        | Control::StaleData
+                        | Control::FrozenBook
+                )
+            ),
+        };
         let venue_now = self.clock.at_least(now);
         let expires = |t: &Tracked| t.cancel.is_none() && venue_now >= self.refresh_at(t);
-        market.withheld
-            != self
-                .quoting_mid(now, market.spec.id, &self.prices(market.spec.id))
-                .err()
-            || self.orders.of_market(market.spec.id).any(expires)
+        changed || self.orders.of_market(id).any(expires)
     }
 }
 

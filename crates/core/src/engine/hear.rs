@@ -49,6 +49,8 @@ impl State {
     /// Takes one event in.
     pub(crate) fn hear(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
         match event {
+            // A latch found at the start: what may rest is cancelled, and the program ends.
+            Event::Start(_) if self.level == Level::Halted => self.begin_drain(now, actions),
             Event::Start(_) | Event::Wake => {}
             Event::Answer {
                 request,

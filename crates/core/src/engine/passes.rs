@@ -14,6 +14,8 @@ use crate::time::{Time, VenueTime};
 
 /// A list longer than this many pages proves nothing and is given up.
 const PAGES_MAX: u32 = 200;
+/// Requests for one page before its pass is given up.
+const PAGE_ATTEMPTS: u32 = 4;
 /// Passes of one proof before it is given up.
 const ROUNDS_MAX: u32 = 6;
 
@@ -47,6 +49,8 @@ pub(crate) struct Pass {
     previous: Option<BTreeSet<Hash>>,
     /// The page under way.
     pub(crate) request: Option<RequestId>,
+    /// How often the next page was asked for in vain.
+    unanswered: u32,
 }
 
 /// What a page led to.
@@ -92,6 +96,7 @@ impl Pass {
             open: BTreeSet::new(),
             previous: None,
             request: None,
+            unanswered: 0,
         }
     }
 
@@ -105,9 +110,18 @@ impl Pass {
         }
     }
 
+    /// The page that was asked for brought no answer: the same one again, or false when that has been
+    /// tried often enough. What was read before it stays read.
+    pub(crate) fn ask_again(&mut self) -> bool {
+        self.request = None;
+        self.unanswered += 1;
+        self.unanswered < PAGE_ATTEMPTS
+    }
+
     /// Takes in the page that was asked for.
     pub(crate) fn take(&mut self, orders: &[OrderReport], total: u32) -> Progress {
         self.request = None;
+        self.unanswered = 0;
         self.pages += 1;
         for report in orders {
             self.seen.insert(report.hash);
@@ -217,6 +231,21 @@ mod tests {
             "first whole round"
         );
         assert_eq!(pass.take(&[report(1), report(2)], 2), Progress::Complete);
+    }
+
+    #[test]
+    fn a_page_without_an_answer_is_asked_for_again_a_few_times() {
+        let mut pass = proof();
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert!(pass.ask_again());
+        assert_eq!(pass.page().offset, 2, "the same page");
+        assert_eq!(
+            pass.take(&[report(3)], 3),
+            Progress::More,
+            "an answer ends the count"
+        );
+        let asked = (0..20).take_while(|_| pass.ask_again()).count();
+        assert_eq!(asked, 3);
     }
 
     #[test]

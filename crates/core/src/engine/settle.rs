@@ -18,6 +18,9 @@ use super::orders::{Phase, Word};
 use super::passes::{Pass, Progress, Purpose};
 use super::state::State;
 
+/// Ledger and venue may differ for this long before nothing new is sent.
+const DIFFERING_MAX_MS: u64 = 300_000;
+
 impl State {
     /// The answer to a transmission.
     pub(crate) fn hear_submit(
@@ -157,7 +160,11 @@ impl State {
             return;
         }
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
-            self.polls.pass_failed(now);
+            if pass.ask_again() {
+                self.pass = Some(pass);
+            } else {
+                self.polls.pass_failed(now);
+            }
             return;
         };
         for report in orders {
@@ -204,10 +211,12 @@ impl State {
                 actions.push(Action::Note(Note::Ready { opening, recovered }));
             }
             Some(Cut::Balanced) => {
+                self.differing_since = None;
                 actions.push(Action::Note(Note::Balanced));
                 self.drain_cut();
             }
             Some(Cut::Differs(tokens)) => {
+                self.books_differ(now, actions);
                 for (token, ledger, venue) in tokens {
                     actions.push(Action::Note(Note::Mismatch {
                         token,
@@ -217,6 +226,14 @@ impl State {
                 }
                 self.drain_cut();
             }
+        }
+    }
+
+    /// Books that differ for long have a cause that nobody knows, and every limit rests on them.
+    fn books_differ(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let since = *self.differing_since.get_or_insert(now);
+        if now.ms_since(since) >= DIFFERING_MAX_MS {
+            self.raise(Level::CancelOnly, "balance_mismatch", actions);
         }
     }
 
@@ -250,6 +267,9 @@ impl State {
                 && tracked.phase == Phase::Sealing
             {
                 tracked.phase = Phase::Sealed;
+                // What waited for the store is thought over again.
+                let market = tracked.order.market;
+                self.market_mut(market).dirty = true;
             }
         }
         for (id, _) in hashes {

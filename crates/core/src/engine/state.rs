@@ -126,6 +126,8 @@ pub(crate) struct State {
     pub(crate) level: Level,
     /// A level on its way to the store; forbids new orders already.
     pub(crate) raising: Option<Level>,
+    /// Since when ledger and venue differ at every cut.
+    pub(crate) differing_since: Option<Time>,
     /// Opening balances are taken.
     pub(crate) ready: bool,
     /// The store failed: nothing can be sealed any more.
@@ -211,6 +213,7 @@ impl State {
             taker_fee_bips: start.taker_fee_bips,
             level: start.level,
             raising: None,
+            differing_since: None,
             ready: false,
             store_failed: false,
             frozen: false,

@@ -43,6 +43,8 @@ fn an_order_given_up_while_it_is_sealed_never_leaves() {
     assert_eq!(desk.sealing.len(), 1);
     desk.depth = (9_690, 9_710);
     desk.run_ms(1_000);
+    assert_eq!(desk.sealing.len(), 1, "nothing queues behind a slow store");
+    desk.store_answers();
     desk.store_answers();
     let (first, second) = (desk.sealed_ids()[0], desk.sealed_ids()[1]);
     assert_eq!(desk.transmissions(first), 0);
