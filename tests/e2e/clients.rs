@@ -1,6 +1,6 @@
 //! The client library against the real exchange: keys, every kind of question, an order's whole life.
 
-use cambist_client::{CallError, ExposeSecret};
+use cambist_client::{CallError, Client, ExposeSecret};
 use cambist_core::order::{FillBy, OrderReport, UnsignedOrder};
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{
@@ -62,90 +62,147 @@ fn stage(name: &str) -> Stage {
     })
 }
 
+async fn reply(client: &Client, query: Query) -> Reply {
+    match client.query(&query, &markets()).await.outcome {
+        Outcome::Reply(reply) => reply,
+        other => panic!("{query:?}: {other:?}"),
+    }
+}
+
+async fn report(client: &Client, hash: Hash) -> OrderReport {
+    match reply(client, Query::Order(hash)).await {
+        Reply::Order(report) => report,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Total and locked amount of the quote token.
+async fn quote_balance(client: &Client) -> (u128, u128) {
+    let Reply::Balances(balances) = reply(client, Query::Balances).await else {
+        panic!("no list")
+    };
+    let quote = balances
+        .iter()
+        .find(|balance| balance.token == TokenId(1))
+        .unwrap();
+    (quote.total, quote.locked)
+}
+
 #[test]
-fn an_order_lives_and_every_question_is_answered() {
-    let stage = stage("client-order");
+fn everybody_s_questions_are_answered() {
+    let stage = stage("client-public");
     asynchronously(async {
         let client = client(&stage.url(), &stage.path("keys"));
-        let info = client.exchange_info().await.unwrap();
-        assert_eq!(info.chain_id, 1);
+        assert_eq!(client.exchange_info().await.unwrap().chain_id, 1);
         assert_eq!(client.tokens().await.unwrap().len(), 2);
-        let listed = client.markets().await.unwrap();
-        assert_eq!(listed[0].market, "ETH-USDC");
-        let account = client
-            .account(AccountQuery::Owner(OWNER.parse().unwrap()))
-            .await
-            .unwrap();
+        assert_eq!(client.markets().await.unwrap()[0].market, "ETH-USDC");
+        let owner = AccountQuery::Owner(OWNER.parse().unwrap());
+        let account = client.account(owner).await.unwrap();
         assert_eq!(account.account_id, ACCOUNT);
         let by_id = client.account(AccountQuery::Id(ACCOUNT)).await.unwrap();
         assert_eq!(by_id.public_key, account.public_key);
-        let ids = client.storage_id(TokenId(1), true).await.unwrap();
-        assert_eq!(ids.order_id, 0);
-
-        let markets = markets();
-        let ask = async |query: Query| client.query(&query, &markets).await;
-        let reply = async |query: Query| match ask(query.clone()).await.outcome {
-            Outcome::Reply(reply) => reply,
-            other => panic!("{query:?}: {other:?}"),
-        };
-        let now = ask(Query::Account).await.venue_time.unwrap();
-        assert!(matches!(
-            reply(Query::Account).await,
+        assert_eq!(
+            reply(&client, Query::Account).await,
             Reply::Account { frozen: false }
-        ));
-        assert_eq!(
-            reply(Query::Markets).await,
-            Reply::Markets {
-                enabled: vec!["ETH-USDC".to_owned()]
-            }
         );
-
-        let Reply::Balances(opening) = reply(Query::Balances).await else { panic!("no balances") };
-        let held = opening.iter().find(|balance| balance.token == TokenId(1)).unwrap().total;
-        let order = order(0, now);
-        let text = std::fs::read_to_string(stage.path("keys/eddsa_key")).unwrap();
-        let key = SecretKey::from_hex(text.trim()).unwrap();
-        let signed = sign_order(&order, info.exchange_address, ACCOUNT, &key).unwrap();
-        let Outcome::Reply(Reply::Submitted { hash, .. }) = client.submit(&signed.body).await.outcome
-        else {
-            panic!("not taken")
-        };
-        assert_eq!(hash, signed.hash);
-        let first = one(&reply(Query::Order(signed.hash)).await);
-        // The same bytes once more make no second order, and what is said proves nothing.
-        let Outcome::Refused(reason) = client.submit(&signed.body).await.outcome else {
-            panic!("taken twice")
-        };
-        assert_eq!(reason, Reason::OrderExists);
-        assert!(!reason.proves_submit_dead());
-        assert_eq!(one(&reply(Query::Order(signed.hash)).await), first);
-        assert_eq!(first.client_id, Some(order.client_id));
+        let enabled = vec!["ETH-USDC".to_owned()];
         assert_eq!(
-            (first.side, first.status),
-            (Side::Buy, OrderStatus::Processing)
+            reply(&client, Query::Markets).await,
+            Reply::Markets { enabled }
         );
-        assert_eq!(
-            (first.base_amount, first.quote_amount),
-            (order.buy_amount, order.sell_amount)
-        );
-        let ids = client.storage_id(TokenId(1), true).await.unwrap();
-        assert_eq!(ids.order_id, 2);
-
         let page = OrdersPage {
             from: VenueTime(0),
             to: VenueTime(0),
             offset: 0,
             limit: 50,
         };
-        let listed = reply(Query::Orders(page)).await;
+        let listed = reply(&client, Query::Orders(page)).await;
         assert_eq!(
             listed,
             Reply::Orders {
-                orders: vec![first.clone()],
+                orders: vec![],
+                total: 0
+            }
+        );
+        let Reply::Depth(depth) = reply(&client, Query::Depth(MarketId(0))).await else {
+            panic!("no depth")
+        };
+        assert!(depth.bids.is_empty() && depth.asks.is_empty());
+        let nobody = client
+            .query(&Query::Order(Hash([1; 32])), &markets())
+            .await
+            .outcome;
+        assert!(matches!(nobody, Outcome::Refused(_)), "{nobody:?}");
+    });
+    stage.close();
+}
+
+#[test]
+fn an_order_lives_and_is_seen_everywhere() {
+    let stage = stage("client-order");
+    asynchronously(async {
+        let client = client(&stage.url(), &stage.path("keys"));
+        let now = client
+            .query(&Query::Account, &markets())
+            .await
+            .venue_time
+            .unwrap();
+        let (held, _) = quote_balance(&client).await;
+        assert_eq!(
+            client.storage_id(TokenId(1), true).await.unwrap().order_id,
+            0
+        );
+        let order = order(0, now);
+        let text = std::fs::read_to_string(stage.path("keys/eddsa_key")).unwrap();
+        let key = SecretKey::from_hex(text.trim()).unwrap();
+        let exchange = client.exchange_info().await.unwrap().exchange_address;
+        let signed = sign_order(&order, exchange, ACCOUNT, &key).unwrap();
+        let taken = client.submit(&signed.body).await.outcome;
+        let Outcome::Reply(Reply::Submitted { hash, .. }) = taken else {
+            panic!("{taken:?}")
+        };
+        assert_eq!(hash, signed.hash);
+
+        let first = report(&client, hash).await;
+        assert_eq!(first.client_id, Some(order.client_id));
+        assert_eq!(
+            (first.side, first.status),
+            (Side::Buy, OrderStatus::Processing)
+        );
+        let amounts = (first.base_amount, first.quote_amount);
+        assert_eq!(amounts, (order.buy_amount, order.sell_amount));
+        // The same bytes once more make no second order, and a refusal proves nothing.
+        match client.submit(&signed.body).await.outcome {
+            Outcome::Refused(reason) => {
+                assert_eq!(reason, Reason::OrderExists);
+                assert!(!reason.proves_submit_dead());
+            }
+            Outcome::Reply(Reply::Submitted {
+                hash, idempotent, ..
+            }) => {
+                assert_eq!((hash, idempotent), (signed.hash, true));
+            }
+            other => panic!("{other:?}"),
+        }
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: 0,
+            limit: 50,
+        };
+        let listed = reply(&client, Query::Orders(page)).await;
+        assert_eq!(
+            listed,
+            Reply::Orders {
+                orders: vec![first],
                 total: 1
             }
         );
-        let Reply::Depth(depth) = reply(Query::Depth(MarketId(0))).await else {
+        assert_eq!(
+            client.storage_id(TokenId(1), true).await.unwrap().order_id,
+            2
+        );
+        let Reply::Depth(depth) = reply(&client, Query::Depth(MarketId(0))).await else {
             panic!("no depth")
         };
         assert_eq!(depth.bids.len(), 1);
@@ -153,27 +210,17 @@ fn an_order_lives_and_every_question_is_answered() {
             (depth.bids[0].price, depth.bids[0].size),
             (order.price, order.buy_amount)
         );
-        let Reply::Balances(balances) = reply(Query::Balances).await else {
-            panic!("no balances")
-        };
-        let quote = balances
-            .iter()
-            .find(|balance| balance.token == TokenId(1))
-            .unwrap();
-        assert_eq!(
-            (quote.total, quote.locked),
-            (held, order.sell_amount)
-        );
+        assert_eq!(quote_balance(&client).await, (held, order.sell_amount));
 
-        let Reply::CancelTaken { .. } = reply(Query::Cancel(signed.hash)).await else {
-            panic!("not cancelled")
-        };
-        let last = one(&reply(Query::Order(signed.hash)).await);
-        assert_eq!(last.status, OrderStatus::Cancelled);
-        let again = ask(Query::Cancel(signed.hash)).await.outcome;
+        let cancelled = reply(&client, Query::Cancel(hash)).await;
+        assert!(
+            matches!(cancelled, Reply::CancelTaken { .. }),
+            "{cancelled:?}"
+        );
+        assert_eq!(report(&client, hash).await.status, OrderStatus::Cancelled);
+        assert_eq!(quote_balance(&client).await, (held, 0));
+        let again = client.query(&Query::Cancel(hash), &markets()).await.outcome;
         assert!(matches!(again, Outcome::Refused(_)), "{again:?}");
-        let nobody = ask(Query::Order(Hash([1; 32]))).await.outcome;
-        assert!(matches!(nobody, Outcome::Refused(_)), "{nobody:?}");
     });
     assert_eq!(stage.books().open(), 0);
     stage.close();
@@ -204,11 +251,4 @@ fn a_new_key_replaces_the_old_one() {
         );
     });
     stage.close();
-}
-
-fn one(reply: &Reply) -> OrderReport {
-    match reply {
-        Reply::Order(report) => report.clone(),
-        other => panic!("{other:?}"),
-    }
 }

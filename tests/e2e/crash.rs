@@ -10,17 +10,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cambist_core::OrderStatus;
+use cambist_core::order::OrderReport;
+use cambist_core::{Hash, OrderStatus, Side, VenueTime};
+use rustix::process::Signal;
 
 use crate::support::clock::{Since, within};
+use crate::support::keeping::{Ending, Intent};
 use crate::support::random::Random;
 use crate::support::stage::{lively, quick};
 use crate::support::{Books, Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
 /// Kills of one test; every kind of moment comes up in turn.
 const KILLS: u64 = 60;
-/// A moment that does not come within this is not waited for: the kill happens all the same.
-const MOMENT: Duration = Duration::from_secs(3);
+/// A moment that does not come within this is not waited for: the kill happens all the same. Longer than
+/// an order that was sealed and never arrived keeps the next start waiting.
+const MOMENT: Duration = Duration::from_secs(7);
 const SOON: Duration = Duration::from_secs(40);
 
 /// When a daemon is killed.
@@ -40,17 +44,20 @@ enum Moment {
     CancelAnswered(u64),
     /// The log of the database has just grown: sealed, perhaps not sent.
     Sealed(u64),
+    /// So many milliseconds after it was asked to drain.
+    WhileDraining(u64),
 }
 
 impl Moment {
     fn drawn(kind: u64, random: &mut Random) -> Self {
-        match kind % 7 {
+        match kind % 8 {
             0 => Self::AfterStart(random.below(600)),
             1 => Self::WhileTrading(random.below(700)),
             2 => Self::SubmitUnderWay(random.below(10)),
             3 => Self::SubmitAnswered(random.below(10)),
             4 => Self::CancelUnderWay(random.below(6)),
             5 => Self::CancelAnswered(random.below(6)),
+            6 => Self::WhileDraining(random.below(120)),
             _ => Self::Sealed(random.below(8)),
         }
     }
@@ -64,6 +71,7 @@ impl Moment {
             Self::CancelUnderWay(_) => "cancel under way",
             Self::CancelAnswered(_) => "cancel answered",
             Self::Sealed(_) => "sealed",
+            Self::WhileDraining(_) => "while draining",
         }
     }
 }
@@ -85,15 +93,29 @@ fn trap() -> (Arc<Trap>, Spring) {
     let (reached, heard) = sync_channel(1);
     let (tell, dead) = sync_channel(1);
     let dead = Arc::new(Mutex::new(dead));
-    let trap = Trap { reached, dead, sprung: AtomicBool::new(false) };
-    (Arc::new(trap), Spring { reached: heard, dead: tell })
+    let trap = Trap {
+        reached,
+        dead,
+        sprung: AtomicBool::new(false),
+    };
+    (
+        Arc::new(trap),
+        Spring {
+            reached: heard,
+            dead: tell,
+        },
+    )
 }
 
 impl Trap {
     fn stand_still(&self) {
         if !self.sprung.swap(true, Ordering::AcqRel) && self.reached.try_send(()).is_ok() {
             // The test may have lost patience and killed already.
-            let _ = self.dead.lock().unwrap().recv_timeout(Duration::from_secs(10));
+            let _ = self
+                .dead
+                .lock()
+                .unwrap()
+                .recv_timeout(Duration::from_secs(10));
         }
     }
 }
@@ -101,21 +123,28 @@ impl Trap {
 /// Plans the moment, waits for it, and kills. True if the moment came.
 fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -> bool {
     let (trap, spring) = trap();
-    let hook = { let trap = Arc::clone(&trap); Arc::new(move || trap.stand_still()) };
+    let hook = {
+        let trap = Arc::clone(&trap);
+        Arc::new(move || trap.stand_still())
+    };
     proxy.plan(move |seen| match moment {
-        Moment::SubmitUnderWay(nth) if seen.is_submit() && seen.nth >= nth => Fault::OnArrival(hook.clone()),
-        Moment::SubmitAnswered(nth) if seen.is_submit() && seen.nth >= nth => Fault::OnAnswer(hook.clone()),
-        Moment::CancelUnderWay(nth) if seen.is_cancel() && seen.nth >= nth => Fault::OnArrival(hook.clone()),
-        Moment::CancelAnswered(nth) if seen.is_cancel() && seen.nth >= nth => Fault::OnAnswer(hook.clone()),
+        Moment::SubmitUnderWay(nth) if seen.is_submit() && seen.nth >= nth => {
+            Fault::OnArrival(hook.clone())
+        }
+        Moment::SubmitAnswered(nth) if seen.is_submit() && seen.nth >= nth => {
+            Fault::OnAnswer(hook.clone())
+        }
+        Moment::CancelUnderWay(nth) if seen.is_cancel() && seen.nth >= nth => {
+            Fault::OnArrival(hook.clone())
+        }
+        Moment::CancelAnswered(nth) if seen.is_cancel() && seen.nth >= nth => {
+            Fault::OnAnswer(hook.clone())
+        }
         _ => Fault::Pass,
     });
     let came = match moment {
         Moment::AfterStart(ms) => pause(ms),
-        Moment::WhileTrading(ms) => {
-            let submits = proxy.submits().len();
-            let submitted = within(MOMENT, || (proxy.submits().len() > submits).then_some(()));
-            pause(ms) && submitted.is_some()
-        }
+        Moment::WhileTrading(ms) => first_submit(proxy) && pause(ms),
         Moment::SubmitUnderWay(_)
         | Moment::SubmitAnswered(_)
         | Moment::CancelUnderWay(_)
@@ -127,18 +156,34 @@ fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -
             stage.metrics("daemon", daemon);
             grown(stage, nth + 1)
         }
+        Moment::WhileDraining(ms) => {
+            let submitted = first_submit(proxy);
+            daemon.signal(Signal::TERM);
+            pause(ms) && submitted
+        }
     };
-    assert!(daemon.ended().is_none(), "it ended by itself: {}", daemon.last_words());
+    let ended = daemon.ended();
+    let may_end = matches!(moment, Moment::WhileDraining(_)) && ended == Some(0);
+    assert!(
+        ended.is_none() || may_end,
+        "it ended by itself: {}",
+        daemon.last_words()
+    );
     daemon.kill();
     // Nobody may be waiting.
     let _ = spring.dead.try_send(());
     came
 }
 
+/// Waits for the next submit. Called before the first one can have come by.
+fn first_submit(proxy: &Proxy) -> bool {
+    let submits = proxy.submits().len();
+    within(MOMENT, || (proxy.submits().len() > submits).then_some(())).is_some()
+}
+
 /// A kill at a random moment is one that nothing announces.
 fn pause(ms: u64) -> bool {
-    let begun = Since::now();
-    within(Duration::from_millis(ms + 1), || (begun.elapsed().as_millis() > u128::from(ms)).then_some(()));
+    std::thread::sleep(Duration::from_millis(ms));
     true
 }
 
@@ -160,10 +205,22 @@ fn grown(stage: &Stage, times: u64) -> bool {
 fn assert_known(books: &Books, keeping: &Keeping, when: &str) {
     let mut seen = BTreeSet::new();
     for order in &books.orders {
-        let id = order.client_id.unwrap_or_else(|| panic!("{when}: not ours: {order:?}")).to_string();
-        let intent = keeping.0.get(&id).unwrap_or_else(|| panic!("{when}: the store does not know {id}"));
-        assert_eq!(intent.hash, order.hash.0, "{when}: {id} at the exchange is another order");
-        assert!(seen.insert(id.clone()), "{when}: {id} is at the exchange twice");
+        let id = order
+            .client_id
+            .unwrap_or_else(|| panic!("{when}: not ours: {order:?}"))
+            .to_string();
+        let intent = keeping
+            .0
+            .get(&id)
+            .unwrap_or_else(|| panic!("{when}: the store does not know {id}"));
+        assert_eq!(
+            intent.hash, order.hash.0,
+            "{when}: {id} at the exchange is another order"
+        );
+        assert!(
+            seen.insert(id.clone()),
+            "{when}: {id} is at the exchange twice"
+        );
     }
 }
 
@@ -179,10 +236,16 @@ fn assert_slots(keeping: &Keeping) {
 
 /// Every intent is at the exchange with the same end, or has an end that says that it never got there.
 fn assert_ends(books: &Books, keeping: &Keeping) {
-    let at_exchange: BTreeMap<_, _> =
-        books.orders.iter().map(|order| (order.client_id.unwrap().to_string(), order)).collect();
+    let at_exchange: BTreeMap<_, _> = books
+        .orders
+        .iter()
+        .map(|order| (order.client_id.unwrap().to_string(), order))
+        .collect();
     for (id, intent) in &keeping.0 {
-        let ending = intent.ending.as_ref().unwrap_or_else(|| panic!("{id} has no end"));
+        let ending = intent
+            .ending
+            .as_ref()
+            .unwrap_or_else(|| panic!("{id} has no end"));
         match at_exchange.get(id) {
             None => assert!(
                 ["never_sent", "fenced", "rejected"].contains(&ending.end.as_str()),
@@ -198,7 +261,11 @@ fn assert_ends(books: &Books, keeping: &Keeping) {
                 };
                 assert_eq!(ending.end, end, "{id}: {order:?}");
                 let booked = (ending.base, ending.quote, ending.fee);
-                assert_eq!(booked, (order.base_filled, order.quote_filled, order.fee), "{id}");
+                assert_eq!(
+                    booked,
+                    (order.base_filled, order.quote_filled, order.fee),
+                    "{id}"
+                );
             }
         }
     }
@@ -245,7 +312,9 @@ fn no_order_is_forgotten_and_none_is_sent_twice() {
     let mut daemon = stage.run("daemon");
     stage.metrics("daemon", &mut daemon);
     let orders = stage.books().orders.len();
-    until(SOON, "new orders after all that", || (stage.books().orders.len() > orders).then_some(()));
+    until(SOON, "new orders after all that", || {
+        (stage.books().orders.len() > orders).then_some(())
+    });
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 
     let (books, keeping) = (stage.books(), Keeping::read(&state));
@@ -259,11 +328,115 @@ fn no_order_is_forgotten_and_none_is_sent_twice() {
     // The test itself: there was load, and the moments were met.
     eprintln!(
         "{KILLS} kills in {:.1} s, {} intents, {} orders at the exchange, moments met: {came:?}",
-        killing.as_secs_f32(), keeping.0.len(), books.orders.len()
+        killing.as_secs_f32(),
+        keeping.0.len(),
+        books.orders.len()
     );
     let met: u64 = came.values().map(|(_, met)| met).sum();
     assert!(met >= 50, "only {met} kills at their moments: {came:?}");
-    assert!(books.orders.len() >= 100, "only {} orders", books.orders.len());
-    assert!(keeping.0.len() > books.orders.len(), "no kill between seal and arrival");
+    assert!(
+        came.values().all(|(_, met)| *met > 0),
+        "a kind of moment never came: {came:?}"
+    );
+    assert!(
+        books.orders.len() >= 100,
+        "only {} orders",
+        books.orders.len()
+    );
+    assert!(
+        keeping.0.len() > books.orders.len(),
+        "no kill between seal and arrival"
+    );
     stage.close();
+}
+
+fn report(id: &str, hash: u8) -> OrderReport {
+    OrderReport {
+        hash: Hash([hash; 32]),
+        client_id: id.parse().ok(),
+        market: "ETH-USDC".to_owned(),
+        side: Side::Buy,
+        status: OrderStatus::Cancelled,
+        base_amount: 1,
+        quote_amount: 1,
+        base_filled: 0,
+        quote_filled: 0,
+        fee: 0,
+        valid_until_s: 1,
+        valid_since: VenueTime(0),
+    }
+}
+
+/// The checks above must be able to fail.
+#[test]
+fn forgotten_doubled_and_wrongly_ended_orders_are_found() {
+    let id = "c00000001-0-7";
+    let ending = |end: &str| {
+        Some(Ending {
+            end: end.to_owned(),
+            base: 0,
+            quote: 0,
+            fee: 0,
+        })
+    };
+    let intent = |end: &str| Intent {
+        hash: [1; 32],
+        sell_token: 0,
+        storage_id: 2,
+        ending: ending(end),
+    };
+    let keeping = |intents: &[(&str, Intent)]| {
+        Keeping(
+            intents
+                .iter()
+                .map(|(id, intent)| ((*id).to_owned(), intent.clone()))
+                .collect(),
+        )
+    };
+    let books = |orders: &[OrderReport]| Books {
+        orders: orders.to_vec(),
+        totals: BTreeMap::new(),
+    };
+    let fails =
+        |check: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err();
+    let one = keeping(&[(id, intent("cancelled"))]);
+    assert_known(&books(&[report(id, 1)]), &one, "right");
+    assert_ends(&books(&[report(id, 1)]), &one);
+    assert_slots(&one);
+
+    assert!(fails(&|| assert_known(
+        &books(&[report(id, 1)]),
+        &keeping(&[]),
+        "forgotten"
+    )));
+    assert!(fails(&|| assert_known(
+        &books(&[report(id, 2)]),
+        &one,
+        "another order"
+    )));
+    assert!(fails(&|| assert_known(
+        &books(&[report("x", 1)]),
+        &one,
+        "foreign"
+    )));
+    let twice = books(&[report(id, 1), report(id, 1)]);
+    assert!(fails(&|| assert_known(&twice, &one, "twice")));
+    assert!(fails(&|| assert_ends(&books(&[]), &one)));
+    assert!(fails(&|| assert_ends(
+        &books(&[report(id, 1)]),
+        &keeping(&[(id, intent("fenced"))])
+    )));
+    let open = Intent {
+        ending: None,
+        ..intent("")
+    };
+    assert!(fails(&|| assert_ends(
+        &books(&[]),
+        &keeping(&[(id, open.clone())])
+    )));
+    let shared = keeping(&[(id, open.clone()), ("c00000001-0-8", open.clone())]);
+    assert!(fails(&|| assert_slots(&shared)));
+    let submit = |price: u8| format!("{{\"clientOrderId\":\"{id}\",\"price\":{price}}}");
+    assert_same_bytes(&[submit(1), submit(1)]);
+    assert!(fails(&|| assert_same_bytes(&[submit(1), submit(2)])));
 }

@@ -1,13 +1,17 @@
 //! The demo: one object on stdout, every field of it, and every promise about any seed.
 
+use std::net::TcpStream;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Folder, process};
+use crate::support::{Folder, Program, process, until};
+
+type Kind = fn(&Value) -> bool;
 
 /// Fields of the object, dotted, with their kind.
-const FIELDS: [(&str, fn(&Value) -> bool); 29] = [
+const FIELDS: [(&str, Kind); 29] = [
     ("seed", Value::is_u64),
     ("duration_s", Value::is_number),
     ("orders.submitted", Value::is_u64),
@@ -160,4 +164,54 @@ fn bands_make_a_market() {
 #[test]
 fn a_ladder_makes_a_market() {
     demo("4242", "ladder");
+}
+
+/// Starts a demo without an end and waits until it shows that it trades.
+fn begun(folder: &Folder) -> (Program, String) {
+    let demo = Program::start(
+        folder.path(),
+        "demo",
+        &["demo", "--forever", "--json", "--seed", "5"],
+    );
+    until(Duration::from_secs(40), "a line", || {
+        demo.stderr().contains(" s | ").then_some(())
+    });
+    let log = demo.stderr();
+    let address = log.split("exchange at http://").nth(1).unwrap();
+    let address = address.split([',', ' ']).next().unwrap().to_owned();
+    (demo, address)
+}
+
+#[test]
+fn an_interrupt_ends_it_with_a_proof() {
+    let folder = Folder::new("demo-interrupt");
+    let (mut demo, address) = begun(&folder);
+    demo.signal(Signal::INT);
+    assert_eq!(
+        demo.end(Duration::from_secs(45)),
+        0,
+        "{}",
+        demo.last_words()
+    );
+    let object: Value = serde_json::from_str(&demo.stdout()).unwrap();
+    assert_eq!(object["resting_after"], 0);
+    assert_eq!(object["replay_equal"], true);
+    assert!(
+        TcpStream::connect(address).is_err(),
+        "the exchange outlived its demo"
+    );
+}
+
+#[test]
+fn nothing_outlives_a_demo_that_was_killed() {
+    let folder = Folder::new("demo-killed");
+    let (mut demo, address) = begun(&folder);
+    let metrics = demo.stderr().split("http://").nth(2).unwrap().to_owned();
+    let metrics = metrics.split('/').next().unwrap().to_owned();
+    assert!(TcpStream::connect(&metrics).is_ok() && TcpStream::connect(&address).is_ok());
+    demo.kill();
+    until(Duration::from_secs(45), "the end of both", || {
+        let gone = |address: &str| TcpStream::connect(address).is_err();
+        (gone(&metrics) && gone(&address)).then_some(())
+    });
 }

@@ -18,13 +18,15 @@ const SOON: Duration = Duration::from_secs(40);
 /// How many requests are spoiled before the network is well again.
 const FAULTS: u64 = 12;
 
-/// A trouble and the metric that must have counted it.
+/// A trouble of the network, and where it must have been counted.
 struct Scenario {
     name: &'static str,
     /// What happens to a request that is spoiled.
     fault: fn(&Seen) -> Fault,
     /// Which requests are spoiled.
     spoiled: fn(&Seen) -> bool,
+    /// The outcomes by which such trouble is counted.
+    counted: &'static [&'static str],
 }
 
 fn every_third(seen: &Seen) -> bool {
@@ -32,11 +34,11 @@ fn every_third(seen: &Seen) -> bool {
 }
 
 fn submits(seen: &Seen) -> bool {
-    seen.is_submit() && seen.nth % 2 == 0
+    seen.is_submit() && seen.nth.is_multiple_of(2)
 }
 
 fn writes(seen: &Seen) -> bool {
-    (seen.is_submit() || seen.is_cancel()) && seen.nth % 2 == 0
+    (seen.is_submit() || seen.is_cancel()) && seen.nth.is_multiple_of(2)
 }
 
 fn reads(seen: &Seen) -> bool {
@@ -48,44 +50,123 @@ fn instead(handed_over: bool, status: &str, kind: &str, more: &str, body: &str) 
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{more}\r\n{body}"
     );
-    Fault::Instead { handed_over, answer: answer.into_bytes() }
+    Fault::Instead {
+        handed_over,
+        answer: answer.into_bytes(),
+    }
 }
 
 const JSON: &str = "application/json";
 const GATEWAY: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
 
+/// Nothing usable came back.
+const LOST: &[&str] = &["transport", "unknown"];
+/// Something was refused, or nothing noticed.
+const TOLD: &[&str] = &["ok", "reject"];
+
 const SCENARIOS: [Scenario; 18] = [
-    Scenario { name: "answer-lost", fault: |_| Fault::LoseAnswer, spoiled: writes },
-    Scenario { name: "answer-held", fault: |_| Fault::HoldAnswer, spoiled: submits },
-    Scenario { name: "request-lost", fault: |_| Fault::LoseRequest, spoiled: writes },
-    Scenario { name: "request-held", fault: |_| Fault::HoldRequest, spoiled: submits },
-    Scenario { name: "request-late", fault: |_| Fault::Late(Duration::from_millis(900)), spoiled: submits },
-    Scenario { name: "delivered-twice", fault: |_| Fault::Twice, spoiled: writes },
-    Scenario { name: "truncated", fault: |_| Fault::Truncate, spoiled: every_third },
-    Scenario { name: "slow-drip", fault: |_| Fault::Drip, spoiled: writes },
-    Scenario { name: "endless-body", fault: |_| Fault::Endless, spoiled: every_third },
+    Scenario {
+        name: "answer-lost",
+        fault: |_| Fault::LoseAnswer,
+        spoiled: writes,
+        counted: LOST,
+    },
+    Scenario {
+        name: "answer-held",
+        fault: |_| Fault::HoldAnswer,
+        spoiled: submits,
+        counted: LOST,
+    },
+    Scenario {
+        name: "request-lost",
+        fault: |_| Fault::LoseRequest,
+        spoiled: writes,
+        counted: LOST,
+    },
+    Scenario {
+        name: "request-held",
+        fault: |_| Fault::HoldRequest,
+        spoiled: submits,
+        counted: LOST,
+    },
+    Scenario {
+        name: "request-late",
+        fault: |_| Fault::Late(Duration::from_millis(900)),
+        spoiled: submits,
+        counted: LOST,
+    },
+    Scenario {
+        name: "delivered-twice",
+        fault: |_| Fault::Twice,
+        spoiled: writes,
+        counted: TOLD,
+    },
+    Scenario {
+        name: "truncated",
+        fault: |_| Fault::Truncate,
+        spoiled: every_third,
+        counted: LOST,
+    },
+    Scenario {
+        name: "slow-drip",
+        fault: |_| Fault::Drip,
+        spoiled: writes,
+        counted: LOST,
+    },
+    Scenario {
+        name: "endless-body",
+        fault: |_| Fault::Endless,
+        spoiled: every_third,
+        counted: LOST,
+    },
     Scenario {
         name: "gateway-502",
-        fault: |seen| instead(seen.nth % 4 == 0, "502 Bad Gateway", "text/html", "", GATEWAY),
+        fault: |seen| {
+            instead(
+                seen.nth.is_multiple_of(4),
+                "502 Bad Gateway",
+                "text/html",
+                "",
+                GATEWAY,
+            )
+        },
         spoiled: every_third,
+        counted: LOST,
     },
     Scenario {
         name: "html-200",
         fault: |_| instead(true, "200 OK", "text/html", "", GATEWAY),
         spoiled: writes,
+        counted: LOST,
     },
     Scenario {
         name: "too-many",
         fault: |_| {
             let body = r#"{"resultInfo":{"code":429,"message":"too many requests"}}"#;
-            instead(false, "429 Too Many Requests", JSON, "Retry-After: 1\r\n", body)
+            instead(
+                false,
+                "429 Too Many Requests",
+                JSON,
+                "Retry-After: 1\r\n",
+                body,
+            )
         },
         spoiled: every_third,
+        counted: &["rate_limited"],
     },
     Scenario {
         name: "redirect",
-        fault: |_| instead(false, "307 Temporary Redirect", JSON, "Location: http://127.0.0.1:9/\r\n", ""),
+        fault: |_| {
+            instead(
+                false,
+                "307 Temporary Redirect",
+                JSON,
+                "Location: http://127.0.0.1:9/\r\n",
+                "",
+            )
+        },
         spoiled: every_third,
+        counted: LOST,
     },
     Scenario {
         name: "unknown-error",
@@ -94,31 +175,39 @@ const SCENARIOS: [Scenario; 18] = [
             instead(true, "400 Bad Request", JSON, "", body)
         },
         spoiled: writes,
+        counted: TOLD,
     },
     Scenario {
         name: "empty-200",
         fault: |_| instead(true, "200 OK", JSON, "", ""),
         spoiled: every_third,
+        counted: LOST,
     },
     Scenario {
         name: "wrong-types",
         fault: |_| Fault::Mangle(|body| body.replace("\":\"", "\":[\"").replace("\",", "\"],")),
         spoiled: every_third,
+        counted: LOST,
     },
     Scenario {
         name: "huge-numbers",
-        fault: |_| Fault::Mangle(|body| body.replace('1', "99999999999999999999999999999999999999999")),
+        fault: |_| {
+            Fault::Mangle(|body| body.replace('1', "99999999999999999999999999999999999999999"))
+        },
         spoiled: reads,
+        counted: LOST,
     },
     Scenario {
         name: "other-lists",
         fault: |_| {
             Fault::Mangle(|body| {
                 // An incomplete list that claims to be complete proves nothing it does not show.
-                body.replace("\"totalNum\":", "\"total\":").replace("\"orders\":[", "\"orderz\":[")
+                body.replace("\"totalNum\":", "\"total\":")
+                    .replace("\"orders\":[", "\"orderz\":[")
             })
         },
         spoiled: reads,
+        counted: LOST,
     },
 ];
 
@@ -126,16 +215,26 @@ fn play(scenario: &Scenario) {
     let name = scenario.name;
     let stage = Stage::open(name, |file| {
         lively(file);
-        file.put("traders.0.noise", 3).put("traders.0.passive", 2).put("traders.0.informed", 1);
+        file.put("traders.0.noise", 3)
+            .put("traders.0.passive", 2)
+            .put("traders.0.informed", 1);
     });
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, quick);
     let mut daemon = stage.run("daemon");
     let address = stage.metrics("daemon", &mut daemon);
-    until(SOON, "first orders", || (!proxy.submits().is_empty()).then_some(()));
+    until(SOON, "first orders", || {
+        (!proxy.submits().is_empty()).then_some(())
+    });
 
     let (fault, spoiled) = (scenario.fault, scenario.spoiled);
-    proxy.plan(move |seen| if spoiled(seen) { fault(seen) } else { Fault::Pass });
+    proxy.plan(move |seen| {
+        if spoiled(seen) {
+            fault(seen)
+        } else {
+            Fault::Pass
+        }
+    });
     until(SOON, name, || {
         assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
         (proxy.faults() >= FAULTS).then_some(())
@@ -148,8 +247,33 @@ fn play(scenario: &Scenario) {
         (proxy.submits().len() > submits).then_some(())
     });
     let page = body(&address, "/metrics").unwrap();
-    assert_eq!(metric(&page, "cambist_invariant_violations_total", &[]), 0.0, "{name}");
+    let violated = metric(&page, "cambist_invariant_violations_total", &[]);
+    assert!(violated < 0.5, "{name}: {violated} invariants violated");
+    let counted: f64 = scenario
+        .counted
+        .iter()
+        .map(|outcome| {
+            let label = format!("outcome=\"{outcome}\"");
+            metric(&page, "cambist_http_requests_total", &[&label])
+        })
+        .sum();
+    assert!(
+        counted >= 3.0,
+        "{name}: {counted} were counted as {:?}",
+        scenario.counted
+    );
     assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
+    let log = daemon.stderr();
+    // Told once a cause, however often it happened.
+    let complaints = log
+        .lines()
+        .filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""));
+    let complaints: Vec<_> = complaints.collect();
+    assert!(
+        complaints.len() <= 25,
+        "{name} floods the log:\n{}",
+        complaints.join("\n")
+    );
 
     let (books, keeping) = (stage.books(), Keeping::read(&stage.path("daemon-state")));
     assert_eq!(books.open(), 0, "{name}: something rests");
@@ -162,8 +286,15 @@ fn play(scenario: &Scenario) {
         assert_eq!(intent.hash, order.hash.0, "{name}: {id}");
         let end = intent.ending.as_ref().unwrap();
         let never = ["never_sent", "fenced", "rejected"];
-        assert!(!never.contains(&end.end.as_str()), "{name}: {order:?} ended as {end:?}");
-        assert_eq!(end.end == "filled", order.status == OrderStatus::Processed, "{name}: {id}");
+        assert!(
+            !never.contains(&end.end.as_str()),
+            "{name}: {order:?} ended as {end:?}"
+        );
+        assert_eq!(
+            end.end == "filled",
+            order.status == OrderStatus::Processed,
+            "{name}: {id}"
+        );
     }
     // One id, one text, however often it was sent.
     let mut bodies = BTreeMap::new();

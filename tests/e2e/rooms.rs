@@ -100,7 +100,10 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
             if name != "tests" {
                 found.extend(sources(&path));
             }
-        } else if name.ends_with(".rs") && name != "tests.rs" && !name.ends_with("_tests.rs") {
+        } else if path.extension().is_some_and(|kind| kind == "rs")
+            && name != "tests.rs"
+            && !name.ends_with("_tests.rs")
+        {
             found.push(path);
         }
     }

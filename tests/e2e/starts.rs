@@ -18,6 +18,9 @@ use crate::support::{Edit, Folder, Keeping, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_secs(30);
 
+/// Name, change of the configuration, words of the message.
+type Case<'a> = (&'a str, Box<dyn FnOnce(&mut toml::Table)>, Vec<&'a str>);
+
 /// An address that nobody listens on.
 fn dead_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -202,7 +205,6 @@ fn wrong_keys_and_wrong_places_are_refused() {
         }
     };
     let chmod = format!("chmod 600 {}", opened.display());
-    type Case<'a> = (&'a str, Box<dyn FnOnce(&mut toml::Table)>, Vec<&'a str>);
     let nobody = "0x00000000000000000000000000000000000000aa";
     let cases: Vec<Case<'_>> = vec![
         (

@@ -8,12 +8,15 @@ use std::time::Duration;
 use cambist_client::{Client, ClientConfig, Credentials, SecretString};
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
-use cambist_core::{TokenId, VenueTime};
+use cambist_core::{Reason, TokenId, VenueTime};
 use cambist_signing::SecretKey;
 
 /// Account and owner of the example files.
 pub const ACCOUNT: u32 = 10_000;
 pub const OWNER: &str = "0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010";
+
+/// Nothing in here takes longer.
+const PATIENCE: Duration = Duration::from_secs(55);
 
 /// Entries asked for at once.
 const PAGE: u32 = 500;
@@ -57,9 +60,8 @@ impl Books {
                     break;
                 }
             }
-            let answered = client.query(&Query::Balances, &[]).await;
-            let Outcome::Reply(Reply::Balances(balances)) = answered.outcome else {
-                panic!("{answered:?}");
+            let Reply::Balances(balances) = reply(&client, &Query::Balances).await else {
+                panic!("no balances")
             };
             let tokens = client.tokens().await.unwrap();
             let symbol = |id: TokenId| {
@@ -121,13 +123,27 @@ pub fn client(base_url: &str, keys: &Path) -> Client {
     Client::new(&config, Some(credentials)).unwrap()
 }
 
-/// Runs a future to its end, which must come within a minute.
+/// The answer to a question; asked again while there are too many from this machine.
+async fn reply(client: &Client, query: &Query) -> Reply {
+    for _ in 0..100 {
+        match client.query(query, &[]).await.outcome {
+            Outcome::Reply(reply) => return reply,
+            Outcome::Refused(Reason::RateLimited) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            other => panic!("{query:?}: {other:?}"),
+        }
+    }
+    panic!("{query:?}: too many requests for ever")
+}
+
+/// Runs a future to its end, which must come in time.
 pub fn asynchronously<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime
-        .block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await })
+        .block_on(async { tokio::time::timeout(PATIENCE, future).await })
         .unwrap()
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How often something is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A point in time to measure from.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     reason = "two test binaries share this folder and each uses a part of it"
 )]
 

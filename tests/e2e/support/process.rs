@@ -77,7 +77,7 @@ impl Program {
     pub fn end(&mut self, limit: Duration) -> i32 {
         match within(limit, || self.ended()) {
             Some(code) => code,
-            None => panic!("{:?} did not end:\n{}", self.log, self.last_words()),
+            None => panic!("{} did not end:\n{}", self.log.display(), self.last_words()),
         }
     }
 

@@ -70,9 +70,24 @@ pub enum Fault {
 
 type Plan = Box<dyn Fn(&Seen) -> Fault + Send + Sync>;
 
+/// A plan, and how many requests of each kind have come since it was made.
+struct Planned {
+    plan: Plan,
+    seen: BTreeMap<(String, String), u64>,
+}
+
+impl Planned {
+    fn new(plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) -> Self {
+        Self {
+            plan: Box::new(plan),
+            seen: BTreeMap::new(),
+        }
+    }
+}
+
 struct State {
     upstream: String,
-    plan: Mutex<(Plan, BTreeMap<(String, String), u64>)>,
+    plan: Mutex<Planned>,
     submits: Mutex<Vec<String>>,
     connections: AtomicU64,
     faults: AtomicU64,
@@ -92,7 +107,7 @@ impl Proxy {
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(State {
             upstream: upstream.to_owned(),
-            plan: Mutex::new((Box::new(|_| Fault::Pass), BTreeMap::new())),
+            plan: Mutex::new(Planned::new(|_| Fault::Pass)),
             submits: Mutex::default(),
             connections: AtomicU64::new(0),
             faults: AtomicU64::new(0),
@@ -120,7 +135,7 @@ impl Proxy {
 
     /// What happens from now on.
     pub fn plan(&self, plan: impl Fn(&Seen) -> Fault + Send + Sync + 'static) {
-        *self.state.plan.lock().unwrap() = (Box::new(plan), BTreeMap::new());
+        *self.state.plan.lock().unwrap() = Planned::new(plan);
     }
 
     /// Bodies of all submits that came by, repetitions included.
@@ -156,7 +171,7 @@ fn serve(client: TcpStream, state: &State) -> std::io::Result<()> {
         let seen = see(&request, state);
         let fault = {
             let plan = state.plan.lock().unwrap();
-            (plan.0)(&seen)
+            (plan.plan)(&seen)
         };
         if !matches!(fault, Fault::Pass) {
             state.faults.fetch_add(1, Ordering::Relaxed);
@@ -249,7 +264,7 @@ fn act(
             ask()?;
             let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n[";
             client.get_mut().write_all(head)?;
-            let spaces = [b' '; 0x1_0000];
+            let spaces = [b' '; 0x1000];
             while client.get_mut().write_all(&spaces).is_ok() {}
             return Ok(false);
         }
@@ -259,8 +274,7 @@ fn act(
 
 /// Says nothing until the other side has gone away.
 fn silence(client: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
-    client.read(&mut [0])?;
-    Ok(false)
+    client.read(&mut [0]).map(|_| false)
 }
 
 fn see(request: &Message, state: &State) -> Seen {
@@ -270,7 +284,7 @@ fn see(request: &Message, state: &State) -> Seen {
     let key = (method.to_owned(), path.to_owned());
     let nth = {
         let mut plan = state.plan.lock().unwrap();
-        let count = plan.1.entry(key.clone()).or_default();
+        let count = plan.seen.entry(key.clone()).or_default();
         *count += 1;
         *count - 1
     };
@@ -316,14 +330,13 @@ fn ask(
     kept: &mut Option<BufReader<TcpStream>>,
     address: &str,
 ) -> std::io::Result<Message> {
-    let mut upstream = match kept.take() {
-        Some(upstream) => upstream,
-        None => {
-            let stream = TcpStream::connect(address)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_nodelay(true)?;
-            BufReader::new(stream)
-        }
+    let mut upstream = if let Some(upstream) = kept.take() {
+        upstream
+    } else {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        BufReader::new(stream)
     };
     upstream.get_mut().write_all(&request.bytes())?;
     let answer = read(&mut upstream)?;
