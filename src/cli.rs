@@ -46,9 +46,11 @@ pub enum Command {
         after_help = "Examples:\n  cambist check --config config/cambist.toml\n  cambist check --config config/demo.toml --json | jq .markets"
     )]
     Check(CheckArgs),
-    /// Run the exchange alone.
-    #[command(after_help = "Example:\n  cambist venue --config config/venue.toml")]
-    Venue(ServiceArgs),
+    /// Run the exchange alone, or back up, restore and verify its data folder.
+    #[command(
+        after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
+    )]
+    Venue(commands::venue::VenueArgs),
     /// List strategies, or show every parameter of one.
     #[command(
         subcommand,

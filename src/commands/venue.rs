@@ -1,20 +1,159 @@
-//! `cambist venue`: the exchange alone.
+//! `cambist venue`: the exchange alone, and what is done with its data folder.
+
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cambist_server::{Rate, RateLimits, Server, ServerConfig};
+use cambist_server::{Durable, Rate, RateLimits, Server, ServerConfig};
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{print_json, print_text};
-use crate::cli::ServiceArgs;
 use crate::config::Exchange;
-use crate::exchange::{keys, setup};
+use crate::exchange::{data, keys, setup};
 use crate::exit::{Exit, Failure};
 use crate::live::signals::Signals;
 use crate::{address, telemetry};
 
-/// Runs the exchange until told to stop; exit 79 if its books do not add up at the end.
-pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
-    let exchange = Exchange::load(&args.config)?;
+/// Arguments of `venue`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct VenueArgs {
+    /// What to do with a data folder; runs the exchange when absent.
+    #[command(subcommand)]
+    pub command: Option<VenueCommand>,
+    /// Configuration file.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub config: Option<PathBuf>,
+    /// Folder in which everything is kept; in memory without one. Goes before data.dir of the file.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Stop when standard input ends, so that nothing outlives the program that started it.
+    #[arg(long)]
+    pub until_stdin_closes: bool,
+}
+
+/// What to do with a data folder.
+#[derive(Debug, Subcommand)]
+pub enum VenueCommand {
+    /// Copy a data folder, also of a running exchange.
+    #[command(
+        after_help = "Example:\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
+    )]
+    Backup {
+        /// The data folder.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The copy: a folder that is empty or does not exist.
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+    },
+    /// Check a copy and make a data folder out of it.
+    #[command(
+        after_help = "Example:\n  cambist venue restore --from /backup/monday --data /var/lib/cambist-venue"
+    )]
+    Restore {
+        /// The copy.
+        #[arg(long, value_name = "DIR")]
+        from: PathBuf,
+        /// The data folder: one that is empty or does not exist.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+    /// Read a data folder or a copy, also of a running exchange: every check, every input, the books.
+    #[command(after_help = "Example:\n  cambist venue verify --data /backup/monday --json")]
+    Verify {
+        /// The folder.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+}
+
+/// Runs the exchange until told to stop (exit 79 if its books do not add up at the end), or does
+/// something with a data folder.
+pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
+    match &args.command {
+        None => exchange(args, json),
+        Some(VenueCommand::Backup { data, to }) => {
+            copied(cambist_server::backup(data, to), "copied", to, json)
+        }
+        Some(VenueCommand::Restore { from, data }) => {
+            copied(cambist_server::restore(from, data), "restored", data, json)
+        }
+        Some(VenueCommand::Verify { data }) => verify(data, json),
+    }
+}
+
+fn copied(
+    result: Result<cambist_server::BackupFacts, cambist_server::DataError>,
+    what: &str,
+    to: &Path,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let facts = result.map_err(data::failure)?;
+    if json {
+        print_json(&json!({
+            "inputs": facts.position,
+            "snapshot_inputs": facts.snapshot_position,
+            "files": facts.files,
+            "bytes": facts.bytes,
+        }))?;
+    } else {
+        print_text(&format!(
+            "{what} {} inputs in {} files, {} bytes, to {}\n",
+            facts.position,
+            facts.files,
+            facts.bytes,
+            to.display()
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn verify(folder: &Path, json: bool) -> anyhow::Result<Exit> {
+    let facts = cambist_server::verify(folder).map_err(data::failure)?;
+    let recovery = &facts.recovery;
+    if json {
+        print_json(&json!({
+            "ok": true,
+            "inputs": recovery.position,
+            "snapshot_inputs": recovery.snapshot_position,
+            "replayed": recovery.replayed,
+            "batches": recovery.frames,
+            "log_bytes": recovery.log_bytes,
+            "torn_bytes": recovery.torn_bytes,
+            "snapshots": facts.snapshots,
+            "damaged_snapshots": recovery.damaged_snapshots,
+            "log_files": facts.segments,
+            "steps_changed": recovery.steps_changed,
+            "open_orders": facts.open_orders,
+        }))?;
+    } else {
+        print_text(&format!(
+            "good: {} inputs, {} of them in a snapshot and {} replayed from {} batches; {} orders are open and the books add up\n\
+             {} snapshots ({} damaged and not needed), {} log files, {} bytes of an unfinished batch at the end\n",
+            recovery.position,
+            recovery.snapshot_position,
+            recovery.replayed,
+            recovery.frames,
+            facts.open_orders,
+            facts.snapshots,
+            recovery.damaged_snapshots,
+            facts.segments,
+            recovery.torn_bytes,
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
+    let config = args
+        .config
+        .as_deref()
+        .ok_or_else(|| Failure::new(Exit::Usage, "--config is missing"))?;
+    let mut exchange = Exchange::load(config)?;
+    if let Some(folder) = &args.data {
+        exchange.data_dir = Some(folder.clone());
+    }
     telemetry::log::start(exchange.log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -29,9 +168,18 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
 async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
     let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
-    let (venue, agents) = setup::venue(exchange, &maker)?;
-    let server = Server::bind(&server_config(exchange), venue, agents)
-        .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
+    let durable: Option<Durable> = exchange
+        .data_dir
+        .as_deref()
+        .map(|folder| data::open(folder, exchange, &maker))
+        .transpose()?;
+    let server = if let Some(durable) = durable {
+        Server::bind_durable(&server_config(exchange), durable)
+    } else {
+        let (venue, agents) = setup::venue(exchange, &maker)?;
+        Server::bind(&server_config(exchange), venue, agents)
+    }
+    .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
     let listening = server.local_addr();
     address::write(&exchange.address_file(), listening)?;
     let handle = server.handle();

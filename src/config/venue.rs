@@ -75,6 +75,8 @@ pub struct Exchange {
     pub endpoint_burst: u32,
     /// Whether a new API key may be asked for without a signature.
     pub require_api_key_signature: bool,
+    /// Folder in which everything is kept; in memory only without one.
+    pub data_dir: Option<PathBuf>,
     /// Tokens.
     pub tokens: Vec<TokenSpec>,
     /// Token contract addresses, as the tokens.
@@ -140,6 +142,10 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     let burst = section.number("endpoint_burst", 5, 1..=10_000);
     section.finish();
 
+    let mut section = root.section("data");
+    let data_dir = section.opt::<PathBuf>("dir");
+    section.finish();
+
     let tokens: Option<Vec<_>> = root.sections("token").into_iter().map(token).collect();
     let tokens = tokens?;
     let (addresses, tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
@@ -175,6 +181,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         endpoint_per_s: small(per_s.value),
         endpoint_burst: small(burst.value),
         require_api_key_signature: require_signature.value,
+        data_dir: data_dir.map(|dir| folder.join(dir.value)),
         tokens,
         token_addresses: addresses,
         markets,

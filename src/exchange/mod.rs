@@ -1,4 +1,5 @@
 //! The exchange as this program runs it: from its file to a machine with accounts, keys and a crowd.
 
+pub mod data;
 pub mod keys;
 pub mod setup;

@@ -62,7 +62,8 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
     Ok((venue, crowds))
 }
 
-fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
+/// The exchange's configuration in its own types.
+pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
     let mut tokens = Vec::new();
     for (spec, contract) in exchange.tokens.iter().zip(&exchange.token_addresses) {
         let contract = address(contract)?;

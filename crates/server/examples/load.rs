@@ -1,9 +1,14 @@
 //! Signed orders per second over loopback: `cargo run --release -p cambist-server --example load`.
 //!
-//! Arguments: orders (default 20000), accounts (8), connections (8). Orders are signed beforehand and
-//! rest in the book; every one is verified, and the answer read, before its connection sends the next.
+//! Arguments: orders (default 20000), accounts (8), connections (8), and `--data DIR` (new or empty) for
+//! a durable exchange. Orders are signed beforehand and rest in the book; every one is verified, with
+//! `--data` on disk, and the answer read, before its connection sends the next.
 //! CPU time is counted for the server's threads alone (from /proc, where there is one).
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "a ratio is printed with one digit"
+)]
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cambist_core::{TokenId, TokenSpec};
-use cambist_server::{Rate, RateLimits, Server, ServerConfig};
+use cambist_server::{DataFolder, Rate, RateLimits, Server, ServerConfig};
 use cambist_signing::{Address, OrderMessage, SecretKey};
 use cambist_venue::{
     AccountId, ApiKey, Compat, Limits, MarketConfig, PublicKey, TokenConfig, TokenKind, Venue,
@@ -28,7 +33,16 @@ const ONE: u128 = 1_000_000_000_000_000_000;
 const WORKERS: usize = 2;
 
 fn main() -> Result<(), Anything> {
-    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let mut data = None;
+    if let Some(at) = words.iter().position(|word| word == "--data") {
+        words.remove(at);
+        if at == words.len() {
+            return Err("--data needs a folder".into());
+        }
+        data = Some(words.remove(at));
+    }
+    let mut numbers = words.iter().map(|text| text.parse::<usize>());
     let mut next = |default| numbers.next().transpose().map(|n| n.unwrap_or(default));
     let (orders, accounts, connections) = (next(20_000)?, next(8)?.max(1), next(8)?.max(1));
 
@@ -38,7 +52,14 @@ fn main() -> Result<(), Anything> {
         address: Rate::per_s(10_000_000),
         ..RateLimits::default()
     };
-    let server = Server::bind(&config, venue()?, Vec::new())?;
+    config.connections.connections_per_address_max = 1_000;
+    let server = match data {
+        None => Server::bind(&config, venue()?, Vec::new())?,
+        Some(folder) => {
+            let begun = DataFolder::take(folder.as_ref())?.begin(venue()?, Vec::new())?;
+            Server::bind_durable(&config, begun)?
+        }
+    };
     let (address, handle) = (server.local_addr(), server.handle());
     let until = u32::try_from(handle.now().as_s())? + 36_000;
     let mut keys = Vec::new();
@@ -68,6 +89,7 @@ fn main() -> Result<(), Anything> {
         .build()?;
     let serving = runtime.spawn(server.run(std::future::pending()));
     let requests = Arc::new(requests);
+    let written_before = handle.log_written();
     let slowest_us = Arc::new(AtomicU64::new(0));
     let cpu_before = server_cpu();
     let begun = Instant::now();
@@ -83,6 +105,8 @@ fn main() -> Result<(), Anything> {
     let wall = begun.elapsed();
     let cpu = server_cpu().saturating_sub(cpu_before);
     handle.audit()?;
+    let (batches, bytes) = handle.log_written();
+    let (batches, bytes) = (batches - written_before.0, bytes - written_before.1);
     serving.abort();
     let count = u32::try_from(orders)?;
     println!(
@@ -93,6 +117,14 @@ fn main() -> Result<(), Anything> {
         f64::from(count) / cpu.as_secs_f64().max(1e-9),
         slowest_us.load(Ordering::Relaxed),
     );
+    if batches > 0 {
+        let per = |whole: u64, parts: u64| whole as f64 / parts.max(1) as f64;
+        println!(
+            "log: {batches} syncs, {:.1} orders each, {:.1} bytes an order",
+            per(orders as u64, batches),
+            per(bytes, orders as u64),
+        );
+    }
     Ok(())
 }
 

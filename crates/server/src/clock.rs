@@ -67,6 +67,11 @@ impl Clock {
         }
     }
 
+    /// The venue's time is `time` at least, whatever the clock of the machine says.
+    pub(crate) fn not_before(&self, time: VenueTime) {
+        self.latest_ms.fetch_max(time.0, Ordering::AcqRel);
+    }
+
     /// Lets time pass on a clock set by hand.
     pub fn pass_ms(&self, ms: u64) {
         self.set(self.now().plus_ms(ms));

@@ -1,6 +1,7 @@
 //! The way to the venue from inside the process: for its program, the demo and tests.
 //!
-//! It goes the same way as requests do: under the lock, audited, and refused when broken.
+//! It goes the same way as requests do: under the lock, audited, durable before it is told, and
+//! refused when broken. With a log it blocks the calling thread for a sync.
 
 use std::sync::Arc;
 
@@ -31,7 +32,9 @@ impl Handle {
     /// Does what only the operator may.
     pub fn operate(&self, wish: Operator) -> Result<Option<AccountId>, MachineError> {
         let request = Request::Operator(wish);
-        match self.shell.machine.handle(&Caller::Operator, &request)? {
+        let answer = self.shell.machine.handle(&Caller::Operator, &request);
+        self.shell.machine.settled_blocking()?;
+        match answer? {
             Response::Done(account) => Ok(account),
             _ => Ok(None),
         }
@@ -81,7 +84,14 @@ impl Handle {
 
     /// Looks at the venue; requests wait meanwhile.
     pub fn read<T>(&self, look: impl FnOnce(&Venue) -> T) -> Result<T, MachineError> {
-        self.shell.machine.read(look)
+        let seen = self.shell.machine.read(look)?;
+        self.shell.machine.settled_blocking()?;
+        Ok(seen)
+    }
+
+    /// Batches and bytes of inputs that were written since the start; zero in memory.
+    pub fn log_written(&self) -> (u64, u64) {
+        self.shell.machine.log_written()
     }
 
     /// Lets the venue's time pass now: expiries and background traders.

@@ -23,16 +23,18 @@
 //!
 //! A request passes `connection` (how many, how slow) → `router` (paths, bodies, headers) → `shell`
 //! (address, key, rate) → its endpoint's module (account, fields) → `signatures` (outside the lock) →
-//! `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes).
+//! `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes) → `durable` (with a data
+//! folder: the answer waits until what it tells is on disk).
 //!
 //! The rules are in `docs/venue-rules.md`. Time comes from one file, `clock`. Absent on purpose:
-//! matching, strategies, secret keys, files.
+//! matching, strategies, secret keys; files outside `durable`.
 
 mod accounts;
 mod clock;
 mod config;
 mod connection;
 mod denial;
+mod durable;
 mod handle;
 mod keys;
 mod limits;
@@ -44,9 +46,14 @@ mod server;
 mod shell;
 mod shown;
 mod signatures;
+mod state;
 
 pub use clock::Clock;
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
+pub use durable::{
+    BackupFacts, DataError, DataFolder, Durable, RecoveryFacts, VerifyFacts, backup, restore,
+    verify,
+};
 pub use handle::Handle;
 pub use machine::MachineError;
 pub use server::{BindError, RunError, Server};

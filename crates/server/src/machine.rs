@@ -1,20 +1,19 @@
 //! The machine behind its lock: one request at a time, audits, and what happens when it breaks.
 //!
-//! A panic under the lock leaves books that nobody can trust: from then on every request is refused
-//! and the server ends. Nothing in here knows HTTP.
+//! A panic under the lock leaves books that nobody can trust, and a log that cannot be written leaves
+//! books that nobody would find again: from then on every request is refused and the server ends.
+//! With a log, whoever shows an answer waits for [`Machine::settled`] before. Nothing in here knows
+//! HTTP or files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cambist_core::VenueTime;
-use cambist_venue::agents::Agents;
 use cambist_venue::{Caller, Refusal, Request, Response, Venue};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
-
-/// Venue time between two steps of the background traders.
-const STEP_MS: u64 = 100;
+use crate::durable::{Log, LogState};
+use crate::state::{Entry, State};
 
 /// Why the machine gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,57 +21,36 @@ pub enum MachineError {
     /// The machine said no.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The disk is behind: nothing was done.
+    #[error("the exchange is waiting for its disk; nothing was done")]
+    Busy,
     /// A request panicked inside the machine; it takes no more.
     #[error("the exchange stopped after an internal failure")]
     Broken,
+    /// The log could not be written: what was done may be lost, and nothing more is done.
+    #[error("the exchange stopped because its log cannot be written")]
+    NotDurable,
     /// The books do not add up after this request.
     #[error("the books do not add up: {0}")]
     Audit(String),
 }
 
 pub(crate) struct Machine {
-    inner: Mutex<Inner>,
+    inner: Mutex<State>,
+    log: Option<Log>,
     clock: Clock,
     audit_every_request: bool,
     audit_failures: AtomicU64,
     broken: Notify,
 }
 
-struct Inner {
-    venue: Venue,
-    agents: Vec<Agents>,
-    stepped: Option<VenueTime>,
-}
-
-impl Inner {
-    /// Lets every population act, at most once a step.
-    fn step(&mut self, now: VenueTime) {
-        if self
-            .stepped
-            .is_some_and(|stepped| now.ms_since(stepped) < STEP_MS)
-        {
-            return;
-        }
-        self.stepped = Some(now);
-        for agents in &mut self.agents {
-            for (caller, request) in agents.step(now, &self.venue) {
-                // A background trader lives with a refusal as everybody does.
-                if let Err(refusal) = self.venue.handle(now, &caller, &request) {
-                    tracing::trace!(%refusal, "background trader refused");
-                }
-            }
-        }
-    }
-}
-
 impl Machine {
-    pub fn new(venue: Venue, agents: Vec<Agents>, clock: Clock, audit_every_request: bool) -> Self {
+    pub fn new(state: State, log: Option<Log>, clock: Clock, audit_every_request: bool) -> Self {
+        // What was shown must not lie in the future of a clock that was set back.
+        clock.not_before(state.venue.now());
         Self {
-            inner: Mutex::new(Inner {
-                venue,
-                agents,
-                stepped: None,
-            }),
+            inner: Mutex::new(state),
+            log,
             clock,
             audit_every_request,
             audit_failures: AtomicU64::new(0),
@@ -87,21 +65,43 @@ impl Machine {
 
     /// Asks the venue.
     pub fn handle(&self, caller: &Caller, request: &Request) -> Result<Response, MachineError> {
-        let mut inner = self.lock()?;
+        let mut state = self.lock()?;
+        self.admit()?;
         // Read under the lock, so that times are in the order of the requests.
         let now = self.clock.now();
-        let response = inner.venue.handle(now, caller, request);
-        self.audit_if_asked(&inner.venue)?;
+        // Kept after the machine has taken it in: what makes it panic must not be met again.
+        let response = state.ask(now, caller, request, |entry| self.keep(entry));
+        self.audit_if_asked(&state.venue)?;
         Ok(response?)
     }
 
-    /// Lets time pass: expiries, then the background traders.
+    /// Lets time pass: what is due, then the background traders.
     pub fn tick(&self) -> Result<(), MachineError> {
-        let mut inner = self.lock()?;
-        let now = self.clock.now();
-        inner.venue.advance(now);
-        inner.step(now);
-        self.audit_if_asked(&inner.venue)
+        let mut state = self.lock()?;
+        self.admit()?;
+        state.pass(self.clock.now(), |entry| self.keep(entry));
+        self.audit_if_asked(&state.venue)
+    }
+
+    /// Waits until everything that was done so far is durable. No answer may leave before.
+    pub async fn settled(&self) -> Result<(), MachineError> {
+        match &self.log {
+            Some(log) if !log.settled().await => Err(MachineError::NotDurable),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// As `settled`, for threads.
+    pub fn settled_blocking(&self) -> Result<(), MachineError> {
+        match &self.log {
+            Some(log) if !log.settled_blocking() => Err(MachineError::NotDurable),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Batches and bytes of inputs written so far.
+    pub fn log_written(&self) -> (u64, u64) {
+        self.log.as_ref().map_or((0, 0), Log::written)
     }
 
     /// Milliseconds until the venue has something to do by itself.
@@ -119,16 +119,31 @@ impl Machine {
         self.audit_failures.load(Ordering::Relaxed)
     }
 
-    /// Ends when the machine is broken.
-    pub async fn broken(&self) {
-        if self.inner.is_poisoned() {
-            return;
+    /// Ends when the machine or its log is broken.
+    pub async fn broken(&self) -> MachineError {
+        if !self.inner.is_poisoned() {
+            match &self.log {
+                Some(log) => tokio::select! {
+                    () = self.broken.notified() => {}
+                    () = log.failed() => {}
+                },
+                None => self.broken.notified().await,
+            }
         }
-        self.broken.notified().await;
+        self.why_broken()
     }
 
     pub fn is_broken(&self) -> bool {
-        self.inner.is_poisoned()
+        self.inner.is_poisoned() || self.log_failed()
+    }
+
+    /// What to call it.
+    pub fn why_broken(&self) -> MachineError {
+        if self.log_failed() && !self.inner.is_poisoned() {
+            MachineError::NotDurable
+        } else {
+            MachineError::Broken
+        }
     }
 
     /// Wakes whoever waits for the end, if this is it.
@@ -136,6 +151,26 @@ impl Machine {
         if self.is_broken() {
             self.broken.notify_one();
         }
+    }
+
+    fn admit(&self) -> Result<(), MachineError> {
+        match self.log.as_ref().map(Log::state) {
+            None | Some(LogState::Open) => Ok(()),
+            Some(LogState::Full) => Err(MachineError::Busy),
+            Some(LogState::Failed) => Err(MachineError::NotDurable),
+        }
+    }
+
+    fn keep(&self, entry: &Entry<'_>) {
+        if let Some(log) = &self.log {
+            log.append(entry);
+        }
+    }
+
+    fn log_failed(&self) -> bool {
+        self.log
+            .as_ref()
+            .is_some_and(|log| log.state() == LogState::Failed)
     }
 
     fn audit_if_asked(&self, venue: &Venue) -> Result<(), MachineError> {
@@ -154,7 +189,7 @@ impl Machine {
         })
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Inner>, MachineError> {
+    fn lock(&self) -> Result<MutexGuard<'_, State>, MachineError> {
         self.inner.lock().map_err(|poisoned: PoisonError<_>| {
             drop(poisoned);
             self.broken.notify_one();
@@ -167,6 +202,7 @@ impl Machine {
 mod tests {
     use super::*;
     use crate::denial::Denial;
+    use cambist_core::VenueTime;
     use cambist_venue::{AccountId, Compat, Limits, VenueConfig};
 
     fn machine() -> Option<Machine> {
@@ -184,7 +220,8 @@ mod tests {
             ..VenueConfig::default()
         });
         let clock = Clock::by_hand(VenueTime(1_000));
-        Some(Machine::new(venue.ok()?, Vec::new(), clock, true))
+        let state = State::new(venue.ok()?, Vec::new());
+        Some(Machine::new(state, None, clock, true))
     }
 
     #[test]

@@ -136,12 +136,18 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, Denial
         OrderType::from_word(&word)
             .ok_or_else(|| WireError::new(format!("{json} is no order type")))
     })?;
-    let kind = kind_of(order_type.unwrap_or_default()).ok_or_else(|| {
-        Denial::new(
-            Reason::InvalidOrder,
-            "orderType: AMM is not available yet on this exchange",
-        )
-    })?;
+    let order_type = order_type.unwrap_or_default();
+    let named = object.optional("poolAddress", wire::address)?;
+    let pool = match order_type {
+        OrderType::Amm => Some(named.ok_or_else(|| {
+            Denial::new(
+                Reason::InvalidOrder,
+                "poolAddress: is missing, which an order of type AMM needs",
+            )
+        })?),
+        // Some clients name a pool with every order.
+        OrderType::Limit | OrderType::TakerOnly | OrderType::MakerOnly => None,
+    };
     Ok(NewOrder {
         hash: Hash([0; 32]),
         exchange: object.required("exchange", wire::address)?.0,
@@ -163,8 +169,9 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, Denial
             .optional("taker", wire::address)?
             .unwrap_or(Address::ZERO)
             .0,
-        kind,
-        pool: None,
+        // A swap takes, and nothing of it rests.
+        kind: kind_of(order_type).unwrap_or(OrderKind::TakerOnly),
+        pool: pool.map(|pool| pool.0),
         client_id: object.optional("clientOrderId", |json| text(json, TEXT_MAX))?,
     })
 }

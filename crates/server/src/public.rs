@@ -1,11 +1,11 @@
-//! What everybody may read: depth, configuration, the clock, and pools, of which there are none yet.
+//! What everybody may read: depth, configuration, the clock, what requests cost.
 
 use cambist_core::Reason;
 use cambist_protocol::Endpoint;
 use cambist_protocol::encode::to_bytes;
-use cambist_protocol::query::{DepthQuery, Parameters, PoolBalanceQuery, PoolTransactionsQuery};
-use cambist_protocol::wire::{Markets, PoolTransactions, Pools, Timestamp};
-use cambist_venue::{AccountId, Caller, Request, Response};
+use cambist_protocol::query::{DepthQuery, OffchainFeeQuery, Parameters};
+use cambist_protocol::wire::{Markets, OffchainFee, OffchainFees, Timestamp};
+use cambist_venue::{AccountId, Caller, Request, Response, TokenConfig};
 
 use crate::accounts::check_named_account;
 use crate::denial::Denial;
@@ -29,19 +29,25 @@ pub(crate) fn depth(shell: &Shell, call: &Call) -> Answer {
 /// GET exchange/info.
 pub(crate) fn exchange_info(shell: &Shell) -> Answer {
     match shell.ask(&Caller::Public, &Request::ExchangeInfo)? {
-        Response::Exchange(view) => Ok(to_bytes(&shown::exchange(&view))),
+        Response::Exchange(view) => {
+            let tokens = listed(shell, Endpoint::ExchangeInfo)?;
+            Ok(to_bytes(&shown::exchange(&view, &tokens)))
+        }
         _ => Err(mismatch(Endpoint::ExchangeInfo)),
     }
 }
 
 /// GET exchange/tokens.
 pub(crate) fn tokens(shell: &Shell) -> Answer {
+    let tokens = listed(shell, Endpoint::Tokens)?;
+    let shown: Vec<_> = tokens.into_iter().map(shown::token).collect();
+    Ok(to_bytes(&shown))
+}
+
+fn listed(shell: &Shell, endpoint: Endpoint) -> Result<Vec<TokenConfig>, Denial> {
     match shell.ask(&Caller::Public, &Request::Tokens)? {
-        Response::Tokens(tokens) => {
-            let shown: Vec<_> = tokens.into_iter().map(shown::token).collect();
-            Ok(to_bytes(&shown))
-        }
-        _ => Err(mismatch(Endpoint::Tokens)),
+        Response::Tokens(tokens) => Ok(tokens),
+        _ => Err(mismatch(endpoint)),
     }
 }
 
@@ -62,27 +68,45 @@ pub(crate) fn timestamp(shell: &Shell) -> Vec<u8> {
     })
 }
 
-/// GET amm/pools.
-pub(crate) fn pools() -> Vec<u8> {
-    to_bytes(&Pools { pools: Vec::new() })
-}
-
-/// GET amm/balance.
-pub(crate) fn pool_balance(call: &Call) -> Answer {
-    PoolBalanceQuery::read(&Parameters::parse(&call.query)?)?;
-    Err(Denial {
-        status: 400,
-        ..Denial::new(Reason::UnknownError, "no such pool: this exchange has none")
-    })
-}
-
-/// GET amm/user/transactions.
-pub(crate) fn pool_transactions(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+/// GET user/offchainFee: what a request costs by token, the one asked for first. Where nothing costs
+/// anything, every token is as good.
+pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
-    PoolTransactionsQuery::read(&parameters)?;
-    Ok(to_bytes(&PoolTransactions {
-        total_num: 0,
-        transactions: Vec::new(),
+    let query = OffchainFeeQuery::read(&parameters)?;
+    let Response::Exchange(view) = shell.ask(&Caller::Public, &Request::ExchangeInfo)? else {
+        return Err(mismatch(Endpoint::OffchainFee));
+    };
+    let tokens = listed(shell, Endpoint::OffchainFee)?;
+    // Numbers as public clients know them.
+    let table = match query.request_type {
+        1 | 4 => shown::fees(&view.fees.withdrawal, &tokens),
+        2 => shown::fees(&view.fees.update, &tokens),
+        3 => shown::fees(&view.fees.transfer, &tokens),
+        0 | 5..=8 => Vec::new(),
+        other => {
+            return Err(Denial::new(
+                Reason::InvalidArgument,
+                format!("requestType: {other} is not known"),
+            ));
+        }
+    };
+    let mut fees: Vec<_> = table.into_iter().map(|entry| (entry.token, entry.fee)).collect();
+    if fees.is_empty() {
+        fees = tokens.into_iter().map(|token| (token.spec.symbol, 0)).collect();
+    }
+    if let Some(wanted) = &query.token_symbol {
+        fees.sort_by_key(|(symbol, _)| symbol != wanted);
+    }
+    Ok(to_bytes(&OffchainFees {
+        gas_price: 0,
+        fees: fees
+            .into_iter()
+            .map(|(token, fee)| OffchainFee {
+                token,
+                fee,
+                discount: 1,
+            })
+            .collect(),
     }))
 }

@@ -116,11 +116,15 @@ async fn answer(
         query: head.uri.query().unwrap_or_default().to_owned(),
         body,
     };
-    catch_unwind(AssertUnwindSafe(|| context.shell.answer(&call))).unwrap_or_else(|_| {
-        tracing::error!(?endpoint, "a request panicked");
-        context.shell.machine.report_if_broken();
-        Err(Denial::internal())
-    })
+    let result =
+        catch_unwind(AssertUnwindSafe(|| context.shell.answer(&call))).unwrap_or_else(|_| {
+            tracing::error!(?endpoint, "a request panicked");
+            context.shell.machine.report_if_broken();
+            Err(Denial::internal())
+        });
+    // Refusals show the state too.
+    context.shell.machine.settled().await?;
+    result
 }
 
 fn refused(context: &Context, request: &Request<Body>, denial: Denial) -> Response<Body> {

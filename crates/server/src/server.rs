@@ -15,9 +15,12 @@ use tokio::task::JoinSet;
 
 use crate::config::{ConnectionLimits, ServerConfig};
 use crate::connection::{self, Peers};
+use crate::durable::{Durable, Log};
 use crate::handle::Handle;
+use crate::machine::MachineError;
 use crate::router::router;
 use crate::shell::Shell;
+use crate::state::State;
 
 /// Longest pause between two looks at the venue's clock: the step of background traders.
 const TICK_MS: u64 = 100;
@@ -52,9 +55,26 @@ pub enum RunError {
     /// A request panicked inside the machine: its books can no longer be trusted.
     #[error("the exchange stopped after an internal failure")]
     Broken,
+    /// The log cannot be written: what is answered now could be lost.
+    #[error(
+        "the exchange stopped because its log cannot be written; see the disk, then start again"
+    )]
+    NotDurable,
     /// The listening socket could not be used.
     #[error("the listening socket failed: {0}")]
     Listener(#[from] io::Error),
+}
+
+impl From<MachineError> for RunError {
+    fn from(error: MachineError) -> Self {
+        match error {
+            MachineError::NotDurable => Self::NotDurable,
+            MachineError::Broken
+            | MachineError::Busy
+            | MachineError::Refused(_)
+            | MachineError::Audit(_) => Self::Broken,
+        }
+    }
 }
 
 /// A venue at an address, not yet serving.
@@ -73,6 +93,19 @@ impl Server {
         venue: Venue,
         agents: Vec<Agents>,
     ) -> Result<Self, BindError> {
+        Self::bind_state(config, State::new(venue, agents), None)
+    }
+
+    /// As [`Server::bind`], with an exchange whose every input is written before it is answered.
+    pub fn bind_durable(config: &ServerConfig, exchange: Durable) -> Result<Self, BindError> {
+        Self::bind_state(config, exchange.state, Some(exchange.log))
+    }
+
+    fn bind_state(
+        config: &ServerConfig,
+        state: State,
+        log: Option<Log>,
+    ) -> Result<Self, BindError> {
         let address = config.listen;
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::InUse { address },
@@ -85,7 +118,7 @@ impl Server {
             listener,
             address,
             limits: config.connections,
-            shell: Arc::new(Shell::new(config, venue, agents)),
+            shell: Arc::new(Shell::new(config, state, log)),
         })
     }
 
@@ -112,8 +145,8 @@ impl Server {
         let ended = loop {
             tokio::select! {
                 () = shutdown.as_mut() => break Ok(()),
-                () = self.shell.machine.broken() => break Err(RunError::Broken),
-                () = passing.as_mut() => break Err(RunError::Broken),
+                why = self.shell.machine.broken() => break Err(why.into()),
+                () = passing.as_mut() => break Err(self.shell.machine.why_broken().into()),
                 Some(_) = connections.join_next() => {}
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {

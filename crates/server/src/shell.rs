@@ -8,15 +8,16 @@ use std::net::IpAddr;
 use cambist_core::Reason;
 use cambist_protocol::Endpoint;
 use cambist_protocol::endpoint::KeyRule;
-use cambist_venue::agents::Agents;
-use cambist_venue::{AccountId, Caller, Compat, Request, Response, Venue};
+use cambist_venue::{AccountId, Caller, Compat, Request, Response};
 
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::denial::Denial;
+use crate::durable::Log;
 use crate::keys::PreparedKeys;
 use crate::limits::{Limiter, Use};
 use crate::machine::{Machine, MachineError};
+use crate::state::State;
 use crate::{accounts, orders, public};
 
 /// One request as it arrived.
@@ -47,18 +48,13 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    pub fn new(config: &ServerConfig, venue: Venue, agents: Vec<Agents>) -> Self {
-        let accept_keyless = match venue.config().compat {
+    pub fn new(config: &ServerConfig, state: State, log: Option<Log>) -> Self {
+        let accept_keyless = match state.venue.config().compat {
             Compat::Both => true,
             Compat::Strict => false,
         };
         Self {
-            machine: Machine::new(
-                venue,
-                agents,
-                config.clock.clone(),
-                config.audit_every_request,
-            ),
+            machine: Machine::new(state, log, config.clock.clone(), config.audit_every_request),
             keys: PreparedKeys::new(config.prepared_keys_max),
             limiter: Limiter::new(config.rates),
             clock: config.clock.clone(),
@@ -179,7 +175,13 @@ impl From<MachineError> for Denial {
     fn from(error: MachineError) -> Self {
         match error {
             MachineError::Refused(refusal) => refusal.into(),
-            MachineError::Broken | MachineError::Audit(_) => Self::internal(),
+            MachineError::Busy => Self {
+                status: 503,
+                ..Self::new(Reason::UnknownError, error.to_string())
+            },
+            MachineError::Broken | MachineError::NotDurable | MachineError::Audit(_) => {
+                Self::internal()
+            }
         }
     }
 }

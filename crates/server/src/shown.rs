@@ -1,16 +1,21 @@
 //! The venue's answers in the interface's shapes: ticks become decimals, milliseconds seconds.
 
-use cambist_core::OrderKind;
+use std::collections::BTreeMap;
+
+use cambist_core::{Amount, OrderKind, TokenId};
 use cambist_protocol::Address;
 use cambist_protocol::number::decimal;
 use cambist_protocol::wire::{
-    Account, Balance, DepthSnapshot, ExchangeInfo, Level, Market, OrderAmounts, OrderDetail,
-    OrderType, OrderValidity, OrderVolumes, PendingBalance, Token,
+    Account, Balance, DepthSnapshot, ExchangeInfo, FeeInfo, Level, Market, OffFeeInfo, OrderAmounts,
+    OrderDetail, OrderType, OrderValidity, OrderVolumes, PendingBalance, Pool, PoolBalance,
+    PoolPrecisions, PoolTokens, PoolTransaction, PoolTransactionKind, PoolTransfer, Token,
+    TokenVolume,
 };
 use cambist_signing::{Field, PublicKey};
 use cambist_venue::{
-    AccountId, AccountView, BalanceView, DepthRow, DepthView, ExchangeView, MarketConfig,
-    OrderView, TokenConfig, TokenKind,
+    AccountId, AccountView, BalanceView, DepthRow, DepthView, ExchangeView, Layer, MarketConfig,
+    OrderView, POOL_VERSION, PoolBalanceView, PoolConfig, PoolTransactionView, PoolTransferView,
+    PoolTxKind, PoolTxStatus, TokenAmount, TokenConfig, TokenKind,
 };
 
 /// An order.
@@ -60,14 +65,17 @@ pub(crate) fn account(view: &AccountView) -> Account {
     }
 }
 
-/// A balance. Nothing is between the layers.
+/// A balance.
 pub(crate) fn balance(account: AccountId, view: &BalanceView) -> Balance {
     Balance {
         account_id: Some(account.0),
         token: view.token,
         total: view.total,
         locked: view.locked,
-        pending: PendingBalance::default(),
+        pending: PendingBalance {
+            withdraw: view.pending_withdraw,
+            deposit: view.pending_deposit,
+        },
     }
 }
 
@@ -92,17 +100,39 @@ pub(crate) fn depth(view: DepthView) -> DepthSnapshot {
     }
 }
 
-/// The exchange. It takes no fees for what it does not do yet.
-pub(crate) fn exchange(view: &ExchangeView) -> ExchangeInfo {
+/// The exchange. Fees are listed by the symbols of `tokens`.
+pub(crate) fn exchange(view: &ExchangeView, tokens: &[TokenConfig]) -> ExchangeInfo {
     ExchangeInfo {
         chain_id: view.chain_id,
         exchange_address: Address(view.exchange),
         deposit_address: Address(view.deposit),
-        onchain_fees: Vec::new(),
-        update_fees: Vec::new(),
-        transfer_fees: Vec::new(),
-        withdrawal_fees: Vec::new(),
+        onchain_fees: view
+            .fees
+            .onchain
+            .iter()
+            .map(|(kind, fee)| FeeInfo {
+                kind: kind.clone(),
+                fee: *fee,
+            })
+            .collect(),
+        update_fees: fees(&view.fees.update, tokens),
+        transfer_fees: fees(&view.fees.transfer, tokens),
+        withdrawal_fees: fees(&view.fees.withdrawal, tokens),
     }
+}
+
+/// A table of fees.
+pub(crate) fn fees(table: &BTreeMap<TokenId, Amount>, tokens: &[TokenConfig]) -> Vec<OffFeeInfo> {
+    table
+        .iter()
+        .map(|(token, fee)| OffFeeInfo {
+            token: tokens
+                .iter()
+                .find(|listed| listed.spec.id == *token)
+                .map_or_else(|| token.0.to_string(), |listed| listed.spec.symbol.clone()),
+            fee: *fee,
+        })
+        .collect()
 }
 
 /// A token.
@@ -138,5 +168,76 @@ pub(crate) fn market(market: MarketConfig) -> Market {
         precision_for_price: market.price_decimals,
         orderbook_agg_levels: market.aggregation_levels,
         enabled: market.enabled,
+    }
+}
+
+/// A pool.
+pub(crate) fn pool(pool: PoolConfig) -> Pool {
+    Pool {
+        market: pool.name.clone(),
+        name: pool.name,
+        address: Address(pool.address),
+        version: POOL_VERSION.to_owned(),
+        tokens: PoolTokens {
+            pooled: pool.pooled.to_vec(),
+            lp: pool.lp,
+        },
+        fee_bips: pool.fee_bips,
+        precisions: PoolPrecisions {
+            price: pool.price_precision,
+            amount: pool.amount_precision,
+        },
+        status: u32::from(pool.status.0),
+    }
+}
+
+/// What a pool holds.
+pub(crate) fn pool_balance(view: &PoolBalanceView) -> PoolBalance {
+    PoolBalance {
+        pooled: view.pooled.iter().copied().map(volume).collect(),
+        lp: volume(view.lp),
+    }
+}
+
+const fn volume(amount: TokenAmount) -> TokenVolume {
+    TokenVolume {
+        token: amount.token,
+        volume: amount.amount,
+    }
+}
+
+/// A join or exit.
+pub(crate) fn pool_transaction(view: &PoolTransactionView) -> PoolTransaction {
+    PoolTransaction {
+        hash: view.hash,
+        tx_type: match view.kind {
+            PoolTxKind::Join => PoolTransactionKind::Join,
+            PoolTxKind::Exit => PoolTransactionKind::Exit,
+        },
+        tx_status: match view.status {
+            PoolTxStatus::Processing => "processing",
+            PoolTxStatus::Cancelled => "cancelled",
+            PoolTxStatus::Processed => "processed",
+        }
+        .to_owned(),
+        amm_pool_address: Address(view.pool),
+        amm_layer_type: match view.layer {
+            Layer::One => "layer_1",
+            Layer::Two => "layer_2",
+        }
+        .to_owned(),
+        pool_tokens: view.pooled.iter().map(pool_transfer).collect(),
+        lp_token: pool_transfer(&view.lp),
+        created_at: view.created.0,
+        updated_at: view.updated.0,
+    }
+}
+
+const fn pool_transfer(view: &PoolTransferView) -> PoolTransfer {
+    PoolTransfer {
+        token_id: view.token,
+        amount: view.amount,
+        actual_amount: view.actual,
+        fee_amount: view.fee,
     }
 }

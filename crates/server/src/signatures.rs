@@ -11,7 +11,6 @@ use cambist_venue::{AccountId, KeyEpoch};
 
 use crate::denial::Denial;
 use crate::keys::SigningKey;
-use crate::limits::Use;
 use crate::shell::{Call, Shell};
 
 impl Shell {
@@ -44,10 +43,7 @@ impl Shell {
         messages: impl IntoIterator<Item = Field>,
         signature: &Signature,
     ) -> Result<KeyEpoch, Denial> {
-        let failures = match holder {
-            Some(holder) => Use::FailedByKey(holder),
-            None => Use::FailedByAddress(call.peer.into()),
-        };
+        let failures = self.failures(call, holder);
         self.limiter.peek(failures, self.clock.monotonic_ms())?;
         let key = self
             .signing_key(account)?

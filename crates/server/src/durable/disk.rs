@@ -1,0 +1,167 @@
+//! The few things asked of a file system, so that tests can put one under the log that loses what was
+//! not synced. The real one is a locked folder; what its files mean is not known here.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::DataError;
+
+/// Name of the file whose lock says that a process works here.
+const LOCK: &str = "lock";
+
+/// A folder.
+pub(crate) trait Disk: Send + Sync {
+    /// Names of its files.
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// All bytes of a file.
+    fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+    /// Makes a new file; one of that name must not exist.
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens a file to change it.
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Renames a file, over another one if there is one.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes names durable: what was created, renamed, removed.
+    fn sync_folder(&self) -> io::Result<()>;
+    /// How people call it.
+    fn name(&self) -> String;
+}
+
+/// A file that is written.
+pub(crate) trait DiskFile: Send {
+    /// Writes bytes at a place.
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts it off.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+    /// Makes its bytes and its length durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A folder of the file system.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Held as long as this process works in it.
+    _lock: Option<File>,
+}
+
+impl Folder {
+    /// A folder to read from, perhaps in use by another process.
+    pub fn look(path: &Path) -> Result<Self, DataError> {
+        if path.is_dir() {
+            Ok(Self {
+                path: path.to_owned(),
+                _lock: None,
+            })
+        } else {
+            Err(DataError::Empty {
+                folder: path.display().to_string(),
+            })
+        }
+    }
+
+    /// Makes the folder (0700) if needed and takes it for this process.
+    pub fn take(path: &Path) -> Result<Self, DataError> {
+        let io = |source| DataError::io(path.display(), source);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(io)?;
+        let lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path.join(LOCK))
+            .map_err(io)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(DataError::InUse {
+                    folder: path.display().to_string(),
+                });
+            }
+            Err(error) => return Err(io(error.into())),
+        }
+        // The folder's own name is in its parent.
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))
+            .and_then(|parent| parent.sync_all())
+            .map_err(io)?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: Some(lock),
+        })
+    }
+}
+
+impl Disk for Folder {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            if let Ok(name) = entry?.file_name().into_string()
+                && name != LOCK
+            {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.path.join(name))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        Ok(Box::new(RealFile(options.open(self.path.join(name))?)))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let file = OpenOptions::new().write(true).open(self.path.join(name))?;
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.path.join(name))
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}

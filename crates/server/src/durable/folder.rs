@@ -1,0 +1,191 @@
+//! A data folder's life: begin one, or recover what is there, and go on from it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use cambist_venue::Venue;
+use cambist_venue::agents::Agents;
+
+use super::commit::Log;
+use super::disk::{Disk, Folder};
+use super::files::{Files, segment_name};
+use super::frame::{FolderId, Opening, Place};
+use super::recover::{Recovered, recover};
+use super::writer::Writer;
+use super::{DataError, RecoveryFacts, io_of, keeper, snapshot};
+use crate::state::State;
+
+/// Bytes of a segment: how much log lies between two snapshots.
+const SEGMENT_BYTES: usize = 64 << 20;
+
+/// A folder taken by this process.
+pub struct DataFolder {
+    disk: Arc<dyn Disk>,
+    segment_bytes: usize,
+}
+
+/// An exchange whose every input is written before it is answered.
+pub struct Durable {
+    pub(crate) state: State,
+    pub(crate) log: Log,
+    facts: RecoveryFacts,
+}
+
+/// As `Durable`, before any thread runs.
+pub(super) struct Ready {
+    pub state: State,
+    pub writer: Writer,
+    pub facts: RecoveryFacts,
+}
+
+impl DataFolder {
+    /// Takes a folder, made if need be; one process at a time.
+    pub fn take(path: &Path) -> Result<Self, DataError> {
+        Ok(Self::on(Arc::new(Folder::take(path)?), SEGMENT_BYTES))
+    }
+
+    pub(crate) fn on(disk: Arc<dyn Disk>, segment_bytes: usize) -> Self {
+        Self {
+            disk,
+            segment_bytes,
+        }
+    }
+
+    /// Smaller or larger segments than usual: how much log lies between two snapshots.
+    #[must_use]
+    pub fn with_segment_bytes(mut self, bytes: usize) -> Self {
+        self.segment_bytes = bytes;
+        self
+    }
+
+    /// The exchange that is in it; `None` if there is none yet.
+    pub fn recover(&self) -> Result<Option<Durable>, DataError> {
+        self.resume()?.map(|ready| self.start(ready)).transpose()
+    }
+
+    /// Begins an exchange in it.
+    pub fn begin(&self, venue: Venue, agents: Vec<Agents>) -> Result<Durable, DataError> {
+        self.start(self.found(State::new(venue, agents))?)
+    }
+
+    /// Recovers and makes the end of the log ready to be written on.
+    pub(super) fn resume(&self) -> Result<Option<Ready>, DataError> {
+        let files = Files::of(&*self.disk)?;
+        self.remove(&files.partial)?;
+        if files.snapshots.is_empty() && is_unborn(&*self.disk, &files)? {
+            let names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
+            self.remove(&names)?;
+            return Ok(None);
+        }
+        let recovered = recover(&*self.disk, None)?;
+        self.settle(&recovered)?;
+        Ok(Some(Ready {
+            writer: self.writer(recovered.folder, recovered.place)?,
+            state: recovered.state,
+            facts: recovered.facts,
+        }))
+    }
+
+    /// Writes the first files.
+    pub(super) fn found(&self, state: State) -> Result<Ready, DataError> {
+        let disk = &*self.disk;
+        if Files::of(disk)? != Files::default() {
+            return Err(DataError::NotEmpty {
+                folder: disk.name(),
+            });
+        }
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| {
+            DataError::io("random number of the system", io::Error::other(error))
+        })?;
+        let (folder, place) = (FolderId(id), Place::ORIGIN);
+        // The log first: a snapshot without it could be one whose log was lost.
+        let writer = self.writer(folder, place)?;
+        snapshot::write(disk, &Opening { folder, place }, &state)
+            .map_err(io_of(disk, "first snapshot"))?;
+        Ok(Ready {
+            state,
+            writer,
+            facts: RecoveryFacts::default(),
+        })
+    }
+
+    /// Makes sure of the end of the log: what was read may have been in memory only. The last frame is
+    /// written again, what a crash left behind it goes.
+    fn settle(&self, recovered: &Recovered) -> Result<(), DataError> {
+        let name = segment_name(recovered.last.position);
+        let bytes = self.disk.read(&name).map_err(io_of(&*self.disk, &name))?;
+        let good = recovered.last.good_bytes.min(bytes.len());
+        let again = recovered.last.final_frame.unwrap_or(0);
+        let rewrite = || {
+            let mut file = self.disk.open(&name)?;
+            file.write_at(again as u64, &bytes[again..good])?;
+            file.truncate(good as u64)?;
+            file.sync()
+        };
+        rewrite().map_err(io_of(&*self.disk, &name))
+    }
+
+    fn writer(&self, folder: FolderId, place: Place) -> Result<Writer, DataError> {
+        Writer::begin(Arc::clone(&self.disk), folder, place, self.segment_bytes)
+            .map_err(io_of(&*self.disk, "new part of the log"))
+    }
+
+    pub(super) fn start(&self, ready: Ready) -> Result<Durable, DataError> {
+        let Ready {
+            state,
+            writer,
+            facts,
+        } = ready;
+        let (begun, segments) = sync_channel(1);
+        let keeper = keeper::start(Arc::clone(&self.disk), segments)
+            .map_err(io_of(&*self.disk, "thread"))?;
+        if facts.log_bytes >= self.segment_bytes as u64 / 2 {
+            // Many restarts must not add up to a long replay.
+            let _ = begun.try_send(writer.place().position);
+        }
+        Ok(Durable {
+            state,
+            log: Log::start(writer, begun, keeper),
+            facts,
+        })
+    }
+
+    fn remove(&self, names: &[String]) -> Result<(), DataError> {
+        for name in names {
+            self.disk.remove(name).map_err(io_of(&*self.disk, name))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a folder without a snapshot is one whose making was interrupted: no input was taken yet.
+fn is_unborn(disk: &dyn Disk, files: &Files) -> Result<bool, DataError> {
+    match files.segments.as_slice() {
+        [] => Ok(true),
+        [0] => {
+            let name = segment_name(0);
+            let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
+            let written = bytes
+                .iter()
+                .skip(super::frame::BLOCK)
+                .any(|byte| *byte != 0);
+            Ok(!written)
+        }
+        _ => Ok(false),
+    }
+}
+
+impl Durable {
+    /// The venue.
+    pub const fn venue(&self) -> &Venue {
+        &self.state.venue
+    }
+
+    /// What recovery met; all zero for a new exchange.
+    pub const fn facts(&self) -> &RecoveryFacts {
+        &self.facts
+    }
+}

@@ -1,0 +1,123 @@
+//! Snapshots: the whole state in one file, made under another name, synced, then given its own.
+//!
+//! ```text
+//! file  = opening block ("CAMBVSNP"), chunk*, an empty chunk
+//! chunk = length:u32 check:u32 bytes
+//! ```
+
+use std::io::{self, Write};
+
+use super::disk::{Disk, DiskFile};
+use super::files::{SNAPSHOT_PARTIAL, snapshot_name};
+use super::frame::{BLOCK, NoOpening, Opening, opening, read_opening};
+use super::schema::schema;
+use super::{DataError, io_of};
+use crate::state::State;
+
+const MAGIC: [u8; 8] = *b"CAMBVSNP";
+const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_HEAD_BYTES: usize = 8;
+
+/// Writes a snapshot. It is there, whole and durable, or not there at all. The answer is its size.
+pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Result<u64> {
+    let mut file = disk.create(SNAPSHOT_PARTIAL)?;
+    file.write_at(0, &opening(MAGIC, opened, schema()))?;
+    let chunks = Chunks {
+        file: &mut *file,
+        offset: BLOCK as u64,
+        bytes: Vec::with_capacity(CHUNK_BYTES),
+    };
+    let mut chunks = postcard::to_io(state, chunks).map_err(io::Error::other)?;
+    chunks.flush()?;
+    // The empty one that says it is complete.
+    chunks.put()?;
+    let size = chunks.offset;
+    file.sync()?;
+    disk.rename(SNAPSHOT_PARTIAL, &snapshot_name(opened.place.position))?;
+    disk.sync_folder()?;
+    Ok(size)
+}
+
+/// Reads a snapshot.
+pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, State), DataError> {
+    let name = snapshot_name(position);
+    let mut bytes = disk.read(&name).map_err(io_of(disk, &name))?;
+    let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
+    let opened = read_opening(MAGIC, &bytes, schema()).map_err(|problem| match problem {
+        NoOpening::Damaged => damaged(0, "it does not begin as a snapshot"),
+        NoOpening::Format(found) => DataError::other_format(disk, &name, found),
+        NoOpening::Schema(found) => DataError::other_types(disk, &name, found),
+    })?;
+    if opened.place.position != position {
+        return Err(damaged(0, "it was made for another place"));
+    }
+    let (mut at, mut filled) = (BLOCK, 0);
+    loop {
+        let head = bytes.get(at..at + CHUNK_HEAD_BYTES);
+        let Some((length, check)) = head.and_then(|head| {
+            let (length, check) = head.split_at(4);
+            Some((
+                u32::from_le_bytes(length.try_into().ok()?) as usize,
+                u32::from_le_bytes(check.try_into().ok()?),
+            ))
+        }) else {
+            return Err(damaged(at, "it ends too early"));
+        };
+        let begin = at + CHUNK_HEAD_BYTES;
+        let Some(chunk) = bytes.get(begin..begin.saturating_add(length)) else {
+            return Err(damaged(at, "it ends within a part"));
+        };
+        if crc32fast::hash(chunk) != check {
+            return Err(damaged(at, "a part does not fit its check"));
+        }
+        if length == 0 {
+            break;
+        }
+        // The parts move together, over the heads between them.
+        bytes.copy_within(begin..begin + length, filled);
+        filled += length;
+        at = begin + length;
+    }
+    let state = postcard::from_bytes(&bytes[..filled])
+        .map_err(|_| damaged(BLOCK, "its parts are good but are no state of this program"))?;
+    Ok((opened, state))
+}
+
+struct Chunks<'a> {
+    file: &'a mut dyn DiskFile,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl Chunks<'_> {
+    fn put(&mut self) -> io::Result<()> {
+        let length = u32::try_from(self.bytes.len()).map_err(io::Error::other)?;
+        let mut head = [0; CHUNK_HEAD_BYTES];
+        head[..4].copy_from_slice(&length.to_le_bytes());
+        head[4..].copy_from_slice(&crc32fast::hash(&self.bytes).to_le_bytes());
+        self.file.write_at(self.offset, &head)?;
+        self.file.write_at(self.offset + 8, &self.bytes)?;
+        self.offset += 8 + u64::from(length);
+        self.bytes.clear();
+        Ok(())
+    }
+}
+
+impl Write for Chunks<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let part = bytes.len().min(CHUNK_BYTES - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..part]);
+        if self.bytes.len() == CHUNK_BYTES {
+            self.put()?;
+        }
+        Ok(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.bytes.is_empty() {
+            Ok(())
+        } else {
+            self.put()
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The end of the log: one frame after the other, each synced before it counts, segment after segment.
+//! Which thread does this, and who waits for it, is not known here.
+
+use std::io;
+use std::sync::Arc;
+
+use super::disk::{Disk, DiskFile};
+use super::files::{LOG_PARTIAL, segment_name};
+use super::frame::{BLOCK, FolderId, Opening, Place, frame, frame_bytes, segment_opening};
+use super::schema::schema;
+
+/// Zeros are written this many at a time.
+const FILL_BYTES: usize = 1 << 20;
+
+/// The end of the log.
+pub(crate) struct Writer {
+    disk: Arc<dyn Disk>,
+    folder: FolderId,
+    segment_bytes: usize,
+    file: Box<dyn DiskFile>,
+    /// Where the next frame goes.
+    offset: usize,
+    /// Bytes of the segment, all of them written once.
+    size: usize,
+    place: Place,
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    /// Begins a segment at `place`. An empty one of that place is replaced.
+    pub fn begin(
+        disk: Arc<dyn Disk>,
+        folder: FolderId,
+        place: Place,
+        segment_bytes: usize,
+    ) -> io::Result<Self> {
+        let (file, size) = begin_segment(&*disk, folder, place, segment_bytes)?;
+        Ok(Self {
+            disk,
+            folder,
+            segment_bytes,
+            file,
+            offset: BLOCK,
+            size,
+            place,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Where the history stands; all of it is durable.
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Writes and syncs a batch; true if it began a new segment. After an error nothing more may be
+    /// written: what is on the disk is no longer known.
+    pub fn write(&mut self, payload: &[u8], count: u32) -> io::Result<bool> {
+        let needed = frame_bytes(payload.len());
+        let full = self.offset + needed > self.size;
+        if full {
+            let least = self.segment_bytes.max(BLOCK + needed);
+            (self.file, self.size) = begin_segment(&*self.disk, self.folder, self.place, least)?;
+            self.offset = BLOCK;
+        }
+        let after = frame(self.folder, self.place, count, payload, &mut self.buffer);
+        self.file.write_at(self.offset as u64, &self.buffer)?;
+        self.file.sync()?;
+        self.offset += needed;
+        self.place = after;
+        Ok(full)
+    }
+}
+
+/// Makes a segment under another name first, so that one with a good name is whole. It is filled with
+/// zeros: writing over them changes no length and no map of the file, so that syncs are cheap.
+fn begin_segment(
+    disk: &dyn Disk,
+    folder: FolderId,
+    place: Place,
+    bytes: usize,
+) -> io::Result<(Box<dyn DiskFile>, usize)> {
+    let size = bytes.next_multiple_of(BLOCK).max(2 * BLOCK);
+    let mut file = disk.create(LOG_PARTIAL)?;
+    file.write_at(0, &segment_opening(&Opening { folder, place }, schema()))?;
+    let zeros = vec![0; FILL_BYTES.min(size - BLOCK)];
+    let mut offset = BLOCK;
+    while offset < size {
+        let part = zeros.len().min(size - offset);
+        file.write_at(offset as u64, &zeros[..part])?;
+        offset += part;
+    }
+    file.sync()?;
+    disk.rename(LOG_PARTIAL, &segment_name(place.position))?;
+    disk.sync_folder()?;
+    Ok((file, size))
+}

@@ -1,0 +1,157 @@
+//! Everything that must survive: the venue and its background traders, and the inputs that change
+//! them. The same inputs in the same order lead to the same state, which is what recovery is.
+
+use std::borrow::Cow;
+
+use cambist_core::VenueTime;
+use cambist_venue::agents::Agents;
+use cambist_venue::{Caller, Refusal, Request, Response, Venue};
+use serde::{Deserialize, Serialize};
+
+/// Venue time between two steps of the background traders.
+const STEP_MS: u64 = 100;
+
+/// What a background trader asked.
+pub(crate) type Act = (Caller, Request);
+
+/// The state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub venue: Venue,
+    pub agents: Vec<Agents>,
+    stepped: Option<VenueTime>,
+}
+
+/// An input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Entry<'a> {
+    /// Time passed, and something was due.
+    Pass { now: VenueTime },
+    /// Somebody asked for something that may change the state.
+    Ask {
+        now: VenueTime,
+        caller: Caller,
+        request: Cow<'a, Request>,
+    },
+    /// Every population acted: what each of them asked.
+    Step {
+        now: VenueTime,
+        acts: Cow<'a, [Vec<Act>]>,
+    },
+}
+
+impl State {
+    /// A state from which nothing has happened yet.
+    pub const fn new(venue: Venue, agents: Vec<Agents>) -> Self {
+        Self {
+            venue,
+            agents,
+            stepped: None,
+        }
+    }
+
+    /// Answers a request; `keep` gets the input, if it has changed anything.
+    pub fn ask(
+        &mut self,
+        now: VenueTime,
+        caller: &Caller,
+        request: &Request,
+        keep: impl FnOnce(&Entry<'_>),
+    ) -> Result<Response, Refusal> {
+        let due = self.is_due(now);
+        let response = self.venue.handle(now, caller, request);
+        if !only_looks(request) {
+            keep(&Entry::Ask {
+                now,
+                caller: *caller,
+                request: Cow::Borrowed(request),
+            });
+        } else if due {
+            keep(&Entry::Pass { now });
+        }
+        response
+    }
+
+    /// Lets time pass: what is due, then the background traders, at most once a step.
+    pub fn pass(&mut self, now: VenueTime, keep: impl FnOnce(&Entry<'_>)) {
+        let due = self.is_due(now);
+        self.venue.advance(now);
+        let rested = self
+            .stepped
+            .is_none_or(|stepped| now.ms_since(stepped) >= STEP_MS);
+        if !self.agents.is_empty() && rested {
+            self.stepped = Some(now);
+            let mut acts = Vec::with_capacity(self.agents.len());
+            for agents in &mut self.agents {
+                let wanted = agents.step(now, &self.venue);
+                act(&mut self.venue, now, &wanted);
+                acts.push(wanted);
+            }
+            keep(&Entry::Step {
+                now,
+                acts: Cow::Borrowed(&acts),
+            });
+        } else if due {
+            keep(&Entry::Pass { now });
+        }
+    }
+
+    /// Takes in an input of the past. What traders asked then is done as it was written, whatever
+    /// they would ask now; false where that differs.
+    pub fn replay(&mut self, entry: &Entry<'_>) -> bool {
+        match entry {
+            Entry::Pass { now } => self.venue.advance(*now),
+            Entry::Ask {
+                now,
+                caller,
+                request,
+            } => {
+                // Refused then, refused now.
+                let _ = self.venue.handle(*now, caller, request);
+            }
+            Entry::Step { now, acts } => {
+                self.stepped = Some(*now);
+                self.venue.advance(*now);
+                let mut same = acts.len() == self.agents.len();
+                for (index, asked) in acts.iter().enumerate() {
+                    if let Some(agents) = self.agents.get_mut(index) {
+                        same &= agents.step(*now, &self.venue) == *asked;
+                    }
+                    act(&mut self.venue, *now, asked);
+                }
+                return same;
+            }
+        }
+        true
+    }
+
+    fn is_due(&self, now: VenueTime) -> bool {
+        self.venue.next_wakeup().is_some_and(|due| due <= now)
+    }
+}
+
+fn act(venue: &mut Venue, now: VenueTime, acts: &[Act]) {
+    for (caller, request) in acts {
+        // A background trader lives with a refusal as everybody does.
+        if let Err(refusal) = venue.handle(now, caller, request) {
+            tracing::trace!(%refusal, "background trader refused");
+        }
+    }
+}
+
+/// Whether a request changes nothing but the time. What is not listed here is kept: too much in the
+/// log costs bytes, too little costs somebody's order.
+const fn only_looks(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Order { .. }
+            | Request::Orders(_)
+            | Request::Depth { .. }
+            | Request::Balances { .. }
+            | Request::Account(_)
+            | Request::NextStorageId { .. }
+            | Request::ExchangeInfo
+            | Request::Tokens
+            | Request::Markets
+    )
+}
