@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use cambist_core::event::{Event, Level};
+use cambist_core::event::{Command, Event, Level};
 use cambist_core::{Engine, Reason, Time};
 use cambist_report::{Closing, Session, text};
 use tokio::sync::mpsc;
@@ -12,7 +12,7 @@ use super::{print_json, print_text};
 use crate::cli::ServiceArgs;
 use crate::clock::Clock;
 use crate::config::Daemon;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::live::desk::{Desk, Ended};
 use crate::live::gateway::Gateway;
 use crate::live::keeper::Keeper;
@@ -51,9 +51,15 @@ async fn trade(
     until_stdin_closes: bool,
 ) -> anyhow::Result<(Ended, Session, Clock)> {
     let clock = Clock::new();
-    let signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
+    let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
     let seed = getrandom::u64().context("random number of the system")?;
-    let started = start::start(daemon, seed).await?;
+    let started = tokio::select! {
+        started = start::start(daemon, seed) => started?,
+        () = told_to_stop(&mut signals) => {
+            let what = "told to stop before the start was over; nothing was sent";
+            return Err(Failure::new(Exit::CheckFailed, what).into());
+        }
+    };
     let config_hash = daemon.source.hash();
     let header = recording::header(
         &started.bound,
@@ -101,11 +107,18 @@ async fn trade(
             proven: false,
             level: started.start.level,
             invariant_failed: false,
+            store_lost: false,
         },
+        next: std::collections::VecDeque::new(),
         pruned: Time(0),
     };
-    let (ended, session) = desk.run(Event::Start(Box::new(started.start))).await?;
+    let (ended, session) = desk.run(Event::Start(Box::new(started.start))).await;
     Ok((ended, session, clock))
+}
+
+/// Until somebody wants the end; before the start there is no level to raise.
+async fn told_to_stop(signals: &mut Signals) {
+    while signals.next().await != Command::Drain {}
 }
 
 /// A refusal as the venue numbers it.
@@ -121,7 +134,7 @@ fn exit(ended: Ended) -> Exit {
         Exit::Invariant
     } else if ended.level == Level::Halted {
         Exit::Latched
-    } else if ended.proven {
+    } else if ended.proven && !ended.store_lost {
         Exit::Done
     } else {
         Exit::CheckFailed

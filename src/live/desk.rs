@@ -1,11 +1,11 @@
 //! The desk: one task that owns the engine, hears events in order, and has its actions done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cambist_core::action::Action;
-use cambist_core::event::{Command, Event, Level};
+use cambist_core::event::{Command, Event, Level, SealFailure};
 use cambist_core::note::Note;
 use cambist_core::request::{Endpoint, Outcome, RequestId};
 use cambist_core::{ClientOrderId, Engine, Time};
@@ -35,6 +35,8 @@ pub struct Ended {
     pub level: Level,
     /// A rule that must always hold did not.
     pub invariant_failed: bool,
+    /// The store did not keep up; the end was reached without it.
+    pub store_lost: bool,
 }
 
 /// Everything a run consists of.
@@ -59,6 +61,8 @@ pub struct Desk {
     pub under_way: BTreeMap<RequestId, Endpoint>,
     /// How long draining may take, told to the service manager.
     pub drain: Duration,
+    /// What follows from the store's failure, heard before anything else.
+    pub next: VecDeque<Event>,
     /// What is heard.
     pub inbox: mpsc::Receiver<Heard>,
     /// What people say.
@@ -71,20 +75,25 @@ pub struct Desk {
 
 impl Desk {
     /// Runs until the engine has finished. Returns how, and the session.
-    pub async fn run(mut self, start: Event) -> Result<(Ended, Session), KeeperStuck> {
-        let mut finished = self.hear(&start)?;
+    pub async fn run(mut self, start: Event) -> (Ended, Session) {
+        let mut finished = self.hear(&start);
         while !finished {
             let heard = self.next().await;
-            finished = self.hear(&heard)?;
-            self.prune()?;
+            finished = self.hear(&heard);
+            self.prune();
         }
+        // Nobody reads any more: a keeper that waits to answer must not wait for ever.
+        self.inbox.close();
         self.recorder.finish();
         self.keeper.finish();
-        Ok((self.ended, self.session))
+        (self.ended, self.session)
     }
 
     /// The next event, or a wake when the engine wants one.
     async fn next(&mut self) -> Event {
+        if let Some(event) = self.next.pop_front() {
+            return event;
+        }
         let now = self.clock.now();
         let wanted = self
             .engine
@@ -112,7 +121,7 @@ impl Desk {
     }
 
     /// Lets the engine hear one event and does what it wants. True when it has finished.
-    fn hear(&mut self, event: &Event) -> Result<bool, KeeperStuck> {
+    fn hear(&mut self, event: &Event) -> bool {
         let now = self.clock.now();
         self.recorder.heard(now, event);
         self.count_answer(event);
@@ -121,12 +130,12 @@ impl Desk {
         self.recorder.did(now, &actions, &self.engine);
         let mut finished = false;
         for action in actions {
-            finished |= self.act(now, action)?;
+            finished |= self.act(now, action);
         }
         self.telemetry.tick(self.clock.now().micros_since(now));
         self.telemetry.queue_depth(self.inbox.len() as u64);
         notify::watchdog();
-        Ok(finished)
+        finished
     }
 
     /// Keeps the count of requests under way, and tells those that never left.
@@ -148,13 +157,17 @@ impl Desk {
         self.telemetry.in_flight(self.under_way.len() as u64);
     }
 
-    fn act(&mut self, now: Time, action: Action) -> Result<bool, KeeperStuck> {
+    fn act(&mut self, now: Time, action: Action) -> bool {
         match action {
             Action::Send { request, query } => {
                 self.leaves(request, query.endpoint());
                 self.gateway.query(request, query);
             }
-            Action::Seal { batch, orders } => self.keeper.seal(batch, orders)?,
+            Action::Seal { batch, orders } => {
+                let told = self.keeper.seal(batch, orders);
+                let cause = SealFailure::Store;
+                self.told(told, Some(Event::SealFailed { batch, cause }));
+            }
             Action::Transmit { request, order } => {
                 self.leaves(request, Endpoint::Submit);
                 match self.bodies.get(&order) {
@@ -162,24 +175,43 @@ impl Desk {
                     None => self.gateway.nothing_to_send(request),
                 }
             }
-            Action::StoreLevel { level, cause } => self.keeper.level(level, cause)?,
-            Action::Note(note) => self.note(now, &note)?,
+            Action::StoreLevel { level, cause } => {
+                let told = self.keeper.level(level, cause);
+                self.told(told, Some(Event::LevelStored(level)));
+            }
+            Action::Note(note) => self.note(now, &note),
             Action::Finished { proven } => {
                 self.ended.proven = proven;
-                return Ok(true);
+                return true;
             }
         }
-        Ok(false)
+        false
     }
 
-    fn note(&mut self, now: Time, note: &Note) -> Result<(), KeeperStuck> {
+    /// Goes on without a store that does not keep up: nothing new is sealed, what rests is cancelled,
+    /// and the engine hears what the store can no longer answer.
+    fn told(&mut self, told: Result<(), KeeperStuck>, instead: Option<Event>) {
+        let Err(error) = told else { return };
+        if !self.ended.store_lost {
+            tracing::error!(%error, "ending without the store");
+            self.ended.store_lost = true;
+            self.next.push_back(Event::Operator(Command::Drain));
+        }
+        self.next.extend(instead);
+    }
+
+    fn note(&mut self, now: Time, note: &Note) {
         self.session.observe(now, note);
         self.telemetry.observe(note);
         match note {
-            Note::Filled(fill) => self.keeper.fill(fill.clone())?,
+            Note::Filled(fill) => {
+                let told = self.keeper.fill(fill.clone());
+                self.told(told, None);
+            }
             Note::Ended { order, end, .. } => {
                 self.bodies.remove(order);
-                self.keeper.end(*order, *end)?;
+                let told = self.keeper.end(*order, *end);
+                self.told(told, None);
             }
             Note::LevelChanged { level } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
@@ -209,15 +241,14 @@ impl Desk {
             | Note::FeeAbove { .. }
             | Note::BothSides { .. } => {}
         }
-        Ok(())
     }
 
-    fn prune(&mut self) -> Result<(), KeeperStuck> {
+    fn prune(&mut self) {
         let now = self.clock.now();
         if now.ms_since(self.pruned) >= PRUNE_MS {
             self.pruned = now;
-            self.keeper.prune()?;
+            let told = self.keeper.prune();
+            self.told(told, None);
         }
-        Ok(())
     }
 }

@@ -1,6 +1,14 @@
-//! The tape of a live run. Losing it loses evidence, not money: a disk that fails here ends the
-//! recording, not the trading.
+//! The tape of a live run, written by a thread of its own: a slow disk holds up nothing but the tape.
+//!
+//! Losing it loses evidence, not money: a disk that fails or does not keep up ends the recording, not
+//! the trading.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::{Engine, MarketSpec, Time};
@@ -12,12 +20,27 @@ use crate::recording;
 
 /// Between flushes to the operating system.
 const FLUSH_MS: u64 = 1_000;
+/// How much may wait for the disk before the recording ends.
+const WAITING_MAX: usize = 4_096;
+/// Segments that the limit of all of them is divided into.
+const SEGMENTS: u64 = 8;
+/// Smallest segment, bytes.
+const SEGMENT_MIN: u64 = 500_000;
 
-/// Writes the tape, or nothing after a failure.
+/// What the thread is told.
+enum Task {
+    Heard(Time, Event),
+    Did(Time, Vec<Action>),
+    Rotate(Vec<u8>),
+}
+
+/// Hands events and actions to the thread, or to nobody after a failure.
 pub struct Recorder {
-    tape: Option<Segments<Folder>>,
+    tasks: Option<SyncSender<Task>>,
+    thread: Option<JoinHandle<()>>,
+    /// The segment being written is due for the next one.
+    due: Arc<AtomicBool>,
     markets: Vec<MarketSpec>,
-    flushed: Time,
 }
 
 impl Recorder {
@@ -27,59 +50,119 @@ impl Recorder {
         header: Header,
         markets: &[MarketSpec],
     ) -> anyhow::Result<Self> {
-        use anyhow::Context;
-        let tape = match config {
-            None => None,
-            Some(config) => {
-                let dir = &config.dir;
-                make_folder(dir).with_context(|| format!("tape folder {}", dir.display()))?;
-                let total_bytes = config.max_mb.saturating_mul(1_000_000);
-                let limits = Limits {
-                    segment_bytes: (total_bytes / 8).max(500_000),
-                    total_bytes,
-                };
-                let begun = Segments::begin(Folder::new(dir), header, limits);
-                Some(begun.with_context(|| format!("tape folder {}", dir.display()))?)
-            }
-        };
-        Ok(Self {
-            tape,
+        let due = Arc::new(AtomicBool::new(false));
+        let mut recorder = Self {
+            tasks: None,
+            thread: None,
+            due: Arc::clone(&due),
             markets: markets.to_vec(),
-            flushed: Time(0),
-        })
+        };
+        let Some(config) = config else {
+            return Ok(recorder);
+        };
+        let name = || format!("tape folder {}", config.dir.display());
+        make_folder(&config.dir).with_context(name)?;
+        let total_bytes = config.max_mb.saturating_mul(1_000_000);
+        let segment_bytes = (total_bytes / SEGMENTS).max(SEGMENT_MIN);
+        let limits = Limits {
+            segment_bytes,
+            total_bytes,
+        };
+        let tape = Segments::begin(Folder::new(&config.dir), header, limits).with_context(name)?;
+        let (tasks, inbox) = sync_channel(WAITING_MAX);
+        let thread = std::thread::Builder::new()
+            .name("recorder".to_owned())
+            .spawn(move || write(tape, &inbox, &due))
+            .with_context(name)?;
+        recorder.tasks = Some(tasks);
+        recorder.thread = Some(thread);
+        Ok(recorder)
     }
 
     /// Records an event before the engine hears it.
     pub fn heard(&mut self, now: Time, event: &Event) {
-        self.attempt(|tape| tape.heard(now, event));
+        if self.tasks.is_some() {
+            self.tell(Task::Heard(now, event.clone()));
+        }
     }
 
     /// Records what the engine wanted done, and lets the tape go on in a new segment when it is time.
     pub fn did(&mut self, now: Time, actions: &[Action], engine: &Engine) {
-        self.attempt(|tape| tape.did(actions));
-        if now.ms_since(self.flushed) >= FLUSH_MS {
-            self.flushed = now;
-            self.attempt(Segments::flush);
+        if self.tasks.is_none() {
+            return;
         }
-        if self.tape.as_ref().is_some_and(Segments::is_due) {
+        self.tell(Task::Did(now, actions.to_vec()));
+        if self.due.swap(false, Ordering::AcqRel) {
             match recording::snapshot(engine, &self.markets) {
-                Ok(snapshot) => self.attempt(|tape| tape.rotate(&snapshot)),
+                Ok(snapshot) => self.tell(Task::Rotate(snapshot)),
                 Err(error) => tracing::error!(%error, "tape goes on without a new segment"),
             }
         }
     }
 
-    /// Flushes what is left.
+    /// Waits until everything told is written.
     pub fn finish(mut self) {
-        self.attempt(Segments::flush);
+        self.stop();
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut Segments<Folder>) -> Result<(), SegmentError>) {
-        if let Some(tape) = &mut self.tape
-            && let Err(error) = write(tape)
+    fn tell(&mut self, task: Task) {
+        if let Some(tasks) = &self.tasks
+            && tasks.try_send(task).is_err()
         {
-            tracing::error!(%error, "recording ends here; trading goes on");
-            self.tape = None;
+            // Full: the disk does not keep up. Disconnected: the thread has said why.
+            tracing::error!("recording ends here; trading goes on");
+            self.tasks = None;
+        }
+    }
+
+    fn stop(&mut self) {
+        self.tasks = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there has already ended the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The thread: writes what it is told until nobody tells it anything or the disk fails.
+fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool) {
+    let mut flushed = Time(0);
+    while let Ok(task) = inbox.recv() {
+        if let Err(error) = take(&mut tape, task, &mut flushed, due) {
+            tracing::error!(%error, "tape not written");
+            return;
+        }
+    }
+    if let Err(error) = tape.flush() {
+        tracing::error!(%error, "the end of the tape is not written");
+    }
+}
+
+fn take(
+    tape: &mut Segments<Folder>,
+    task: Task,
+    flushed: &mut Time,
+    due: &AtomicBool,
+) -> Result<(), SegmentError> {
+    match task {
+        Task::Heard(now, event) => tape.heard(now, &event),
+        // Asked for twice when much was waiting: the first has done it.
+        Task::Rotate(_) if !tape.is_due() => Ok(()),
+        Task::Rotate(snapshot) => tape.rotate(&snapshot),
+        Task::Did(now, actions) => {
+            tape.did(&actions)?;
+            due.store(tape.is_due(), Ordering::Release);
+            if now.ms_since(*flushed) < FLUSH_MS {
+                return Ok(());
+            }
+            *flushed = now;
+            tape.flush()
         }
     }
 }

@@ -4,10 +4,12 @@ use cambist_core::event::{Command, Level};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM, SIGINT and SIGUSR1, and optionally the end of standard input.
+/// SIGTERM, SIGINT, SIGHUP and SIGUSR1, and optionally the end of standard input.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// The terminal is gone.
+    hangup: Signal,
     user: Signal,
     stdin: Option<tokio::io::Stdin>,
 }
@@ -19,6 +21,7 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
             user: signal(SignalKind::user_defined1())?,
             stdin: until_stdin_closes.then(tokio::io::stdin),
         })
@@ -29,6 +32,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => Command::Drain,
             _ = self.interrupt.recv() => Command::Drain,
+            _ = self.hangup.recv() => Command::Drain,
             _ = self.user.recv() => Command::Raise(Level::CancelOnly),
             () = closed(&mut self.stdin) => {
                 self.stdin = None;
