@@ -3,7 +3,7 @@
 //! Keys are opaque bytes; nothing here verifies anything.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use cambist_core::{Amount, TokenId};
@@ -96,6 +96,15 @@ pub struct Account {
     pub(crate) finished: VecDeque<OrderKey>,
     pub(crate) client_ids: BTreeMap<String, OrderKey>,
     pub(crate) open_orders: u32,
+    /// Part of what is locked that is on its way to layer 1.
+    pub(crate) pending_withdraw: BTreeMap<TokenId, Amount>,
+    /// Announced deposits; not part of any balance.
+    pub(crate) pending_deposit: BTreeMap<TokenId, Amount>,
+    /// Every known submission by number, open ones and history.
+    pub(crate) submissions: BTreeSet<u64>,
+    /// Finished submissions in the order in which they ended.
+    pub(crate) finished_submissions: VecDeque<u64>,
+    pub(crate) open_submissions: u32,
 }
 
 impl Account {
@@ -116,6 +125,11 @@ impl Account {
             finished: VecDeque::new(),
             client_ids: BTreeMap::new(),
             open_orders: 0,
+            pending_withdraw: BTreeMap::new(),
+            pending_deposit: BTreeMap::new(),
+            submissions: BTreeSet::new(),
+            finished_submissions: VecDeque::new(),
+            open_submissions: 0,
         }
     }
 

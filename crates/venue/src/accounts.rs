@@ -1,6 +1,8 @@
 //! Reading balances, accounts, keys, storage ids and the exchange; replacing the API key.
 
-use cambist_core::{Reason, TokenId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::{Amount, Reason, TokenId};
 
 use crate::account::{AccountId, ApiKey};
 use crate::request::{AccountQuery, Caller};
@@ -18,31 +20,32 @@ impl Venue {
         let Some(account) = self.accounts.get(&account) else {
             return Ok(Vec::new());
         };
+        let pending = |amounts: &BTreeMap<TokenId, Amount>, token| {
+            amounts.get(&token).copied().unwrap_or_default()
+        };
         let shown = |token: TokenId| {
             let balance = account.balance(token);
             BalanceView {
                 token,
                 total: balance.total,
                 locked: balance.locked,
-                pending_withdraw: 0,
-                pending_deposit: 0,
+                pending_withdraw: pending(&account.pending_withdraw, token),
+                pending_deposit: pending(&account.pending_deposit, token),
             }
         };
-        Ok(match tokens {
+        if let Some(asked) = tokens {
             // In the order of the listing, each once, whatever was asked twice or is not listed.
-            Some(asked) => self
-                .tokens
-                .keys()
-                .filter(|token| asked.contains(token))
-                .map(|token| shown(*token))
-                .collect(),
-            None => account
-                .balances
-                .iter()
-                .filter(|(_, balance)| balance.total > 0)
-                .map(|(token, _)| shown(*token))
-                .collect(),
-        })
+            let known = self.tokens.keys().filter(|token| asked.contains(token));
+            return Ok(known.map(|token| shown(*token)).collect());
+        }
+        let held = account.balances.iter();
+        let held = held
+            .filter(|(_, balance)| balance.total > 0)
+            .map(|(token, _)| *token);
+        let all: BTreeSet<_> = held
+            .chain(account.pending_deposit.keys().copied())
+            .collect();
+        Ok(all.into_iter().map(shown).collect())
     }
 
     pub(crate) fn find_account(&self, query: AccountQuery) -> Result<AccountView, Refusal> {
@@ -154,7 +157,7 @@ impl Venue {
             exchange: self.config.exchange,
             deposit: self.config.deposit,
             fees: self.config.fees.clone(),
-            mode: crate::mode::ExchangeMode::Open,
+            mode: self.mode,
         }
     }
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use cambist_core::{Amount, OrderStatus, Side, TokenId};
 
 use crate::account::{AccountId, Balance};
+use crate::offchain::Stage;
 use crate::orders::{Order, OrderKey};
+use crate::schedule::Due;
 use crate::venue::{Market, Venue};
 
 impl Venue {
@@ -14,13 +16,19 @@ impl Venue {
     pub fn audit(&self) -> Result<(), String> {
         self.audit_orders()?;
         self.audit_money()?;
-        let mut resting = 0;
+        self.audit_submissions()?;
+        let waiting = self
+            .orders
+            .iter()
+            .filter(|(_, order)| order.is_open() && order.rest == 0)
+            .count();
+        let mut resting = waiting;
         for market in &self.markets {
             resting += self.audit_book(market)?;
         }
         let open = self.expiries.len();
         if resting != open {
-            return Err(format!("{resting} orders rest but {open} are open"));
+            return Err(format!("{resting} orders rest or wait but {open} are open"));
         }
         Ok(())
     }
@@ -33,13 +41,27 @@ impl Venue {
                 .entry((order.account, self.sell_token(order)))
                 .or_default() += order.locked();
         }
+        for submission in self.submissions.values() {
+            for (token, amount) in self.bound_now(submission) {
+                *locked.entry((submission.account, token)).or_default() += amount;
+            }
+        }
+        for pool in &self.pools {
+            for (token, balance) in pool.config.pooled.into_iter().zip(pool.balances) {
+                *held.entry(token).or_default() += balance;
+                if (pool.supply > 0) != (balance > 0) {
+                    let name = &pool.config.name;
+                    return Err(format!("{name}: {balance} for {} lp units", pool.supply));
+                }
+            }
+        }
         for account in self.accounts.values() {
             for (token, Balance { total, locked: is }) in account.balances() {
                 *held.entry(token).or_default() += total;
                 let should = locked.remove(&(account.id, token)).unwrap_or(0);
                 if is != should || is > total {
                     return Err(format!(
-                        "account {} token {}: locked {is} of {total}, open orders bind {should}",
+                        "account {} token {}: locked {is} of {total}, orders and submissions bind {should}",
                         account.id.0, token.0
                     ));
                 }
@@ -49,10 +71,10 @@ impl Venue {
             return Err(format!("{amount} bound without a balance: {key:?}"));
         }
         for token in self.tokens.keys() {
-            let supply = self.supply.get(token).copied().unwrap_or_default();
+            let circulating = self.in_circulation(*token);
             let held = held.remove(token).unwrap_or(0);
-            if supply.deposited.checked_sub(supply.withdrawn) != Some(held) {
-                return Err(format!("token {}: {held} held, {supply:?}", token.0));
+            if circulating != held {
+                return Err(format!("token {}: {held} of {circulating} held", token.0));
             }
         }
         match held.iter().find(|(_, amount)| **amount > 0) {
@@ -80,6 +102,11 @@ impl Venue {
             }
             if self.by_hash.get(&order.hash) != Some(&key) {
                 return Err(format!("order {} is not found by hash", order.hash));
+            }
+            let due = order.due.map(|at| self.due.get(&(at, order.sequence)));
+            let waits = matches!(order.status, OrderStatus::Waiting | OrderStatus::Cancelling);
+            if waits != (due == Some(Some(&Due::Order(key)))) || order.due.is_some() != waits {
+                return Err(format!("order {} and its schedule disagree", order.hash));
             }
             if order.status == OrderStatus::Processing && order.rest == 0 {
                 return Err(format!("order {} is open and offers nothing", order.hash));
@@ -115,6 +142,54 @@ impl Venue {
                 id.0
             ))
         }
+    }
+
+    /// Submissions, their schedule and what accounts know of them.
+    fn audit_submissions(&self) -> Result<(), String> {
+        for submission in self.submissions.values() {
+            let number = submission.number;
+            let scheduled = submission
+                .due
+                .is_some_and(|at| self.due.get(&(at, number)) == Some(&Due::Submission));
+            let known = self.submission_hashes.get(&submission.hash) == Some(&number)
+                && self.accounts[&submission.account]
+                    .submissions
+                    .contains(&number);
+            if !known || scheduled != submission.stage.is_undecided() {
+                return Err(format!("submission {number} is lost or not on schedule"));
+            }
+        }
+        let kept: usize = self
+            .accounts
+            .values()
+            .map(|all| all.submissions.len())
+            .sum();
+        if kept != self.submissions.len() || kept != self.submission_hashes.len() {
+            return Err("submissions, hashes and accounts disagree".to_owned());
+        }
+        for account in self.accounts.values() {
+            let (mut open, mut pending) = (0, BTreeMap::new());
+            for submission in account
+                .submissions
+                .iter()
+                .map(|number| &self.submissions[number])
+            {
+                open += u32::from(submission.stage.is_open());
+                if submission.stage == Stage::Pending {
+                    for (token, amount) in self.bound_now(submission) {
+                        *pending.entry(token).or_default() += amount;
+                    }
+                }
+            }
+            let finished = account.submissions.len() - account.finished_submissions.len();
+            if open != account.open_submissions
+                || finished != open as usize
+                || pending != account.pending_withdraw
+            {
+                return Err(format!("account {}: submissions disagree", account.id.0));
+            }
+        }
+        Ok(())
     }
 
     /// Walks a book; the answer is how many orders rest in it.

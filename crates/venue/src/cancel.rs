@@ -4,6 +4,7 @@ use cambist_core::{Hash, OrderStatus, Reason};
 
 use crate::account::AccountId;
 use crate::config::Compat;
+use crate::mode::ExchangeMode;
 use crate::orders::OrderKey;
 use crate::request::Caller;
 use crate::response::{Cancelled, Refusal};
@@ -37,13 +38,23 @@ impl Venue {
                 format!("order in status {} can't be cancelled", name(order.status)),
             ));
         }
-        self.close(key, OrderStatus::Cancelled);
+        if self.mode == ExchangeMode::Halted {
+            return Err(Refusal::new(Reason::CancelFailed, "the exchange is halted"));
+        }
+        let idempotent = order.status == OrderStatus::Cancelling;
+        let delay_ms = self.config.delays.cancel_ms;
+        if delay_ms == 0 {
+            self.close(key, OrderStatus::Cancelled);
+        } else if !idempotent {
+            self.orders.get_mut(key).status = OrderStatus::Cancelling;
+            self.schedule_order(key, delay_ms);
+        }
         let order = self.orders.get(key);
         Ok(Cancelled {
             hash: order.hash,
             client_id: order.shown_client_id(),
             status: order.status,
-            idempotent: false,
+            idempotent,
         })
     }
 

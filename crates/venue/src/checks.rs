@@ -1,11 +1,14 @@
 //! What is checked before an order is taken, in the order of `docs/venue-rules.md`: account, then
 //! fields (what the request alone shows), then signature, then business (what depends on the state).
 
+use cambist_core::order::FillBy;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, MarketId, OrderKind, Price, Reason, Side, VenueTime};
 
 use crate::account::AccountId;
+use crate::mode::ExchangeMode;
 use crate::orders::OrderKey;
+use crate::pool::PoolStatus;
 use crate::request::{Caller, NewOrder};
 use crate::response::Refusal;
 use crate::slots::SlotAnswer;
@@ -28,6 +31,8 @@ pub(crate) struct Placement {
     pub storage_id: u32,
     pub valid_until_s: u32,
     pub max_fee_bips: u8,
+    /// The pool of a swap.
+    pub pool: Option<usize>,
 }
 
 fn refuse<T>(reason: Reason, detail: impl Into<String>) -> Result<T, Refusal> {
@@ -56,7 +61,7 @@ impl Venue {
             return refuse(Reason::WrongExchange, "the order names another exchange");
         }
         for token in [order.sell_token, order.buy_token] {
-            if !self.tokens.contains_key(&token) {
+            if !self.is_listed_token(token) {
                 return refuse(
                     Reason::UnsupportedToken,
                     format!("token {} is not listed", token.0),
@@ -72,6 +77,7 @@ impl Venue {
                 ),
             );
         };
+        let pool = self.pool_of(order)?;
         let Ok(storage_id) = u32::try_from(order.storage_id) else {
             return refuse(Reason::InvalidOrderId, "the storage id is beyond 32 bits");
         };
@@ -100,8 +106,13 @@ impl Venue {
             Side::Sell => (order.sell_amount, order.buy_amount),
         };
         let scale = &self.markets[usize::from(market.0)].scale;
-        let Some(level) = scale.level(side, base, quote) else {
-            return refuse(Reason::IllegalRate, "no price level can hold this ratio");
+        let level = match (scale.level(side, base, quote), pool) {
+            (Some(level), _) => level,
+            // A swap stands in no book and needs no level.
+            (None, Some(_)) => Price(0),
+            (None, None) => {
+                return refuse(Reason::IllegalRate, "no price level can hold this ratio");
+            }
         };
         let Ok(valid_until_s) = u32::try_from(order.valid_until_s) else {
             return refuse(
@@ -137,7 +148,30 @@ impl Venue {
             storage_id,
             valid_until_s,
             max_fee_bips,
+            pool,
         })
+    }
+
+    /// The pool that a swap names. Swaps are limited by what they sell.
+    fn pool_of(&self, order: &NewOrder) -> Result<Option<usize>, Refusal> {
+        let Some(address) = order.pool else {
+            return Ok(None);
+        };
+        let pair = [order.sell_token, order.buy_token];
+        let fits = |index: &usize| {
+            let [base, quote] = self.pools[*index].config.pooled;
+            pair == [base, quote] || pair == [quote, base]
+        };
+        let Some(pool) = self.find_pool(&address).filter(fits) else {
+            return refuse(Reason::UnsupportedMarket, "no such pool for these tokens");
+        };
+        if order.fill_by == FillBy::Buy {
+            return refuse(
+                Reason::InvalidOrder,
+                "a swap is limited by what it sells: fillAmountBOrS must be false",
+            );
+        }
+        Ok(Some(pool))
     }
 
     /// The business checks; the answer is the open order that gives up its slot, if one does.
@@ -162,11 +196,21 @@ impl Venue {
         if account.frozen {
             return refuse(Reason::SubmitFailed, "the account is frozen");
         }
-        if !market.config.enabled {
-            return refuse(Reason::UnsupportedMarket, "the market is closed");
+        let open = match placement.pool {
+            Some(pool) => {
+                self.pools[pool].listed && self.pools[pool].config.status.has(PoolStatus::SWAP)
+            }
+            None => market.takes_orders(),
+        };
+        if !open {
+            return refuse(Reason::UnsupportedMarket, "the market or pool is closed");
         }
         self.check_amounts(placement)?;
-        let fee = match order.kind {
+        let kind = match placement.pool {
+            Some(_) => OrderKind::TakerOnly,
+            None => order.kind,
+        };
+        let fee = match kind {
             OrderKind::Limit => market
                 .config
                 .maker_fee_bips
@@ -188,11 +232,10 @@ impl Venue {
         if open >= self.config.limits.open_orders_max {
             return refuse(Reason::SubmitFailed, "too many open orders");
         }
-        if order.kind == OrderKind::MakerOnly
-            && market.book.crosses(placement.side, placement.level)
-        {
+        if kind == OrderKind::MakerOnly && market.book.crosses(placement.side, placement.level) {
             return refuse(Reason::InvalidOrder, "a maker-only order would take");
         }
+        self.check_mode(kind, placement)?;
         let released = replaced.map_or(0, |key| self.orders.get(key).locked());
         if account.balance(order.sell_token).free() + released < order.sell_amount {
             return refuse(
@@ -204,6 +247,24 @@ impl Venue {
             );
         }
         Ok(replaced)
+    }
+
+    /// What the exchange takes in its present mode.
+    fn check_mode(&self, kind: OrderKind, placement: &Placement) -> Result<(), Refusal> {
+        let market = &self.markets[usize::from(placement.market.0)];
+        let takes = placement.pool.is_some()
+            || kind == OrderKind::TakerOnly
+            || market.book.crosses(placement.side, placement.level);
+        match self.mode {
+            ExchangeMode::Open => Ok(()),
+            ExchangeMode::PostOnly if !takes => Ok(()),
+            ExchangeMode::PostOnly => refuse(
+                Reason::SubmitFailed,
+                "only orders that take nothing, for now",
+            ),
+            ExchangeMode::CancelOnly => refuse(Reason::SubmitFailed, "only cancels, for now"),
+            ExchangeMode::Halted => refuse(Reason::SubmitFailed, "the exchange is halted"),
+        }
     }
 
     /// Each token's own minimum and maximum; digits below its precision count as zero.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, TokenId, TokenSpec};
 use serde::{Deserialize, Serialize};
 
@@ -186,6 +187,26 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
+    /// A pool that cannot be what is described.
+    #[error("pool {pool}: {problem}")]
+    Pool {
+        /// Its name.
+        pool: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A fee in a token that is not listed, or beyond 96 bits.
+    #[error("a fee in token {token} that is not listed, or beyond 96 bits")]
+    Fee {
+        /// The token.
+        token: u16,
+    },
+    /// More than all fail late.
+    #[error("{permille} of a thousand cannot fail late")]
+    LateFailures {
+        /// The number.
+        permille: u16,
+    },
     /// A limit that would make the venue useless.
     #[error("limit {name} must not be 0")]
     Limit {
@@ -220,6 +241,32 @@ impl VenueConfig {
                     })
                 })?;
         }
+        for (index, pool) in self.pools.iter().enumerate() {
+            self.pool_problem(pool, &self.pools[..index])
+                .map_or(Ok(()), |problem| {
+                    Err(ConfigError::Pool {
+                        pool: pool.name.clone(),
+                        problem,
+                    })
+                })?;
+        }
+        let fees = &self.fees;
+        for (token, fee) in [&fees.transfer, &fees.withdrawal, &fees.update]
+            .into_iter()
+            .flatten()
+        {
+            if !ids.contains(token) || *fee > AMOUNT_MAX {
+                return Err(ConfigError::Fee { token: token.0 });
+            }
+        }
+        let permille = self.delays.late_failures_permille;
+        if permille > 1_000 {
+            return Err(ConfigError::LateFailures { permille });
+        }
+        self.check_limits()
+    }
+
+    fn check_limits(&self) -> Result<(), ConfigError> {
         for (name, value) in [
             ("open_orders_max", self.limits.open_orders_max),
             ("history_orders_max", self.limits.history_orders_max),
@@ -245,6 +292,39 @@ impl VenueConfig {
             }
         }
         Ok(())
+    }
+
+    fn pool_problem(&self, pool: &PoolConfig, others: &[PoolConfig]) -> Option<String> {
+        let token = |id| self.tokens.iter().find(|token| token.spec.id == id);
+        let [base, quote] = pool.pooled;
+        let is_pair = |market: &MarketConfig| market.base == base && market.quote == quote;
+        let taken = |other: &PoolConfig| {
+            other.name == pool.name || other.address == pool.address || other.lp == pool.lp
+        };
+        let problem = if !self.markets.iter().any(is_pair) {
+            "no market has its tokens in this order"
+        } else if token(pool.lp).is_none() {
+            "its lp token is not listed"
+        } else if self
+            .markets
+            .iter()
+            .any(|market| [market.base, market.quote].contains(&pool.lp))
+        {
+            "its lp token is traded in a market"
+        } else if others.iter().any(taken) {
+            "name, address or lp token is taken"
+        } else if !pool.name.starts_with("AMM-")
+            || self.markets.iter().any(|market| market.name == pool.name)
+        {
+            "a pool is called AMM-BASE-QUOTE, as no market is"
+        } else if pool.fee_bips >= 10_000 {
+            "a fee of the whole amount"
+        } else if pool.join_fee > AMOUNT_MAX || pool.exit_fee > AMOUNT_MAX {
+            "a fee beyond 96 bits"
+        } else {
+            return None;
+        };
+        Some(problem.to_owned())
     }
 
     fn market_problem(&self, market: &MarketConfig, repeated: bool) -> Option<String> {
@@ -288,10 +368,7 @@ fn token_problem(token: &TokenConfig, ids: &mut BTreeSet<TokenId>) -> Option<Str
             spec.decimals, spec.precision
         ));
     }
-    if spec.minimum == 0
-        || spec.minimum > spec.maximum
-        || spec.maximum > cambist_core::token::AMOUNT_MAX
-    {
+    if spec.minimum == 0 || spec.minimum > spec.maximum || spec.maximum > AMOUNT_MAX {
         return Some("order amounts must be 0 < minimum <= maximum < 2^96".to_owned());
     }
     (spec.dust > spec.minimum).then(|| "dust above minimum would close new orders".to_owned())

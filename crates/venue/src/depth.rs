@@ -15,7 +15,7 @@ impl Venue {
         let Some(market) = self
             .markets
             .iter()
-            .find(|market| market.config.name == name)
+            .find(|market| market.listed && market.config.name == name)
         else {
             return Err(Refusal::new(
                 Reason::UnsupportedDepthMarket,

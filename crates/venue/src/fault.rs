@@ -3,7 +3,9 @@
 use cambist_core::Reason;
 use serde::{Deserialize, Serialize};
 
-use crate::request::RequestKind;
+use crate::request::{Caller, RequestKind};
+use crate::response::Refusal;
+use crate::venue::Venue;
 
 /// Faults waiting at once, at most.
 pub const FAULTS_MAX: usize = 64;
@@ -31,4 +33,75 @@ pub enum Fault {
     },
     /// Forget all faults that wait.
     Clear,
+}
+
+impl Venue {
+    /// Adds a fault to those that wait.
+    pub(crate) fn inject(&mut self, fault: Fault) -> Result<(), Refusal> {
+        match fault {
+            Fault::Clear => self.faults.clear(),
+            Fault::Answer { .. } | Fault::FailLate { .. } if self.faults.len() >= FAULTS_MAX => {
+                return Err(Refusal::new(
+                    Reason::InvalidArgument,
+                    "too many faults are waiting",
+                ));
+            }
+            Fault::Answer { .. } | Fault::FailLate { .. } => self.faults.push(fault),
+        }
+        Ok(())
+    }
+
+    /// The refusal that waits for this kind of request. Operator and background traders meet none.
+    pub(crate) fn check_faults(
+        &mut self,
+        caller: &Caller,
+        kind: RequestKind,
+    ) -> Result<(), Refusal> {
+        match caller {
+            Caller::Operator | Caller::Internal { .. } => return Ok(()),
+            Caller::Public | Caller::Account { .. } => {}
+        }
+        let injected = self.next_fault(|fault| match fault {
+            Fault::Answer {
+                kind: of,
+                reason,
+                count,
+            } if *of == kind => Some((*reason, count)),
+            Fault::Answer { .. } | Fault::FailLate { .. } | Fault::Clear => None,
+        });
+        injected.map_or(Ok(()), |reason| {
+            Err(Refusal::new(reason, "injected by the operator"))
+        })
+    }
+
+    /// When the request just taken fails, if a fault says so.
+    pub(crate) fn late_failure(&mut self, kind: RequestKind) -> Option<u64> {
+        self.next_fault(|fault| match fault {
+            Fault::FailLate {
+                kind: of,
+                after_ms,
+                count,
+            } if *of == kind => Some((*after_ms, count)),
+            Fault::Answer { .. } | Fault::FailLate { .. } | Fault::Clear => None,
+        })
+    }
+
+    /// Uses up one of the first fault that is meant.
+    fn next_fault<T>(&mut self, meant: impl Fn(&mut Fault) -> Option<(T, &mut u32)>) -> Option<T> {
+        let mut found = None;
+        for fault in &mut self.faults {
+            if let Some((value, count)) = meant(fault)
+                && *count > 0
+            {
+                *count -= 1;
+                found = Some(value);
+                break;
+            }
+        }
+        self.faults.retain(|fault| match fault {
+            Fault::Answer { count, .. } | Fault::FailLate { count, .. } => *count > 0,
+            Fault::Clear => false,
+        });
+        found
+    }
 }

@@ -123,6 +123,9 @@ mod tests {
             rest: 0,
             before: None,
             after: None,
+            pool: None,
+            due: None,
+            fails: false,
         };
         order.rest = order.capacity(&scale(), level);
         order

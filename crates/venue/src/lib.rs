@@ -29,6 +29,7 @@ mod random;
 mod request;
 mod response;
 mod scale;
+mod schedule;
 mod slots;
 mod submit;
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Reading orders: one, or a page of the list.
 
-use cambist_core::{Hash, Reason, Side};
+use cambist_core::{Hash, OrderStatus, Reason, Side};
 
 use crate::account::AccountId;
+use crate::config::Compat;
 use crate::orders::Order;
 use crate::request::{Caller, OrdersQuery};
 use crate::response::{OrderView, OrdersView, Refusal};
@@ -59,15 +60,34 @@ impl Venue {
     }
 
     fn matches(&self, query: &OrdersQuery, order: &Order) -> bool {
-        let market = &self.markets[usize::from(order.market.0)].config.name;
+        let market = self.market_name(order);
+        // No filter is named `waiting`: what waits is on its way to being processed.
+        let status = self.shown_status(order);
+        let named = match status {
+            OrderStatus::Waiting => query.statuses.contains(&OrderStatus::Processing),
+            status => query.statuses.contains(&order.status) || query.statuses.contains(&status),
+        };
         (query.end.0 == 0 || order.created <= query.end)
-            && query.market.as_ref().is_none_or(|name| name == market)
+            && query.market.as_deref().is_none_or(|name| name == market)
             && (query.sides.is_empty() || query.sides.contains(&order.side))
-            && (query.statuses.is_empty() || query.statuses.contains(&order.status))
-            && query
-                .kinds
-                .as_ref()
-                .is_some_and(|kinds| kinds.is_empty() || kinds.contains(&order.kind))
+            && (query.statuses.is_empty() || named || query.statuses.contains(&status))
+            && kind_matches(query, order)
+    }
+
+    /// The pool's name for a swap, else the market's.
+    fn market_name(&self, order: &Order) -> &str {
+        match order.pool {
+            Some(pool) => &self.pools[pool].config.name,
+            None => &self.markets[usize::from(order.market.0)].config.name,
+        }
+    }
+
+    /// The interface shows no order as failed.
+    fn shown_status(&self, order: &Order) -> OrderStatus {
+        match (self.config.compat, order.status) {
+            (Compat::Strict, OrderStatus::Failed) => OrderStatus::Cancelled,
+            (Compat::Strict | Compat::Both, status) => status,
+        }
     }
 
     fn view(&self, order: &Order) -> OrderView {
@@ -76,12 +96,12 @@ impl Venue {
             hash: order.hash,
             client_id: order.shown_client_id(),
             account: order.account,
-            market: market.name.clone(),
+            market: self.market_name(order).to_owned(),
             side: order.side,
             kind: order.kind,
-            pool: None,
+            pool: order.pool.map(|pool| self.pools[pool].config.address),
             fill_by: order.fill_by,
-            status: order.status,
+            status: self.shown_status(order),
             price: order.level,
             price_decimals: market.price_decimals,
             base_amount: order.base,
@@ -100,4 +120,11 @@ impl Venue {
             updated: order.updated,
         }
     }
+}
+
+/// A swap is found as a swap and as what it is shown as.
+fn kind_matches(query: &OrdersQuery, order: &Order) -> bool {
+    let all = !query.swaps && query.kinds.as_ref().is_some_and(Vec::is_empty);
+    let kinds = query.kinds.as_deref().unwrap_or_default();
+    all || kinds.contains(&order.kind) || query.swaps && order.pool.is_some()
 }

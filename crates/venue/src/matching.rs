@@ -4,6 +4,7 @@ use cambist_core::{Amount, OrderKind, OrderStatus, Side};
 
 use crate::account::AccountId;
 use crate::fill::{Plan, plan};
+use crate::mode::ExchangeMode;
 use crate::orders::{Order, OrderKey};
 use crate::response::Trade;
 use crate::venue::Venue;
@@ -19,6 +20,34 @@ enum Stop {
 }
 
 impl Venue {
+    /// Lets an admitted order meet its book or its pool, unless something has come between.
+    pub(crate) fn activate(&mut self, key: OrderKey) -> Vec<Trade> {
+        let order = self.orders.get(key);
+        let market = &self.markets[usize::from(order.market.0)];
+        let takes = market.book.crosses(order.side, order.level);
+        let open = match (self.mode, order.pool) {
+            (ExchangeMode::Open, Some(_)) => true,
+            (ExchangeMode::Open, None) => {
+                market.takes_orders() && !(takes && order.kind == OrderKind::MakerOnly)
+            }
+            (ExchangeMode::PostOnly, None) => {
+                market.takes_orders() && !takes && order.kind != OrderKind::TakerOnly
+            }
+            (ExchangeMode::PostOnly, Some(_))
+            | (ExchangeMode::CancelOnly | ExchangeMode::Halted, _) => false,
+        };
+        if order.fails || !open || self.accounts[&order.account].frozen {
+            self.close(key, OrderStatus::Failed);
+            return Vec::new();
+        }
+        let pool = order.pool;
+        self.orders.get_mut(key).status = OrderStatus::Processing;
+        match pool {
+            Some(pool) => self.swap(key, pool),
+            None => self.trade(key),
+        }
+    }
+
     /// Lets an admitted order trade with the book, then rest or end.
     pub(crate) fn trade(&mut self, key: OrderKey) -> Vec<Trade> {
         let mut trades = Vec::new();
@@ -117,7 +146,13 @@ impl Venue {
     }
 
     /// One party's half of a fill: pays from what it locked, receives less the fee. Returns the fee.
-    fn exchange_one(&mut self, key: OrderKey, base: Amount, quote: Amount, bips: u8) -> Amount {
+    pub(crate) fn exchange_one(
+        &mut self,
+        key: OrderKey,
+        base: Amount,
+        quote: Amount,
+        bips: u8,
+    ) -> Amount {
         let order = self.orders.get_mut(key);
         let market = &self.markets[usize::from(order.market.0)].config;
         let (sell, sold, buy, bought) = match order.side {
@@ -135,14 +170,13 @@ impl Venue {
         let account = self.account_mut(owner);
         account.pay_locked(sell, sold);
         account.credit(buy, bought - fee);
-        if fee > 0 {
-            self.account_mut(self.config.fee_collector).credit(buy, fee);
-        }
+        self.collect(buy, fee);
         fee
     }
 
     /// Ends an order: out of the book, funds released, slot kept but free, history trimmed.
     pub(crate) fn close(&mut self, key: OrderKey, status: OrderStatus) {
+        self.unschedule_order(key);
         let order = self.orders.get(key);
         let market = usize::from(order.market.0);
         if order.rest > 0 {

@@ -39,6 +39,12 @@ pub(crate) struct Order {
     pub rest: Amount,
     pub before: Option<OrderKey>,
     pub after: Option<OrderKey>,
+    /// The pool it swaps with, by its place.
+    pub pool: Option<usize>,
+    /// When it stops waiting or its cancel takes effect.
+    pub due: Option<VenueTime>,
+    /// Whether it fails instead of meeting its book.
+    pub fails: bool,
 }
 
 impl Order {
@@ -91,7 +97,7 @@ impl Order {
             .unwrap_or_else(|| self.hash.to_string())
     }
 
-    /// Whether it rests in its book.
+    /// Whether it has not ended: it waits, rests in its book, or is being cancelled.
     pub fn is_open(&self) -> bool {
         !self.status.is_final()
     }
@@ -122,6 +128,11 @@ impl Orders {
         self.entries[key.0 as usize]
             .as_ref()
             .expect("a held key names a kept order")
+    }
+
+    /// The order of a key, unless it was forgotten.
+    pub fn find(&self, key: OrderKey) -> Option<&Order> {
+        self.entries.get(key.0 as usize)?.as_ref()
     }
 
     /// As `get`, to change it.

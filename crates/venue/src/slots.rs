@@ -71,6 +71,13 @@ impl SlotTable {
         self.highest = self.highest.max(Some(id));
     }
 
+    /// Takes the slot for a single use; the answer is the open order that gives way, if one does.
+    pub fn spend(&mut self, id: u32) -> Option<OrderKey> {
+        let before = self.slots.insert(slot_of(id), Slot { id, open: None });
+        self.highest = self.highest.max(Some(id));
+        before.and_then(|slot| slot.open)
+    }
+
     /// The order of this id ended.
     pub fn release(&mut self, id: u32) {
         if let Some(slot) = self.slots.get_mut(&slot_of(id))

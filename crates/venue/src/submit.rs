@@ -1,11 +1,11 @@
 //! Taking an order in: checks, admission, matching.
 
-use cambist_core::{MarketId, OrderStatus, Reason, Side, TokenId};
+use cambist_core::{MarketId, OrderKind, OrderStatus, Reason, Side, TokenId};
 
 use crate::checks::{Placement, client_id};
 use crate::orders::{Order, OrderKey};
-use crate::request::{Caller, NewOrder};
-use crate::response::{Refusal, Submitted};
+use crate::request::{Caller, NewOrder, RequestKind};
+use crate::response::{Refusal, Submitted, Trade};
 use crate::venue::Venue;
 
 impl Venue {
@@ -17,20 +17,55 @@ impl Venue {
         self.check_submitter(caller, order.account)?;
         let placement = self.place(order)?;
         self.check_signature(caller, order.account, Some(Reason::MissingSignature))?;
+        if let Some(again) = self.still_waiting(order) {
+            return Ok(again);
+        }
         let replaced = self.check_business(order, &placement)?;
         if let Some(older) = replaced {
             self.close(older, OrderStatus::Cancelled);
         }
         let key = self.admit(order, &placement);
-        let trades = self.trade(key);
+        let injected = match caller {
+            Caller::Public | Caller::Account { .. } => self.late_failure(RequestKind::Submit),
+            Caller::Internal { .. } | Caller::Operator => None,
+        };
+        let delay_ms = injected.unwrap_or(self.config.delays.order_ms);
+        let fails = injected.is_some() || delay_ms > 0 && self.draws_late_failure();
+        self.orders.get_mut(key).fails = fails;
+        let trades = if delay_ms > 0 {
+            self.schedule_order(key, delay_ms);
+            Vec::new()
+        } else {
+            self.activate(key)
+        };
+        Ok(self.submitted(key, trades, false))
+    }
+
+    /// The same request again while the first one still waits.
+    fn still_waiting(&self, order: &NewOrder) -> Option<Submitted> {
+        let key = self.find_hash(order.account, order.hash)?;
+        let known = self.orders.get(key);
+        let pool = order.pool.map(|pool| self.find_pool(&pool));
+        let same = known.status == OrderStatus::Waiting
+            && known.client_id.as_deref() == client_id(order)
+            && known.pool == pool.flatten()
+            && (known.kind == order.kind || known.pool.is_some());
+        same.then(|| self.submitted(key, Vec::new(), true))
+    }
+
+    fn submitted(&self, key: OrderKey, trades: Vec<Trade>, idempotent: bool) -> Submitted {
         let order = self.orders.get(key);
-        Ok(Submitted {
+        Submitted {
             hash: order.hash,
             client_id: order.shown_client_id(),
-            status: order.status,
-            idempotent: false,
+            // The interface has no `waiting` among the states of an acknowledgement.
+            status: match order.status {
+                OrderStatus::Waiting => OrderStatus::Processing,
+                status => status,
+            },
+            idempotent,
             trades,
-        })
+        }
     }
 
     /// Keeps the order, binds its funds and takes its slot. It does not rest yet.
@@ -43,7 +78,11 @@ impl Venue {
             account: order.account,
             market: placement.market,
             side: placement.side,
-            kind: order.kind,
+            kind: if placement.pool.is_some() {
+                OrderKind::TakerOnly
+            } else {
+                order.kind
+            },
             fill_by: order.fill_by,
             base: placement.base,
             quote: placement.quote,
@@ -53,13 +92,16 @@ impl Venue {
             max_fee_bips: placement.max_fee_bips,
             created: self.now,
             updated: self.now,
-            status: OrderStatus::Processing,
+            status: OrderStatus::Waiting,
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
             rest: 0,
             before: None,
             after: None,
+            pool: placement.pool,
+            due: None,
+            fails: false,
         });
         let account = self
             .accounts
@@ -87,7 +129,9 @@ impl Venue {
         self.markets.iter().enumerate().find_map(|(index, market)| {
             let id = MarketId(u16::try_from(index).ok()?);
             let (base, quote) = (market.config.base, market.config.quote);
-            if (sell, buy) == (base, quote) {
+            if !market.listed {
+                None
+            } else if (sell, buy) == (base, quote) {
                 Some((id, Side::Sell))
             } else if (sell, buy) == (quote, base) {
                 Some((id, Side::Buy))

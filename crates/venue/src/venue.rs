@@ -1,17 +1,24 @@
 //! The machine itself: its state, the one entry for requests, and time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use cambist_core::{Amount, Hash, MarketId, OrderStatus, Price, Reason, Side, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, MarketId, Price, Reason, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, AccountId, Address, ApiKey, KeyEpoch};
 use crate::book::Book;
 use crate::config::{ConfigError, MarketConfig, TokenConfig, VenueConfig};
+use crate::fault::Fault;
+use crate::mode::ExchangeMode;
+use crate::offchain::Submission;
+use crate::operator::LogEntry;
 use crate::orders::{OrderKey, Orders};
+use crate::pool::Pool;
+use crate::random::Random;
 use crate::request::{Caller, Request};
 use crate::response::{Refusal, Response};
 use crate::scale::Scale;
+use crate::schedule::Due;
 
 /// A listed market and its book.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +26,15 @@ pub(crate) struct Market {
     pub config: MarketConfig,
     pub scale: Scale,
     pub book: Book,
+    /// A delisted market stays for its history.
+    pub listed: bool,
+}
+
+impl Market {
+    /// Whether its book is open.
+    pub const fn takes_orders(&self) -> bool {
+        self.listed && self.config.enabled
+    }
 }
 
 /// What came in and went out of one token.
@@ -47,6 +63,21 @@ pub struct Venue {
     pub(crate) supply: BTreeMap<TokenId, Supply>,
     /// Hashes approved on the chain, by whose they are.
     pub(crate) approved: BTreeSet<(AccountId, Hash)>,
+    pub(crate) pools: Vec<Pool>,
+    /// Tokens that were listed; balances stay.
+    pub(crate) delisted: BTreeSet<TokenId>,
+    /// Submissions by number; numbers are shared with orders.
+    pub(crate) submissions: BTreeMap<u64, Submission>,
+    pub(crate) submission_hashes: BTreeMap<Hash, u64>,
+    /// What moves on by itself, by time and number.
+    pub(crate) due: BTreeMap<(VenueTime, u64), Due>,
+    pub(crate) mode: ExchangeMode,
+    /// Draws late failures.
+    pub(crate) draw: Random,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) log: VecDeque<LogEntry>,
+    /// Number of the next entry of the log.
+    pub(crate) logged: u64,
 }
 
 impl Venue {
@@ -72,6 +103,7 @@ impl Venue {
                     config: market.clone(),
                     scale,
                     book: Book::default(),
+                    listed: true,
                 })
             })
             .collect();
@@ -90,6 +122,16 @@ impl Venue {
             sequence: 0,
             supply: BTreeMap::new(),
             approved: BTreeSet::new(),
+            pools: config.pools.iter().cloned().map(Pool::new).collect(),
+            delisted: BTreeSet::new(),
+            submissions: BTreeMap::new(),
+            submission_hashes: BTreeMap::new(),
+            due: BTreeMap::new(),
+            mode: ExchangeMode::Open,
+            draw: Random::new(config.delays.seed),
+            faults: Vec::new(),
+            log: VecDeque::new(),
+            logged: 0,
             config,
         })
     }
@@ -102,6 +144,7 @@ impl Venue {
         request: &Request,
     ) -> Result<Response, Refusal> {
         self.advance(now);
+        self.check_faults(caller, request.kind())?;
         match request {
             Request::Submit(order) => self.submit(caller, order).map(Response::Submitted),
             Request::Cancel {
@@ -135,33 +178,41 @@ impl Venue {
                 sell_token,
             } => self.next_storage_id(caller, *account, *sell_token),
             Request::ExchangeInfo => Ok(Response::Exchange(self.exchange_info())),
-            Request::Tokens => Ok(Response::Tokens(self.tokens.values().cloned().collect())),
+            Request::Tokens => Ok(Response::Tokens(
+                self.tokens
+                    .values()
+                    .filter(|token| self.is_listed_token(token.spec.id))
+                    .cloned()
+                    .collect(),
+            )),
             Request::Markets => Ok(Response::Markets(
                 self.markets
                     .iter()
+                    .filter(|market| market.listed)
                     .map(|market| market.config.clone())
                     .collect(),
             )),
             Request::Operator(wish) => self.operate(caller, wish).map(Response::Done),
-            Request::Pools => Ok(Response::Pools(self.config.pools.clone())),
             Request::Transfer(transfer) => {
-                self.check_proof(transfer.payer, &transfer.proof)?;
-                Err(Refusal::new(
-                    Reason::UnknownError,
-                    "not available yet on this exchange",
-                ))
+                self.transfer(caller, transfer).map(Response::Submission)
             }
-            Request::Withdraw(_)
-            | Request::UpdateKey(_)
-            | Request::PoolBalance { .. }
-            | Request::Join(_)
-            | Request::Exit(_)
-            | Request::PoolTransactions(_)
-            | Request::Submission { .. }
-            | Request::Log { .. } => Err(Refusal::new(
-                Reason::UnknownError,
-                "not available yet on this exchange",
-            )),
+            Request::Withdraw(withdrawal) => {
+                self.withdraw(caller, withdrawal).map(Response::Submission)
+            }
+            Request::UpdateKey(key) => self.update_key(caller, key).map(Response::Submission),
+            Request::Pools => Ok(Response::Pools(self.shown_pools())),
+            Request::PoolBalance { pool } => self.pool_balance(pool).map(Response::PoolBalance),
+            Request::Join(join) => self.join(caller, join).map(Response::Submission),
+            Request::Exit(exit) => self.exit(caller, exit).map(Response::Submission),
+            Request::PoolTransactions(query) => self
+                .list_pool_transactions(caller, query)
+                .map(Response::PoolTransactions),
+            Request::Submission { account, hash } => self
+                .submission_of(caller, *account, hash)
+                .map(Response::Submission),
+            Request::Log { limit, offset } => {
+                self.read_log(caller, *limit, *offset).map(Response::Log)
+            }
         }
     }
 
@@ -185,43 +236,25 @@ impl Venue {
             | Request::Balances { account, .. }
             | Request::ApiKey { account, .. }
             | Request::RotateApiKey { account, .. }
+            | Request::Submission { account, .. }
             | Request::NextStorageId { account, .. } => self.check_owner(caller, *account),
             Request::Orders(query) => self.check_owner(caller, query.account),
+            Request::PoolTransactions(query) => self.check_owner(caller, query.account),
+            Request::Transfer(transfer) => self.read_transfer(caller, transfer).map(drop),
+            Request::Withdraw(withdrawal) => self.read_withdrawal(caller, withdrawal).map(drop),
+            Request::UpdateKey(key) => self.read_key(caller, key).map(drop),
+            Request::Join(join) => self.read_join(caller, join).map(drop),
+            Request::Exit(exit) => self.read_exit(caller, exit).map(drop),
             Request::Depth { .. }
             | Request::Account(_)
             | Request::ExchangeInfo
             | Request::Tokens
             | Request::Markets
-            | Request::Transfer(_)
-            | Request::Withdraw(_)
-            | Request::UpdateKey(_)
             | Request::Pools
             | Request::PoolBalance { .. }
-            | Request::Join(_)
-            | Request::Exit(_)
-            | Request::PoolTransactions(_)
-            | Request::Submission { .. }
             | Request::Operator(_)
             | Request::Log { .. } => Ok(()),
         }
-    }
-
-    /// Lets time pass: orders whose validity has ended expire, earliest first.
-    pub fn advance(&mut self, now: VenueTime) {
-        self.now = self.now.max(now);
-        while let Some((valid_until_s, key)) = self.expiries.first().copied() {
-            if VenueTime::from_s(u64::from(valid_until_s)) > self.now {
-                break;
-            }
-            self.close(key, OrderStatus::Expired);
-        }
-    }
-
-    /// When `advance` next has something to do.
-    pub fn next_wakeup(&self) -> Option<VenueTime> {
-        self.expiries
-            .first()
-            .map(|(valid_until_s, _)| VenueTime::from_s(u64::from(*valid_until_s)))
     }
 
     /// The latest time heard.

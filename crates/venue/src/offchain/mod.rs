@@ -1,5 +1,13 @@
-//! Transfers, withdrawals, key updates, joins and exits.
+//! Transfers, withdrawals, key updates, joins and exits: taken in, set aside, settled or failed.
 
+mod checks;
+mod keys;
+mod ledger;
+mod lifecycle;
+mod pools;
 mod requests;
+mod submission;
+mod transfers;
 
 pub use requests::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
+pub(crate) use submission::{Stage, Submission, Work};

@@ -1,20 +1,31 @@
-//! What the operator may do: accounts, funds, freezing, opening and closing, fees.
+//! What the operator may do: accounts, funds, freezing, listing, fees, limits, modes, faults; and the
+//! log of it.
 
+mod accounts;
+mod listing;
 mod wishes;
+
+use cambist_core::{Reason, TokenId};
 
 pub use wishes::{LogEntry, Operator};
 
-use cambist_core::token::AMOUNT_MAX;
-use cambist_core::{Amount, Reason, TokenId};
-
-use crate::account::{Account, AccountId, Address, ApiKey, PublicKey};
+use crate::account::AccountId;
 use crate::checks::MAX_FEE_BIPS;
+use crate::mode::Delays;
+use crate::random::Random;
 use crate::request::Caller;
 use crate::response::Refusal;
-use crate::venue::{Market, Venue};
+use crate::venue::Venue;
 
 fn invalid<T>(detail: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(Reason::InvalidArgument, detail))
+}
+
+fn unlisted<T>(token: TokenId) -> Result<T, Refusal> {
+    Err(Refusal::new(
+        Reason::UnsupportedToken,
+        format!("token {} is not listed", token.0),
+    ))
 }
 
 impl Venue {
@@ -23,15 +34,13 @@ impl Venue {
         caller: &Caller,
         wish: &Operator,
     ) -> Result<Option<AccountId>, Refusal> {
-        match caller {
-            Caller::Operator => {}
-            Caller::Public | Caller::Account { .. } | Caller::Internal { .. } => {
-                return Err(Refusal::new(
-                    Reason::InvalidApiKey,
-                    "only the operator may do this",
-                ));
-            }
-        }
+        check_operator(caller)?;
+        let done = self.fulfil(wish)?;
+        self.write_log(wish);
+        Ok(done)
+    }
+
+    fn fulfil(&mut self, wish: &Operator) -> Result<Option<AccountId>, Refusal> {
         match wish {
             Operator::CreateAccount {
                 id,
@@ -39,173 +48,180 @@ impl Venue {
                 public_key,
                 api_key,
                 internal,
-            } => self
-                .create_account(*id, *owner, *public_key, api_key.as_ref(), *internal)
-                .map(Some),
+            } => {
+                return self
+                    .create_account(*id, *owner, *public_key, api_key.as_ref(), *internal)
+                    .map(Some);
+            }
+            Operator::SettleWithdrawal { hash } => {
+                return self.end_withdrawal(hash, true).map(Some);
+            }
+            Operator::ReturnWithdrawal { hash } => {
+                return self.end_withdrawal(hash, false).map(Some);
+            }
             Operator::Deposit {
                 account,
                 token,
                 amount,
-            } => self
-                .deposit(*account, *token, *amount)
-                .map(|()| Some(*account)),
+            } => self.deposit(*account, *token, *amount)?,
             Operator::Withdraw {
                 account,
                 token,
                 amount,
-            } => self
-                .withdraw(*account, *token, *amount)
-                .map(|()| Some(*account)),
-            Operator::Freeze { account, frozen } => {
-                self.known(*account)?.frozen = *frozen;
-                Ok(Some(*account))
-            }
+            } => self.take_out(*account, *token, *amount)?,
+            Operator::Freeze { account, frozen } => self.known(*account)?.frozen = *frozen,
             Operator::EnableMarket { market, enabled } => {
                 self.listed(market)?.config.enabled = *enabled;
-                Ok(None)
             }
-            Operator::EnableToken { token, enabled } => match self.tokens.get_mut(token) {
-                Some(listed) => {
-                    listed.spec.enabled = *enabled;
-                    Ok(None)
-                }
-                None => unlisted(*token),
-            },
+            Operator::EnableToken { token, enabled } => self.enable_token(*token, *enabled)?,
             Operator::SetFees {
                 market,
                 maker_fee_bips,
                 taker_fee_bips,
-            } => {
-                if u64::from(*maker_fee_bips.max(taker_fee_bips)) > MAX_FEE_BIPS {
-                    return invalid("a fee above 63 bips could never be accepted by an order");
+            } => self.set_fees(market, *maker_fee_bips, *taker_fee_bips)?,
+            Operator::AnnounceDeposit {
+                account,
+                token,
+                amount,
+            } => self.announce_deposit(*account, *token, *amount)?,
+            Operator::ConfirmDeposit {
+                account,
+                token,
+                amount,
+            } => self.confirm_deposit(*account, *token, *amount)?,
+            Operator::SettleWithdrawals => self.settle_withdrawals()?,
+            Operator::ApproveHash { account, hash } => {
+                self.known(*account)?;
+                if self.approved.len() >= self.config.limits.approved_hashes_max as usize {
+                    return invalid("too many approved hashes are waiting");
                 }
-                let listed = self.listed(market)?;
-                listed.config.maker_fee_bips = *maker_fee_bips;
-                listed.config.taker_fee_bips = *taker_fee_bips;
-                Ok(None)
+                self.approved.insert((*account, *hash));
             }
-            Operator::AnnounceDeposit { .. }
-            | Operator::ConfirmDeposit { .. }
-            | Operator::SettleWithdrawal { .. }
-            | Operator::SettleWithdrawals
-            | Operator::ReturnWithdrawal { .. }
-            | Operator::ApproveHash { .. }
-            | Operator::ListToken(_)
-            | Operator::DelistToken { .. }
-            | Operator::ListMarket(_)
-            | Operator::DelistMarket { .. }
-            | Operator::ListPool(_)
-            | Operator::DelistPool { .. }
-            | Operator::SetPool { .. }
-            | Operator::JoinPool { .. }
-            | Operator::SetServiceFees(_)
-            | Operator::SetLimits(_)
-            | Operator::SetDelays(_)
-            | Operator::SetMode(_)
-            | Operator::InjectFault(_) => invalid("not available yet"),
+            Operator::ListToken(token) => self.list_token(token)?,
+            Operator::DelistToken { token } => self.delist_token(*token)?,
+            Operator::ListMarket(market) => self.list_market(market)?,
+            Operator::DelistMarket { market } => self.delist_market(market)?,
+            Operator::ListPool(listing) => self.list_pool(listing)?,
+            Operator::DelistPool { pool } => self.delist_pool(pool)?,
+            Operator::SetPool {
+                pool,
+                status,
+                fee_bips,
+                join_fee,
+                exit_fee,
+            } => self.set_pool(pool, *status, *fee_bips, [*join_fee, *exit_fee])?,
+            Operator::JoinPool {
+                hash,
+                account,
+                pool,
+                amounts,
+            } => self.book_join(*hash, *account, pool, *amounts)?,
+            Operator::SetServiceFees(fees) => self.set_service_fees(fees)?,
+            Operator::SetLimits(limits) => self.set_limits(limits)?,
+            Operator::SetDelays(delays) => self.set_delays(*delays)?,
+            Operator::SetMode(mode) => self.mode = *mode,
+            Operator::InjectFault(fault) => self.inject(*fault)?,
         }
+        Ok(account_of(wish))
     }
 
-    fn create_account(
-        &mut self,
-        id: Option<AccountId>,
-        owner: Address,
-        public_key: PublicKey,
-        api_key: Option<&ApiKey>,
-        internal: bool,
-    ) -> Result<AccountId, Refusal> {
-        let highest = self.accounts.last_key_value().map(|(id, _)| *id);
-        let next = highest
-            .map_or(Some(0), |highest| highest.0.checked_add(1))
-            .map(|next| AccountId(next.max(self.config.first_account.0)));
-        let Some(id) = id.or(next) else {
-            return invalid("no account number is left");
-        };
-        if owner == [0; 20] || self.owners.contains_key(&owner) {
-            return invalid("the owner is zero or has an account");
+    fn set_fees(&mut self, market: &str, maker: u8, taker: u8) -> Result<(), Refusal> {
+        if u64::from(maker.max(taker)) > MAX_FEE_BIPS {
+            return invalid("a fee above 63 bips could never be accepted by an order");
         }
-        if self.accounts.contains_key(&id) {
-            return invalid(format!("account {} exists", id.0));
-        }
-        let mut account = Account::new(id, owner);
-        account.public_key = public_key;
-        account.internal = internal;
-        self.accounts.insert(id, account);
-        self.owners.insert(owner, id);
-        if let Some(key) = api_key
-            && let Err(refusal) = self.set_api_key(id, key)
-        {
-            self.accounts.remove(&id);
-            self.owners.remove(&owner);
-            return Err(refusal);
-        }
-        Ok(id)
-    }
-
-    /// No token's supply exceeds 96 bits, so that no sum of balances can overflow.
-    fn deposit(
-        &mut self,
-        account: AccountId,
-        token: TokenId,
-        amount: Amount,
-    ) -> Result<(), Refusal> {
-        if !self.tokens.contains_key(&token) {
-            return unlisted(token);
-        }
-        self.known(account)?;
-        let supply = self.supply.entry(token).or_default();
-        let present = supply.deposited - supply.withdrawn;
-        if amount > AMOUNT_MAX || present + amount > AMOUNT_MAX {
-            return invalid("the supply of a token is limited to 96 bits");
-        }
-        let Some(deposited) = supply.deposited.checked_add(amount) else {
-            return invalid("more was deposited than can be counted");
-        };
-        supply.deposited = deposited;
-        self.account_mut(account).credit(token, amount);
+        let listed = self.listed(market)?;
+        listed.config.maker_fee_bips = maker;
+        listed.config.taker_fee_bips = taker;
         Ok(())
     }
 
-    fn withdraw(
-        &mut self,
-        account: AccountId,
-        token: TokenId,
-        amount: Amount,
-    ) -> Result<(), Refusal> {
-        let holder = self.known(account)?;
-        if holder.balance(token).free() < amount {
-            return Err(Refusal::new(
-                Reason::InsufficientBalance,
-                format!("less than the amount is free of token {}", token.0),
-            ));
+    fn set_delays(&mut self, delays: Delays) -> Result<(), Refusal> {
+        if delays.late_failures_permille > 1_000 {
+            return invalid("more than all fail late");
         }
-        if amount > 0 {
-            holder.take_free(token, amount);
-            self.supply.entry(token).or_default().withdrawn += amount;
+        if delays.seed != self.config.delays.seed {
+            self.draw = Random::new(delays.seed);
         }
+        self.config.delays = delays;
         Ok(())
     }
 
-    fn known(&mut self, id: AccountId) -> Result<&mut Account, Refusal> {
-        self.accounts.get_mut(&id).ok_or_else(|| {
-            Refusal::new(
-                Reason::UserNotFound,
-                format!("account {} does not exist", id.0),
-            )
-        })
+    /// What was done goes into the log; API keys stay out of it.
+    fn write_log(&mut self, wish: &Operator) {
+        let mut wish = wish.clone();
+        if let Operator::CreateAccount { api_key, .. } = &mut wish {
+            *api_key = None;
+        }
+        self.log.push_back(LogEntry {
+            number: self.logged,
+            at: self.now,
+            wish,
+        });
+        self.logged += 1;
+        let kept = self.config.limits.log_max as usize;
+        while self.log.len() > kept {
+            self.log.pop_front();
+        }
     }
 
-    fn listed(&mut self, name: &str) -> Result<&mut Market, Refusal> {
-        self.markets
-            .iter_mut()
-            .find(|market| market.config.name == name)
-            .ok_or_else(|| Refusal::new(Reason::UnsupportedMarket, "the market is not listed"))
+    pub(crate) fn read_log(
+        &self,
+        caller: &Caller,
+        limit: u64,
+        offset: u64,
+    ) -> Result<Vec<LogEntry>, Refusal> {
+        check_operator(caller)?;
+        let most = u64::from(self.config.limits.orders_page_max);
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(self
+            .log
+            .iter()
+            .rev()
+            .skip(count(offset))
+            .take(count(limit.min(most)))
+            .cloned()
+            .collect())
     }
 }
 
-fn unlisted<T>(token: TokenId) -> Result<T, Refusal> {
-    Err(Refusal::new(
-        Reason::UnsupportedToken,
-        format!("token {} is not listed", token.0),
-    ))
+fn check_operator(caller: &Caller) -> Result<(), Refusal> {
+    match caller {
+        Caller::Operator => Ok(()),
+        Caller::Public | Caller::Account { .. } | Caller::Internal { .. } => Err(Refusal::new(
+            Reason::InvalidApiKey,
+            "only the operator may do this",
+        )),
+    }
+}
+
+/// The account that a wish names.
+const fn account_of(wish: &Operator) -> Option<AccountId> {
+    match wish {
+        Operator::Deposit { account, .. }
+        | Operator::Withdraw { account, .. }
+        | Operator::Freeze { account, .. }
+        | Operator::AnnounceDeposit { account, .. }
+        | Operator::ConfirmDeposit { account, .. }
+        | Operator::ApproveHash { account, .. }
+        | Operator::JoinPool { account, .. } => Some(*account),
+        Operator::CreateAccount { .. }
+        | Operator::EnableMarket { .. }
+        | Operator::EnableToken { .. }
+        | Operator::SetFees { .. }
+        | Operator::SettleWithdrawal { .. }
+        | Operator::SettleWithdrawals
+        | Operator::ReturnWithdrawal { .. }
+        | Operator::ListToken(_)
+        | Operator::DelistToken { .. }
+        | Operator::ListMarket(_)
+        | Operator::DelistMarket { .. }
+        | Operator::ListPool(_)
+        | Operator::DelistPool { .. }
+        | Operator::SetPool { .. }
+        | Operator::SetServiceFees(_)
+        | Operator::SetLimits(_)
+        | Operator::SetDelays(_)
+        | Operator::SetMode(_)
+        | Operator::InjectFault(_) => None,
+    }
 }

@@ -1,6 +1,6 @@
 //! What only the operator may ask, as data.
 
-use cambist_core::{Amount, Hash, TokenId};
+use cambist_core::{Amount, Hash, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address, ApiKey, PublicKey};
@@ -173,9 +173,7 @@ pub struct LogEntry {
     /// Number of the entry; never repeats.
     pub number: u64,
     /// When.
-    pub at: cambist_core::VenueTime,
-    /// What was asked; API keys are left out.
+    pub at: VenueTime,
+    /// What was done; API keys are left out.
     pub wish: Operator,
-    /// Why it was refused, if it was.
-    pub refused: Option<cambist_core::Reason>,
 }

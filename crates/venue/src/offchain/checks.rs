@@ -1,0 +1,236 @@
+//! What every submission is checked for; the order is that of `docs/venue-rules.md`.
+//!
+//! The interface lists few codes for submissions. Where none of them says what is wrong, clients of
+//! both kinds get the code that does, and with `strict` the nearest listed one.
+
+use std::collections::BTreeMap;
+
+use cambist_core::token::AMOUNT_MAX;
+use cambist_core::{Amount, Hash, Reason, TokenId, VenueTime};
+
+use super::submission::Work;
+use super::{Submission, TokenAmount};
+use crate::account::{AccountId, Address};
+use crate::config::Compat;
+use crate::mode::ExchangeMode;
+use crate::proof::Proof;
+use crate::response::Refusal;
+use crate::slots::SlotAnswer;
+use crate::venue::Venue;
+
+/// A submission as understood from its fields alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub account: AccountId,
+    pub work: Work,
+    /// Storage ids to use up.
+    pub ids: Vec<(TokenId, u32)>,
+    pub valid_until_s: u32,
+}
+
+pub(super) fn refuse<T>(reason: Reason, detail: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::new(reason, detail))
+}
+
+impl Venue {
+    /// The code of the mode.
+    pub(crate) fn coded<T>(
+        &self,
+        both: Reason,
+        strict: Reason,
+        detail: impl Into<String>,
+    ) -> Result<T, Refusal> {
+        refuse(
+            match self.config.compat {
+                Compat::Both => both,
+                Compat::Strict => strict,
+            },
+            detail,
+        )
+    }
+
+    pub(super) fn check_exchange(&self, exchange: Address) -> Result<(), Refusal> {
+        if exchange == self.config.exchange {
+            Ok(())
+        } else {
+            refuse(Reason::WrongExchange, "the request names another exchange")
+        }
+    }
+
+    pub(super) fn check_named_owner(
+        &self,
+        account: AccountId,
+        owner: Address,
+    ) -> Result<(), Refusal> {
+        if self.accounts.get(&account).map(|holder| holder.owner) == Some(owner) {
+            Ok(())
+        } else {
+            refuse(
+                Reason::InvalidSender,
+                format!("the address does not own account {}", account.0),
+            )
+        }
+    }
+
+    /// An amount that moves: within 1 to 96 bits.
+    pub(super) fn check_amount(&self, amount: Amount) -> Result<(), Refusal> {
+        if amount == 0 {
+            self.coded(
+                Reason::AmountTooSmall,
+                Reason::InvalidSender,
+                "an amount is zero",
+            )
+        } else if amount > AMOUNT_MAX {
+            self.coded(
+                Reason::AmountTooLarge,
+                Reason::InvalidSender,
+                "an amount is beyond 96 bits",
+            )
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The fee that is taken, from the table of the service and what the request accepts.
+    pub(super) fn check_fee(
+        &self,
+        table: &BTreeMap<TokenId, Amount>,
+        accepted: TokenAmount,
+        moved: Option<TokenId>,
+    ) -> Result<TokenAmount, Refusal> {
+        let token = accepted.token;
+        let fee = match table.get(&token) {
+            Some(fee) => *fee,
+            None if table.is_empty() => 0,
+            None => {
+                return refuse(
+                    Reason::UnsupportedFeeToken,
+                    format!("token {} pays no fees", token.0),
+                );
+            }
+        };
+        if !self.is_open_token(token) {
+            return refuse(
+                Reason::UnsupportedFeeToken,
+                format!("token {} is not listed or closed", token.0),
+            );
+        }
+        if self.config.fees.same_token && moved.is_some_and(|moved| moved != token) {
+            return refuse(
+                Reason::FeeTokenMismatch,
+                "the fee must be paid in the token that moves",
+            );
+        }
+        if accepted.amount < fee {
+            return refuse(
+                Reason::FeeTokenMismatch,
+                format!("the fee is {fee} of token {}", token.0),
+            );
+        }
+        Ok(TokenAmount::new(token, fee))
+    }
+
+    pub(super) fn check_storage_id(id: u64) -> Result<u32, Refusal> {
+        u32::try_from(id)
+            .or_else(|_| refuse(Reason::InvalidNonce, "a storage id is beyond 32 bits"))
+    }
+
+    pub(super) fn check_expiry_field(&self, valid_until_s: u64) -> Result<u32, Refusal> {
+        u32::try_from(valid_until_s).or_else(|_| {
+            self.coded(
+                Reason::InvalidArgument,
+                Reason::InvalidNonce,
+                "the end of validity is beyond 32 bits: seconds are expected",
+            )
+        })
+    }
+
+    pub(super) fn check_not_expired(&self, valid_until_s: u32) -> Result<(), Refusal> {
+        if VenueTime::from_s(u64::from(valid_until_s)) > self.now {
+            Ok(())
+        } else {
+            self.coded(
+                Reason::OrderExpired,
+                Reason::InvalidNonce,
+                "the validity has ended",
+            )
+        }
+    }
+
+    pub(super) fn check_not_halted(&self) -> Result<(), Refusal> {
+        match self.mode {
+            ExchangeMode::Open | ExchangeMode::PostOnly | ExchangeMode::CancelOnly => Ok(()),
+            ExchangeMode::Halted => refuse(Reason::UnknownError, "the exchange is halted"),
+        }
+    }
+
+    /// The same request, taken before and still undecided.
+    pub(super) fn undecided(&self, hash: &Hash, plan: &Plan) -> Option<&Submission> {
+        let known = &self.submissions[self.submission_hashes.get(hash)?];
+        let same =
+            known.account == plan.account && known.stage.is_undecided() && known.work == plan.work;
+        same.then_some(known)
+    }
+
+    /// The checks that depend on the state, after a repeated request was answered.
+    pub(super) fn check_submission(
+        &self,
+        hash: &Hash,
+        proof: &Proof,
+        plan: &Plan,
+    ) -> Result<(), Refusal> {
+        self.check_not_halted()?;
+        let known = proof.approved.is_some_and(|approved| approved != *hash)
+            || self.submission_hashes.contains_key(hash);
+        if known {
+            return refuse(Reason::InvalidNonce, "this request is known");
+        }
+        self.check_not_expired(plan.valid_until_s)?;
+        let account = &self.accounts[&plan.account];
+        if account.frozen {
+            return refuse(Reason::InvalidSender, "the account is frozen");
+        }
+        for (token, id) in &plan.ids {
+            let table = account.slots.get(token);
+            match table.map(|table| table.ask(*id)) {
+                None | Some(SlotAnswer::Free { .. }) => {}
+                Some(SlotAnswer::Used | SlotAnswer::Older) => {
+                    return refuse(
+                        Reason::InvalidNonce,
+                        format!("storage id {id} of token {} was used", token.0),
+                    );
+                }
+            }
+        }
+        if account.open_submissions >= self.config.limits.open_submissions_max {
+            return refuse(
+                Reason::InvalidSender,
+                "too many submissions are not settled",
+            );
+        }
+        let mut needed: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        for (token, amount) in self.bound(&plan.work) {
+            *needed.entry(token).or_default() += amount;
+        }
+        for (token, amount) in needed {
+            if account.balance(token).free() < amount {
+                return self.coded(
+                    Reason::InsufficientBalance,
+                    Reason::InvalidSender,
+                    format!("less than {amount} is free of token {}", token.0),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a token is listed and open.
+    pub(crate) fn is_open_token(&self, token: TokenId) -> bool {
+        self.is_listed_token(token) && self.tokens[&token].spec.enabled
+    }
+
+    /// Whether a token is listed.
+    pub(crate) fn is_listed_token(&self, token: TokenId) -> bool {
+        self.tokens.contains_key(&token) && !self.delisted.contains(&token)
+    }
+}

@@ -1,0 +1,177 @@
+//! Transfers and withdrawals: their fields, and moving the money of a transfer.
+
+use cambist_core::{Reason, TokenId};
+
+use super::checks::{Plan, refuse};
+use super::submission::{Stage, Work};
+use super::{NewTransfer, NewWithdrawal, TokenAmount};
+use crate::account::{Account, AccountId, Address};
+use crate::request::{Caller, RequestKind};
+use crate::response::{Refusal, SubmissionView};
+use crate::venue::Venue;
+
+impl Venue {
+    pub(crate) fn transfer(
+        &mut self,
+        caller: &Caller,
+        transfer: &NewTransfer,
+    ) -> Result<SubmissionView, Refusal> {
+        let plan = self.read_transfer(caller, transfer)?;
+        self.take_submission(RequestKind::Transfer, transfer.hash, &transfer.proof, plan)
+    }
+
+    /// Account and fields of a transfer.
+    pub(crate) fn read_transfer(
+        &self,
+        caller: &Caller,
+        transfer: &NewTransfer,
+    ) -> Result<Plan, Refusal> {
+        self.check_owner(caller, transfer.payer)?;
+        self.check_exchange(transfer.exchange)?;
+        self.check_named_owner(transfer.payer, transfer.payer_owner)?;
+        self.check_payee(transfer)?;
+        self.check_moving_token(transfer.sent.token)?;
+        self.check_amount(transfer.sent.amount)?;
+        let table = &self.config.fees.transfer;
+        let fee = self.check_fee(table, transfer.max_fee, Some(transfer.sent.token))?;
+        Ok(Plan {
+            account: transfer.payer,
+            ids: vec![(
+                transfer.sent.token,
+                Self::check_storage_id(transfer.storage_id)?,
+            )],
+            valid_until_s: self.check_expiry_field(transfer.valid_until_s)?,
+            work: Work::Transfer {
+                payee: transfer.payee_owner,
+                sent: transfer.sent,
+                fee,
+            },
+        })
+    }
+
+    /// A payee is named by number and address alike, or by an address alone, whose account is opened
+    /// when the transfer is settled if there is none.
+    fn check_payee(&self, transfer: &NewTransfer) -> Result<(), Refusal> {
+        let known = self.owners.get(&transfer.payee_owner).copied();
+        let named = transfer.payee != AccountId(0) || known == Some(AccountId(0));
+        let wrong = |detail: &str| refuse(Reason::InvalidReceiver, detail);
+        if transfer.payee_owner == [0; 20] {
+            return wrong("the zero address receives nothing");
+        }
+        if named && known != Some(transfer.payee) {
+            return wrong("the address does not own the payee's account");
+        }
+        if known == Some(transfer.payer) {
+            return wrong("a transfer to its payer");
+        }
+        if known.is_none() && self.accounts.len() >= self.config.limits.accounts_max as usize {
+            return wrong("no more accounts are opened");
+        }
+        Ok(())
+    }
+
+    /// The token of a transfer or withdrawal.
+    fn check_moving_token(&self, token: TokenId) -> Result<(), Refusal> {
+        if self.is_open_token(token) {
+            Ok(())
+        } else {
+            self.coded(
+                Reason::UnsupportedToken,
+                Reason::FeeTokenMismatch,
+                format!("token {} is not listed or closed", token.0),
+            )
+        }
+    }
+
+    pub(crate) fn withdraw(
+        &mut self,
+        caller: &Caller,
+        withdrawal: &NewWithdrawal,
+    ) -> Result<SubmissionView, Refusal> {
+        let plan = self.read_withdrawal(caller, withdrawal)?;
+        let (hash, proof) = (withdrawal.hash, &withdrawal.proof);
+        self.take_submission(RequestKind::Withdraw, hash, proof, plan)
+    }
+
+    /// Account and fields of a withdrawal.
+    pub(crate) fn read_withdrawal(
+        &self,
+        caller: &Caller,
+        withdrawal: &NewWithdrawal,
+    ) -> Result<Plan, Refusal> {
+        let withdrawn = withdrawal.withdrawn;
+        self.check_owner(caller, withdrawal.account)?;
+        self.check_exchange(withdrawal.exchange)?;
+        self.check_named_owner(withdrawal.account, withdrawal.owner)?;
+        if withdrawal.to == [0; 20] {
+            return refuse(Reason::InvalidReceiver, "the zero address receives nothing");
+        }
+        // A delisted token is let out, so that nobody's money is locked in.
+        if !self.delisted.contains(&withdrawn.token) {
+            self.check_moving_token(withdrawn.token)?;
+        }
+        self.check_amount(withdrawn.amount)?;
+        let limit = self.tokens[&withdrawn.token].fast_withdraw_limit;
+        if withdrawal.fast && withdrawn.amount > limit {
+            return self.coded(
+                Reason::AmountTooLarge,
+                Reason::InvalidSender,
+                format!("a fast withdrawal is limited to {limit}"),
+            );
+        }
+        let table = &self.config.fees.withdrawal;
+        let fee = self.check_fee(table, withdrawal.max_fee, Some(withdrawn.token))?;
+        Ok(Plan {
+            account: withdrawal.account,
+            ids: vec![(
+                withdrawn.token,
+                Self::check_storage_id(withdrawal.storage_id)?,
+            )],
+            valid_until_s: self.check_expiry_field(withdrawal.valid_until_s)?,
+            work: Work::Withdraw {
+                withdrawn,
+                fee,
+                to: withdrawal.to,
+                fast: withdrawal.fast,
+            },
+        })
+    }
+
+    /// Moves a transfer out of free funds; the payee's account is opened if there is none.
+    pub(super) fn settle_transfer(
+        &mut self,
+        payer: AccountId,
+        payee: Address,
+        sent: TokenAmount,
+        fee: TokenAmount,
+    ) -> Stage {
+        let Some(payee) = self.account_of_payee(payee) else {
+            return Stage::Failed;
+        };
+        self.pay_fee(payer, fee);
+        self.account_mut(payer).take_free(sent.token, sent.amount);
+        self.account_mut(payee).credit(sent.token, sent.amount);
+        Stage::Processed
+    }
+
+    fn account_of_payee(&mut self, owner: Address) -> Option<AccountId> {
+        if let Some(known) = self.owners.get(&owner) {
+            return Some(*known);
+        }
+        if self.accounts.len() >= self.config.limits.accounts_max as usize {
+            return None;
+        }
+        let id = self.next_account()?;
+        // No key yet: the owner sets the first one with nonce 0.
+        let mut account = Account::new(id, owner);
+        account.nonce = 0;
+        self.accounts.insert(id, account);
+        self.owners.insert(owner, id);
+        Some(id)
+    }
+
+    pub(super) fn pay_fee(&mut self, payer: AccountId, fee: TokenAmount) {
+        self.account_mut(payer).take_free(fee.token, fee.amount);
+        self.collect(fee.token, fee.amount);
+    }
+}
