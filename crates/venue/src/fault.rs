@@ -51,6 +51,11 @@ impl Venue {
         Ok(())
     }
 
+    /// Whether faults wait: then even a request that only looks may change the state.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
     /// The refusal that waits for this kind of request. Operator and background traders meet none.
     pub(crate) fn check_faults(
         &mut self,
