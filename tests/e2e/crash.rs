@@ -20,8 +20,8 @@ use crate::support::random::Random;
 use crate::support::stage::{lively, quick};
 use crate::support::{Books, Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
-/// Kills of one test; every kind of moment comes up in turn.
-const KILLS: u64 = 60;
+/// Kills of each of two tests; every kind of moment comes up in turn.
+const KILLS: u64 = 32;
 /// A moment that does not come within this is not waited for: the kill happens all the same. Longer than
 /// an order that was sealed and never arrived keeps the next start waiting.
 const MOMENT: Duration = Duration::from_secs(7);
@@ -202,7 +202,7 @@ fn grown(stage: &Stage, times: u64) -> bool {
 }
 
 /// Every order at the exchange must be known to the store, by id and by hash, and only once.
-fn assert_known(books: &Books, keeping: &Keeping, when: &str) {
+pub fn assert_known(books: &Books, keeping: &Keeping, when: &str) {
     let mut seen = BTreeSet::new();
     for order in &books.orders {
         let id = order
@@ -225,7 +225,7 @@ fn assert_known(books: &Books, keeping: &Keeping, when: &str) {
 }
 
 /// No storage id of a token is that of two intents.
-fn assert_slots(keeping: &Keeping) {
+pub fn assert_slots(keeping: &Keeping) {
     let mut slots = BTreeMap::new();
     for (id, intent) in &keeping.0 {
         if let Some(other) = slots.insert((intent.sell_token, intent.storage_id), id) {
@@ -235,7 +235,7 @@ fn assert_slots(keeping: &Keeping) {
 }
 
 /// Every intent is at the exchange with the same end, or has an end that says that it never got there.
-fn assert_ends(books: &Books, keeping: &Keeping) {
+pub fn assert_ends(books: &Books, keeping: &Keeping) {
     let at_exchange: BTreeMap<_, _> = books
         .orders
         .iter()
@@ -272,7 +272,7 @@ fn assert_ends(books: &Books, keeping: &Keeping) {
 }
 
 /// The same id always came with the same bytes.
-fn assert_same_bytes(submits: &[String]) {
+pub fn assert_same_bytes(submits: &[String]) {
     let mut bodies = BTreeMap::new();
     for body in submits {
         let order: serde_json::Value = serde_json::from_str(body).unwrap();
@@ -284,7 +284,15 @@ fn assert_same_bytes(submits: &[String]) {
 
 #[test]
 fn no_order_is_forgotten_and_none_is_sent_twice() {
-    let seed = 20_261;
+    play(20_261);
+}
+
+#[test]
+fn nor_with_another_seed() {
+    play(7);
+}
+
+fn play(seed: u64) {
     let mut random = Random::new(seed);
     let stage = Stage::open("crash", lively);
     let proxy = Proxy::start(&stage.address);
@@ -333,7 +341,7 @@ fn no_order_is_forgotten_and_none_is_sent_twice() {
         books.orders.len()
     );
     let met: u64 = came.values().map(|(_, met)| met).sum();
-    assert!(met >= 50, "only {met} kills at their moments: {came:?}");
+    assert!(met >= 25, "only {met} kills at their moments: {came:?}");
     assert!(
         came.values().all(|(_, met)| *met > 0),
         "a kind of moment never came: {came:?}"

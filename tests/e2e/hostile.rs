@@ -3,15 +3,15 @@
 //! Whatever is done to requests and answers, the daemon stays alive, makes no order twice, and ends with
 //! books that are equal to the exchange's.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cambist_core::OrderStatus;
+use rustix::process::Signal;
 
+use crate::crash::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::http::{body, metric};
 use crate::support::proxy::Seen;
 use crate::support::stage::{lively, quick};
-use crate::support::{Edit, Fault, Keeping, Proxy, Stage, until};
+use crate::support::{Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
@@ -64,7 +64,7 @@ const LOST: &[&str] = &["transport", "unknown"];
 /// Something was refused, or nothing noticed.
 const TOLD: &[&str] = &["ok", "reject"];
 
-const SCENARIOS: [Scenario; 18] = [
+const SCENARIOS: [Scenario; 19] = [
     Scenario {
         name: "answer-lost",
         fault: |_| Fault::LoseAnswer,
@@ -92,6 +92,12 @@ const SCENARIOS: [Scenario; 18] = [
     Scenario {
         name: "request-late",
         fault: |_| Fault::Late(Duration::from_millis(900)),
+        spoiled: submits,
+        counted: LOST,
+    },
+    Scenario {
+        name: "request-very-late",
+        fault: |_| Fault::Late(Duration::from_millis(4_500)),
         spoiled: submits,
         counted: LOST,
     },
@@ -275,35 +281,19 @@ fn play(scenario: &Scenario) {
         complaints.join("\n")
     );
 
+    assert_whole(&stage, &daemon, name);
+    assert_same_bytes(&proxy.submits());
+    stage.close();
+}
+
+/// Nothing rests, the books are equal, and the store knows every order at the exchange with its end.
+fn assert_whole(stage: &Stage, daemon: &Program, name: &str) {
     let (books, keeping) = (stage.books(), Keeping::read(&stage.path("daemon-state")));
     assert_eq!(books.open(), 0, "{name}: something rests");
     books.assert_ledger(&daemon.stdout());
-    let mut seen = BTreeSet::new();
-    for order in &books.orders {
-        let id = order.client_id.unwrap().to_string();
-        assert!(seen.insert(id.clone()), "{name}: {id} is there twice");
-        let intent = &keeping.0[&id];
-        assert_eq!(intent.hash, order.hash.0, "{name}: {id}");
-        let end = intent.ending.as_ref().unwrap();
-        let never = ["never_sent", "fenced", "rejected"];
-        assert!(
-            !never.contains(&end.end.as_str()),
-            "{name}: {order:?} ended as {end:?}"
-        );
-        assert_eq!(
-            end.end == "filled",
-            order.status == OrderStatus::Processed,
-            "{name}: {id}"
-        );
-    }
-    // One id, one text, however often it was sent.
-    let mut bodies = BTreeMap::new();
-    for body in proxy.submits() {
-        let order: serde_json::Value = serde_json::from_str(&body).unwrap();
-        let id = order["clientOrderId"].as_str().unwrap().to_owned();
-        assert_eq!(*bodies.entry(id).or_insert(body.clone()), body, "{name}");
-    }
-    stage.close();
+    assert_known(&books, &keeping, name);
+    assert_ends(&books, &keeping);
+    assert_slots(&keeping);
 }
 
 /// Plays scenarios side by side, in a few threads, and names every one that failed.
@@ -323,15 +313,64 @@ fn play_all(scenarios: &[Scenario]) {
 
 #[test]
 fn lost_late_and_repeated_messages() {
-    play_all(&SCENARIOS[..6]);
+    play_all(&SCENARIOS[..7]);
 }
 
 #[test]
 fn broken_and_endless_answers() {
-    play_all(&SCENARIOS[6..12]);
+    play_all(&SCENARIOS[7..13]);
 }
 
 #[test]
 fn answers_of_others_and_nonsense() {
-    play_all(&SCENARIOS[12..]);
+    play_all(&SCENARIOS[13..]);
+}
+
+#[test]
+fn a_start_survives_a_network_that_is_not_well_yet() {
+    let stage = Stage::open("bad-start", lively);
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, quick);
+    proxy.plan(|seen| match (seen.path.ends_with("/order"), seen.nth) {
+        (false, 0) => instead(true, "502 Bad Gateway", "text/html", "", GATEWAY),
+        (false, 1) => Fault::Truncate,
+        _ => Fault::Pass,
+    });
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    until(SOON, "orders", || (stage.books().open() > 0).then_some(()));
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    assert_whole(&stage, &daemon, "bad start");
+    stage.close();
+}
+
+#[test]
+fn either_side_may_stand_still_for_a_while() {
+    let stage = Stage::open("pause", lively);
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, quick);
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    let quoting = || {
+        let submits = proxy.submits().len();
+        until(SOON, "new orders", || {
+            (proxy.submits().len() > submits).then_some(())
+        });
+    };
+    quoting();
+    // The exchange for longer than answers are waited for, the daemon for longer than its orders live.
+    stage.venue.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(2_500));
+    stage.venue.signal(Signal::CONT);
+    quoting();
+    daemon.signal(Signal::STOP);
+    until(SOON, "no order left", || {
+        (stage.books().open() == 0).then_some(())
+    });
+    daemon.signal(Signal::CONT);
+    quoting();
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    assert_whole(&stage, &daemon, "pause");
+    assert_same_bytes(&proxy.submits());
+    stage.close();
 }
