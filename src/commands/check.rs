@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::config::meaning::{self, Load, Risk, WORST_CASE};
-use crate::config::{ConfigError, Daemon, Exchange};
+use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::Exit;
 use crate::secrets;
 
@@ -64,8 +64,7 @@ enum Checked {
 
 fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     let source = crate::config::reader::Source::read(&args.config)?;
-    // An exchange's file is the one that lists tokens; nothing in a daemon's file is called so.
-    if source.text.lines().any(|line| line.trim() == "[[token]]") {
+    if source.kind() == Some(Kind::Exchange) {
         let exchange = Exchange::load(&args.config)?;
         let names = exchange.markets.into_iter().map(|market| market.name);
         return Ok(Checked::Exchange(names.collect()));

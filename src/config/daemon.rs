@@ -13,6 +13,7 @@ use super::sections::{
     check_address, check_markets, check_url, read_budget, read_keys, read_log, read_orders,
     read_poll, small, version,
 };
+use super::source::Kind;
 
 /// Where the venue is and who we are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +167,7 @@ impl Daemon {
         source: &Source,
         keys: &mut std::collections::BTreeSet<String>,
     ) -> Result<Self, ConfigError> {
+        source.refuse_other(Kind::Exchange)?;
         let held = source.clone();
         source.read_with(|reader, root| {
             let read = read(root, held);
@@ -195,13 +197,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
 
     let mut section = root.section("venue");
     let base_url = section.req::<String>("base_url");
-    let account_id = section.number("account_id", 0, 0..=u64::from(u32::MAX));
-    if section.is_written() && account_id.at == section.at() {
-        section.problem(
-            section.at(),
-            "venue.account_id is missing; it must be a whole number",
-        );
-    }
+    let account_id = section.req_number("account_id", 0..=u64::from(u32::MAX));
     let owner = section.req::<String>("owner");
     let chain_id = section.opt::<u64>("chain_id");
     let exchange = section.opt::<String>("exchange");
@@ -227,7 +223,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let mut section = root.section("tape");
     let dir = section.opt::<PathBuf>("dir");
     let max_mb = section.number("max_mb", 1_024, 1..=1_000_000);
-    if section.is_written() && dir.is_none() {
+    if section.is_written() && !section.has("dir") {
         section.problem(
             section.at(),
             "tape.dir is missing; without it nothing is recorded",
@@ -311,7 +307,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
             source,
             venue: VenueLink {
                 base_url: base_url?.map(|url| url.trim_end_matches('/').to_owned()),
-                account_id: small(account_id.value),
+                account_id: small(account_id?.value),
                 owner: owner?.value.to_ascii_lowercase(),
                 chain_id: chain_id.map(|chain| chain.value),
                 exchange: exchange.map(|address| address.value.to_ascii_lowercase()),

@@ -185,8 +185,8 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         .map(read_strategy)
         .collect();
     if strategies.is_empty() {
-        section.problem(
-            section.at(),
+        section.missing(
+            "strategy",
             "a market needs at least one [[market.strategy]]",
         );
     }
@@ -231,24 +231,18 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
             "market.seed_price must lie between price_floor and price_ceiling",
         );
     }
-    if let Some((base, quote)) = &symbols {
-        let symbol = |value: Option<&At<Money>>, wanted: &str| {
-            if let Some(value) = value
-                && let Err(error) = value.value.check_symbol(wanted)
-            {
-                section.problem(value.at, format!("this amount {error}"));
-            }
-        };
-        for value in [&price_floor, &price_ceiling, &order_value_max] {
-            symbol(value.as_ref(), quote);
-        }
-        for value in [&inventory_min, &inventory_max] {
-            symbol(value.as_ref(), base);
-        }
-        symbol(Some(&depth_min), base);
+    if let (Some(name), Some((base, quote))) = (&name, &symbols) {
+        let mut in_base = vec![&depth_min];
+        in_base.extend([&inventory_min, &inventory_max].into_iter().flatten());
+        let mut in_quote: Vec<_> = [&price_floor, &price_ceiling, &order_value_max]
+            .into_iter()
+            .flatten()
+            .collect();
         if let EmptyBook::Seed(seed) = &empty {
-            symbol(Some(seed), quote);
+            in_quote.push(seed);
         }
+        check_symbols(&section, name, base, &in_base);
+        check_symbols(&section, name, quote, &in_quote);
     }
     section.finish();
     let (base, quote) = symbols?;
@@ -272,6 +266,37 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         qty_tolerance_bps: small(qty_tolerance.value),
         strategies: strategies.into_iter().collect::<Option<_>>()?,
     })
+}
+
+/// Every amount of one token must name it or nothing. Where all of them name another one, the market's
+/// name is the mistake.
+fn check_symbols(
+    section: &Section<'_, '_>,
+    name: &At<String>,
+    wanted: &str,
+    amounts: &[&At<Money>],
+) {
+    let written: Vec<_> = amounts
+        .iter()
+        .filter_map(|amount| amount.value.symbol.as_deref())
+        .collect();
+    if let [first, others @ ..] = written.as_slice()
+        && *first != wanted
+        && !others.is_empty()
+        && others.iter().all(|other| other == first)
+    {
+        let what = format!(
+            "market.name = {:?}, but its amounts are in {first}, not in {wanted}",
+            name.value
+        );
+        section.problem(name.at, what);
+        return;
+    }
+    for amount in amounts {
+        if let Err(error) = amount.value.check_symbol(wanted) {
+            section.problem(amount.at, format!("this amount {error}"));
+        }
+    }
 }
 
 fn symbols(section: &Section<'_, '_>, name: &At<String>) -> Option<(String, String)> {
@@ -299,6 +324,7 @@ fn read_empty(section: &mut Section<'_, '_>) -> EmptyBook {
     let seed = section.opt::<Money>("seed_price");
     match (seeded.value, seed) {
         (true, Some(seed)) => EmptyBook::Seed(seed),
+        (true, None) if section.has("seed_price") => EmptyBook::NoQuote,
         (true, None) => {
             section.problem(
                 seeded.at,

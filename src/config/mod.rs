@@ -18,6 +18,7 @@ pub mod venue;
 pub use bind::{Bound, Listed};
 pub use daemon::Daemon;
 pub use reader::{At, ConfigError, Place, Problem};
+pub use source::Kind;
 pub use venue::Exchange;
 
 /// The only version of the file format so far.

@@ -13,12 +13,13 @@ use toml::de::{DeTable, DeValue};
 
 pub use super::source::{At, ConfigError, Place, Problem, Source};
 pub use super::value::Read;
-use super::value::kind;
+use super::value::{found, kind};
 
 /// Collects problems while a file is read.
 pub struct Reader<'s> {
     text: &'s str,
-    problems: RefCell<Vec<Problem>>,
+    /// Every mistake; one that only says that something is absent names what.
+    problems: RefCell<Vec<(Problem, Option<String>)>>,
     keys: RefCell<BTreeSet<String>>,
 }
 
@@ -32,15 +33,25 @@ impl<'s> Reader<'s> {
     }
 
     pub(super) fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_inner()
+        let problems = self.problems.into_inner();
+        problems.into_iter().map(|(problem, _)| problem).collect()
+    }
+
+    fn note(&self, at: Place, what: String, absent: Option<String>) {
+        let problem = Problem { at, what };
+        self.problems.borrow_mut().push((problem, absent));
+    }
+
+    /// Takes back what was said about the absence of a section: it is there, with its name misspelled.
+    fn forgive(&self, absent: &str) {
+        let is_about = |noted: &Option<String>| noted.as_deref() == Some(absent);
+        let mut problems = self.problems.borrow_mut();
+        problems.retain(|(_, noted)| !is_about(noted));
     }
 
     /// Notes a mistake; reading goes on, so that people see all of them at once.
     pub fn problem(&self, at: Place, what: impl Into<String>) {
-        self.problems.borrow_mut().push(Problem {
-            at,
-            what: what.into(),
-        });
+        self.note(at, what.into(), None);
     }
 
     /// Every key that was asked for, `section.key`.
@@ -90,7 +101,19 @@ impl<'r, 'd> Section<'r, 'd> {
 
     /// Notes a mistake at a place of this section.
     pub fn problem(&self, at: Place, what: impl Into<String>) {
-        self.reader.problem(at, what);
+        let absent = self.table.is_none().then(|| self.name.clone());
+        self.reader.note(at, what.into(), absent);
+    }
+
+    /// Notes that a sub-section is needed and not there, unless its name turns out to be misspelled.
+    pub fn missing(&self, key: &str, what: impl Into<String>) {
+        let absent = Some(self.label(key));
+        self.reader.note(self.at, what.into(), absent);
+    }
+
+    /// Whether the key is written, be its value right or wrong.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.is_some_and(|table| table.get(key).is_some())
     }
 
     fn label(&self, key: &str) -> String {
@@ -118,7 +141,7 @@ impl<'r, 'd> Section<'r, 'd> {
             "{} must be {}, found {}",
             self.label(key),
             T::WHAT,
-            kind(raw.get_ref())
+            found::<T>(raw.get_ref())
         );
         self.reader.problem(at, what);
         None
@@ -126,12 +149,21 @@ impl<'r, 'd> Section<'r, 'd> {
 
     /// A value that must be there.
     pub fn req<T: Read>(&mut self, key: &'static str) -> Option<At<T>> {
-        if self.table.is_some_and(|table| table.get(key).is_some()) {
+        if self.has(key) {
             return self.opt(key);
         }
         self.raw(key);
-        let what = format!("{} is missing; it must be {}", self.label(key), T::WHAT);
-        self.reader.problem(self.at, what);
+        let label = self.label(key);
+        let what = if self.is_written() {
+            format!("{label} is missing; it must be {}", T::WHAT)
+        } else {
+            let section = &self.name;
+            format!(
+                "{label} is missing ([{section}] is not in the file); it must be {}",
+                T::WHAT
+            )
+        };
+        self.problem(self.at, what);
         None
     }
 
@@ -149,6 +181,18 @@ impl<'r, 'd> Section<'r, 'd> {
         range: RangeInclusive<u64>,
     ) -> At<u64> {
         let found = self.or(key, default);
+        self.check_range(key, &found, range);
+        found
+    }
+
+    /// A whole number that must be there, with a range.
+    pub fn req_number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<At<u64>> {
+        let found = self.req(key)?;
+        self.check_range(key, &found, range);
+        Some(found)
+    }
+
+    fn check_range(&self, key: &str, found: &At<u64>, range: RangeInclusive<u64>) {
         if !range.contains(&found.value) {
             let what = format!(
                 "{} = {} is outside {} to {}",
@@ -159,7 +203,6 @@ impl<'r, 'd> Section<'r, 'd> {
             );
             self.reader.problem(found.at, what);
         }
-        found
     }
 
     /// One of a few words, with a default.
@@ -307,7 +350,7 @@ impl<'r, 'd> Section<'r, 'd> {
 
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
-        for (key, _) in self.table.into_iter().flat_map(|table| table.iter()) {
+        for (key, value) in self.table.into_iter().flat_map(|table| table.iter()) {
             let name: &str = key.get_ref();
             if self.known.contains(name) {
                 continue;
@@ -320,6 +363,10 @@ impl<'r, 'd> Section<'r, 'd> {
                 what.push_str("; did you mean ");
                 what.push_str(&self.label(near));
                 what.push('?');
+                let is_section = matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
+                if is_section && !self.has(near) {
+                    self.reader.forgive(&self.label(near));
+                }
             } else {
                 let all: Vec<_> = self.known.iter().copied().collect();
                 what.push_str("; known here: ");

@@ -8,6 +8,7 @@ use super::CONFIG_VERSION;
 use super::daemon::{Keys, LogConfig, LogFormat, Orders};
 use super::market::Market;
 use super::reader::{At, Section};
+use super::value::Version;
 
 /// The section about logging, the same in every file.
 pub(super) fn read_log(mut section: Section<'_, '_>) -> LogConfig {
@@ -36,12 +37,12 @@ const FORMATS: &[(&str, LogFormat)] = &[
 
 /// Checks `config_version`, the first key of every file.
 pub(super) fn version(root: &mut Section<'_, '_>) {
-    if let Some(version) = root.req::<u64>("config_version")
-        && version.value != CONFIG_VERSION
+    if let Some(version) = root.req::<Version>("config_version")
+        && version.value.0 != CONFIG_VERSION
     {
         let what = format!(
             "config_version = {} is not known; this program reads version {CONFIG_VERSION}",
-            version.value
+            version.value.0
         );
         root.problem(version.at, what);
     }
@@ -67,6 +68,10 @@ pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path) -> Option<
             section.problem(credentials.at, what);
             None
         }
+        // A file named by something else than text was told already.
+        (false, None, None) if section.has("api_key_file") || section.has("eddsa_key_file") => None,
+        (false, Some(_), None) if section.has("eddsa_key_file") => None,
+        (false, None, Some(_)) if section.has("api_key_file") => None,
         (false, _, _) => {
             let what = "keys.api_key_file and keys.eddsa_key_file must both be given, or keys.credentials = true";
             section.problem(section.at(), what);
@@ -174,7 +179,7 @@ pub(super) fn read_budget(section: &mut Section<'_, '_>) -> BudgetConfig {
 
 pub(super) fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) {
     if markets.is_empty() {
-        root.problem(root.at(), "at least one [[market]] is needed");
+        root.missing("market", "at least one [[market]] is needed");
     }
     let found: Vec<_> = markets.iter().flatten().collect();
     for (index, market) in found.iter().enumerate() {

@@ -87,6 +87,15 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The daemon's.
+    Daemon,
+    /// The exchange's.
+    Exchange,
+}
+
 /// The text of a configuration file and its name.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -122,6 +131,36 @@ impl Source {
             path: path.to_owned(),
             text,
         })
+    }
+
+    /// Whose file it is, by the sections that only one of them has; `None` if that cannot be told.
+    pub fn kind(&self) -> Option<Kind> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let has = |keys: &[&str]| keys.iter().any(|key| root.get_ref().get(*key).is_some());
+        let daemon = has(&["venue", "keys", "store", "orders"]);
+        let exchange = has(&["token", "exchange", "maker", "traders"]);
+        match (daemon, exchange) {
+            (true, false) => Some(Kind::Daemon),
+            (false, true) => Some(Kind::Exchange),
+            (true, true) | (false, false) => None,
+        }
+    }
+
+    /// Refuses a file of the other kind with the command it is for, instead of with every key of it.
+    pub(super) fn refuse_other(&self, other: Kind) -> Result<(), ConfigError> {
+        if self.kind() != Some(other) {
+            return Ok(());
+        }
+        let (whose, command) = match other {
+            Kind::Daemon => ("a daemon's", "run"),
+            Kind::Exchange => ("an exchange's", "venue"),
+        };
+        let path = self.path.display();
+        let what = format!("this is {whose} file: cambist {command} --config {path}");
+        Err(self.invalid(vec![Problem {
+            at: Place { line: 1, column: 1 },
+            what,
+        }]))
     }
 
     /// The first 12 hexadecimal digits of the text's SHA-256, to tell configurations apart.

@@ -255,6 +255,7 @@ fn disagreements_name_both_sides() {
             "refreshing alone takes",
         ),
         ("account_id", "", "venue.account_id is missing"),
+        ("config_version", "", "it must be 1, the version"),
         (
             "empty_book",
             "empty_book = \"no-quote\"",
@@ -271,6 +272,163 @@ fn disagreements_name_both_sides() {
         let (_, got) = refused(key, to);
         assert!(got.contains(message), "{to}: {got}");
     }
+}
+
+/// One mistake is one message, at its own line.
+#[test]
+fn one_mistake_is_told_once() {
+    for (key, to, message) in [
+        ("account_id", "account_id = -1", "found -1"),
+        ("base_url", "base_url = 5", "found a whole number"),
+        ("api_key_file", "api_key_file = 5", "found a whole number"),
+        ("seed_price", "seed_price = 5", "must be an amount"),
+        ("name", "name = \"ETH-DAI\"", "its amounts are in USDC"),
+        ("name", "name = \"BTC-USDC\"", "its amounts are in ETH"),
+    ] {
+        let (line, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert_eq!(got.lines().count(), 1, "{to}: {got}");
+        assert!(got.starts_with(&format!("f.toml:{line}:")), "{to}: {got}");
+    }
+}
+
+#[test]
+fn a_misspelled_section_is_one_mistake() {
+    let text = example("demo.toml").text;
+    for (from, to) in [
+        ("[venue]", "[venu]"),
+        ("[keys]", "[kyes]"),
+        ("[store]", "[stor]"),
+        ("[[market]]", "[[markets]]"),
+        ("[[market.strategy]]", "[[market.stratgy]]"),
+    ] {
+        let mut text = text.replacen(from, to, 1);
+        if to == "[[markets]]" {
+            text = text.replace("[[market.", "[[markets.");
+            text = text.replace("[market.", "[markets.");
+        }
+        text = text.replace("[market.strategy.params]", "[market.stratgy.params]");
+        if !to.contains("stratgy") {
+            text = text.replace("[market.stratgy.params]", "[market.strategy.params]");
+        }
+        let path = "f.toml".into();
+        let got = Daemon::parse(&Source { path, text }).unwrap_err();
+        let got = got.to_string();
+        assert_eq!(got.lines().count(), 1, "{to}: {got}");
+        assert!(got.contains("did you mean"), "{to}: {got}");
+    }
+}
+
+#[test]
+fn a_missing_section_is_named() {
+    let text = example("demo.toml").text.replace("[store]\n", "");
+    let path = "f.toml".into();
+    let got = Daemon::parse(&Source { path, text }).unwrap_err();
+    let got = got.to_string();
+    assert!(
+        got.contains("store.dir is missing ([store] is not in the file)"),
+        "{got}"
+    );
+}
+
+/// A key that is not there is told at the section that lacks it.
+#[test]
+fn a_missing_key_is_told_at_its_section() {
+    for (key, section) in [
+        ("owner = ", "[venue]"),
+        ("price_floor = ", "[[market]]"),
+        ("dir = \"../target/two-terminals/tape", "[tape]"),
+    ] {
+        let mut source = example("demo.toml");
+        let line = |text: &str, start: &str| {
+            let at = text.lines().position(|line| line.starts_with(start));
+            at.unwrap()
+        };
+        let mut lines: Vec<_> = source.text.lines().collect();
+        lines.remove(line(&source.text, key));
+        source.text = lines.join("\n");
+        source.path = "f.toml".into();
+        let got = Daemon::parse(&source).unwrap_err().to_string();
+        let section = 1 + line(&source.text, section);
+        assert!(
+            got.starts_with(&format!("f.toml:{section}:")),
+            "{key}: {got}"
+        );
+    }
+}
+
+/// What the exchange's file says with one text of it changed.
+fn exchange_refused(from: &str, to: &str) -> String {
+    let text = example("venue.toml").text;
+    assert!(text.contains(from), "{from} is in the example");
+    let path = "f.toml".into();
+    let source = Source {
+        path,
+        text: text.replacen(from, to, 1),
+    };
+    let error = Exchange::parse(&source, &mut BTreeSet::new()).expect_err(to);
+    error.to_string()
+}
+
+#[test]
+fn mistakes_of_the_exchanges_file_are_named() {
+    for (from, to, message) in [
+        (
+            "fair_price = \"2500 USDC\"",
+            "fair_price = \"0 USDC\"",
+            "traders.fair_price must be above 0",
+        ),
+        (
+            "order_size = \"0.25 ETH\"",
+            "order_size = \"0 ETH\"",
+            "traders.order_size must be above 0",
+        ),
+        (
+            "account_id = 10000",
+            "account_id = 1000000",
+            "maker.account_id = 1000000 is outside 2 to 19999",
+        ),
+        (
+            "symbol = \"USDC\"",
+            "symbol = \"ETH\"",
+            "token ETH (id 1) is listed twice",
+        ),
+        (
+            "\nid = 1\n",
+            "\nid = 0\n",
+            "token USDC (id 0) is listed twice",
+        ),
+        (
+            "name = \"ETH-USDC\"",
+            "name = \"ETH-DAI\"",
+            "no [[token]] is \"DAI\"",
+        ),
+        ("[maker]", "[makr]", "unknown key makr; did you mean maker?"),
+    ] {
+        let got = exchange_refused(from, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert!(got.starts_with("f.toml:"), "{to}: {got}");
+        if to != "[makr]" {
+            assert_eq!(got.lines().count(), 1, "{to}: {got}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_the_other_program_is_named_as_such() {
+    let daemon = Daemon::parse(&example("venue.toml"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        daemon.contains("this is an exchange's file: cambist venue --config"),
+        "{daemon}"
+    );
+    let exchange = Exchange::parse(&example("demo.toml"), &mut BTreeSet::new());
+    let exchange = exchange.unwrap_err().to_string();
+    assert!(
+        exchange.contains("this is a daemon's file: cambist run --config"),
+        "{exchange}"
+    );
 }
 
 #[test]

@@ -9,6 +9,10 @@ pub trait Read: Sized {
     /// What a right value looks like, for messages.
     const WHAT: &'static str;
 
+    /// Whether a number found instead may be repeated in a message: only where no secret could have
+    /// been meant.
+    const REPEAT: bool = false;
+
     /// The value, if it is one.
     fn read(value: &DeValue<'_>) -> Option<Self>;
 }
@@ -31,10 +35,23 @@ impl Read for bool {
 
 impl Read for u64 {
     const WHAT: &'static str = "a whole number from 0";
+    const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let integer = value.as_integer()?;
         Self::from_str_radix(integer.as_str(), integer.radix()).ok()
+    }
+}
+
+/// A whole number of whatever size: a version of the format that is not this one.
+pub(super) struct Version(pub u64);
+
+impl Read for Version {
+    const WHAT: &'static str = "1, the version of this format";
+    const REPEAT: bool = true;
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        u64::read(value).map(Self)
     }
 }
 
@@ -52,6 +69,17 @@ impl Read for std::net::SocketAddr {
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         value.as_str()?.parse().ok()
+    }
+}
+
+/// What was found instead of a `T`, for messages.
+pub(super) fn found<T: Read>(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::Integer(number) if T::REPEAT => number.as_str().chars().take(24).collect(),
+        DeValue::Float(number) if T::REPEAT => number.as_str().chars().take(24).collect(),
+        DeValue::Boolean(flag) if T::REPEAT => flag.to_string(),
+        DeValue::String(_) if T::REPEAT => "a text in quotes".to_owned(),
+        other => kind(other).to_owned(),
     }
 }
 

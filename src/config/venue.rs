@@ -11,6 +11,7 @@ use super::daemon::LogConfig;
 use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
 use super::sections::{is_address, read_log, small, version};
+use super::source::Kind;
 
 /// The account that a market maker trades with, and where its keys are written at first start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub struct Maker {
     /// Opening balances in base units.
     pub funds: BTreeMap<TokenId, Amount>,
 }
+
+/// Highest account id of the maker: those above are given to accounts that clients open and to traders.
+pub const MAKER_ACCOUNT_MAX: u64 = 19_999;
 
 /// Seeded background traders of one market. They are funded by the exchange, far beyond their orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +108,7 @@ impl Exchange {
 
     /// Checks a text and tells every key that was asked for.
     pub fn parse(source: &Source, keys: &mut BTreeSet<String>) -> Result<Self, ConfigError> {
+        source.refuse_other(Kind::Daemon)?;
         let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
         source.read_with(|reader, root| {
             let exchange = read(root, &folder);
@@ -146,10 +151,14 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     let data_dir = section.opt::<PathBuf>("dir");
     section.finish();
 
-    let tokens: Option<Vec<_>> = root.sections("token").into_iter().map(token).collect();
+    let mut listed = Vec::new();
+    let tokens: Option<Vec<_>> = root
+        .sections("token")
+        .into_iter()
+        .map(|section| token(section, &mut listed))
+        .collect();
     let tokens = tokens?;
     let (addresses, tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
-    check_tokens(&root, &tokens);
 
     let markets: Option<Vec<_>> = root
         .sections("market")
@@ -159,7 +168,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         .collect();
     let markets = markets?;
     if markets.is_empty() {
-        root.problem(root.at(), "at least one [[market]] is needed");
+        root.missing("market", "at least one [[market]] is needed");
     }
     let (markets, aggregation_levels): (Vec<_>, Vec<_>) = markets.into_iter().unzip();
 
@@ -203,9 +212,23 @@ fn address(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
     None
 }
 
-fn token(mut section: Section<'_, '_>) -> Option<(String, TokenSpec)> {
+/// Reads one token; `listed` are symbol and id of those before it.
+fn token(
+    mut section: Section<'_, '_>,
+    listed: &mut Vec<(String, u64)>,
+) -> Option<(String, TokenSpec)> {
     let symbol = section.req::<String>("symbol");
     let id = section.number("id", 0, 0..=32_767);
+    if let Some(symbol) = &symbol {
+        let twin = |(other, number): &(String, u64)| *other == symbol.value || *number == id.value;
+        if listed.iter().any(twin) {
+            // Its amounts are in the other token of that name, so their mistakes would be no news.
+            let what = format!("token {} (id {}) is listed twice", symbol.value, id.value);
+            section.problem(symbol.at, what);
+            return None;
+        }
+        listed.push((symbol.value.clone(), id.value));
+    }
     let contract = address(&mut section, "address");
     let decimals = section.number("decimals", 18, 0..=27);
     let precision = section.number("precision", decimals.value, 0..=decimals.value);
@@ -249,16 +272,6 @@ fn units(section: &Section<'_, '_>, token: &TokenSpec, money: Option<At<Money>>)
     }
 }
 
-fn check_tokens(root: &Section<'_, '_>, tokens: &[TokenSpec]) {
-    for (index, token) in tokens.iter().enumerate() {
-        let twin = |other: &TokenSpec| other.id == token.id || other.symbol == token.symbol;
-        if tokens[..index].iter().any(twin) {
-            let what = format!("token {} (id {}) is listed twice", token.symbol, token.id.0);
-            root.problem(root.at(), what);
-        }
-    }
-}
-
 fn market(
     index: usize,
     mut section: Section<'_, '_>,
@@ -268,15 +281,20 @@ fn market(
     let price_decimals = section.number("price_decimals", 2, 0..=27);
     let levels = section.number("aggregation_levels", 3, 1..=10);
     let name = name?;
-    let found = name.value.split_once('-').and_then(|(base, quote)| {
-        let find = |symbol: &str| tokens.iter().find(|token| token.symbol == symbol).cloned();
-        Some((find(base)?, find(quote)?))
-    });
-    let Some((base, quote)) = found else {
+    let Some((base, quote)) = name.value.split_once('-') else {
         let what = "market.name must be BASE-QUOTE of two listed tokens";
         section.problem(name.at, what);
         return None;
     };
+    let find = |symbol: &str| {
+        let found = tokens.iter().find(|token| token.symbol == symbol).cloned();
+        if found.is_none() {
+            let what = format!("market.name = {:?}: no [[token]] is {symbol:?}", name.value);
+            section.problem(name.at, what);
+        }
+        found
+    };
+    let (base, quote) = (find(base)?, find(quote)?);
     let id = MarketId(u16::try_from(index).ok()?);
     let made = MarketSpec::new(
         id,
@@ -295,7 +313,7 @@ fn market(
 
 fn maker(mut section: Section<'_, '_>, folder: &Path, tokens: &[TokenSpec]) -> Option<Maker> {
     let keys_dir = section.req::<PathBuf>("keys_dir");
-    let account_id = section.number("account_id", 10_000, 2..=u64::from(u32::MAX));
+    let account_id = section.number("account_id", 10_000, 2..=MAKER_ACCOUNT_MAX);
     let owner = address(&mut section, "owner");
     let (written, places) = section.section("funds").verbatim();
     let mut funds = BTreeMap::new();
@@ -340,12 +358,20 @@ fn traders(mut section: Section<'_, '_>, markets: &[MarketSpec]) -> Option<Trade
         section.problem(name.at, "traders.market must be one of the listed markets");
         return None;
     };
+    let above_zero = |money: &At<Money>, key: &str| {
+        let zero = money.value.number.is_zero();
+        if zero {
+            section.problem(money.at, format!("traders.{key} must be above 0"));
+        }
+        !zero
+    };
+    let fair_price = fair_price.filter(|money| above_zero(money, "fair_price"));
+    let order_size = order_size.filter(|money| above_zero(money, "order_size"));
     let fair_price = fair_price.and_then(|money| {
         let price = money.value.price(market);
         price
             .map_err(|error| section.problem(money.at, format!("this price: {error}")))
             .ok()
-            .filter(|price| price.0 > 0)
     });
     let order_size = units(&section, &market.base, order_size);
     section.finish();
