@@ -1,6 +1,6 @@
 //! The one table of endpoints: the client's address book and the venue's router.
 //!
-//! A row is what the interface text says about an endpoint and nothing more, except that three
+//! A row is what the interface text says about an endpoint and nothing more, except that four
 //! endpoints which public clients need and the text lacks are marked as outside it, and that
 //! [`KeyRule::Relaxed`] marks where public clients leave out the API key the text asks for. Shapes of
 //! bodies are in [`crate::wire`].
@@ -167,6 +167,8 @@ pub enum Endpoint {
     StorageId,
     /// GET /api/v3/timestamp, outside the interface.
     Timestamp,
+    /// GET /api/v3/user/offchainFee, outside the interface.
+    OffchainFee,
 }
 
 impl Endpoint {

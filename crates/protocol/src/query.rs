@@ -14,8 +14,8 @@ use crate::json::{Json, Object, WireError};
 use crate::number::quoted;
 
 pub use requests::{
-    AccountQuery, ApiKeyQuery, BalancesQuery, CancelQuery, DepthQuery, OrderQuery, OrdersQuery,
-    PoolBalanceQuery, PoolTransactionsQuery, StorageIdQuery,
+    AccountQuery, ApiKeyQuery, BalancesQuery, CancelQuery, DepthQuery, OffchainFeeQuery,
+    OrderQuery, OrdersQuery, PoolBalanceQuery, PoolTransactionsQuery, StorageIdQuery,
 };
 
 /// Longest query string read.

@@ -44,17 +44,6 @@ impl Denial {
         Self::new(Reason::UnknownError, "internal failure")
     }
 
-    /// An endpoint of the interface that does nothing yet.
-    pub fn not_available(what: &str) -> Self {
-        Self {
-            status: 400,
-            ..Self::new(
-                Reason::UnknownError,
-                format!("{what} is not available yet on this exchange"),
-            )
-        }
-    }
-
     pub fn closing(mut self) -> Self {
         self.close = true;
         self

@@ -2,9 +2,9 @@
 
 use cambist_core::{Amount, Hash, Reason, TokenId};
 use cambist_protocol::encode::to_bytes;
-use cambist_protocol::json::{self, FromWire, Json, Object, boolean, integer, text, token_id, wide};
+use cambist_protocol::json::{self, FromWire, Json, boolean, integer, text, token_id, wide};
 use cambist_protocol::wire::{self, SentKey, Submission, SubmissionStatus, TEXT_MAX};
-use cambist_protocol::{Address, Endpoint, WireError};
+use cambist_protocol::{Address, WireError};
 use cambist_signing::{
     AccountUpdateMessage, ExtraData, PublicKey, TransferMessage, WithdrawalMessage,
 };
@@ -73,7 +73,9 @@ pub(crate) fn withdraw(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
     let account = AccountId(object.required("accountId", integer)?);
     shell.check_owner(holder, account)?;
     let min_gas: Amount = object.required("minGas", wide)?;
-    let extra_data = object.optional("extraData", extra_data)?.unwrap_or_default();
+    let extra_data = object
+        .optional("extraData", extra_data)?
+        .unwrap_or_default();
     let mut asked = NewWithdrawal {
         hash: Hash([0; 32]),
         exchange: object.required("exchange", wire::address)?.0,
@@ -84,7 +86,9 @@ pub(crate) fn withdraw(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
         storage_id: object.required("storageId", integer)?,
         valid_until_s: object.required("validUntil", integer)?,
         to: object.required("to", wire::address)?.0,
-        fast: object.optional("fastWithdrawalMode", boolean)?.unwrap_or(false),
+        fast: object
+            .optional("fastWithdrawalMode", boolean)?
+            .unwrap_or(false),
         proof: Proof::default(),
     };
     let caller = Shell::caller(holder);
@@ -167,12 +171,7 @@ pub(crate) fn update_account(shell: &Shell, call: &Call, holder: Option<AccountI
 }
 
 /// Asks, and shows what became of it.
-pub(crate) fn submitted(
-    shell: &Shell,
-    call: &Call,
-    caller: &Caller,
-    request: &Request,
-) -> Answer {
+pub(crate) fn submitted(shell: &Shell, call: &Call, caller: &Caller, request: &Request) -> Answer {
     match shell.ask(caller, request)? {
         Response::Submission(view) => Ok(to_bytes(&shown(&view))),
         _ => Err(mismatch(call.endpoint)),
@@ -211,8 +210,12 @@ pub(crate) fn amount_or_token(json: &Json) -> Result<(Option<TokenId>, Amount), 
 
 /// A number that the venue has bounded already, or ought to have.
 pub(crate) fn narrow(number: u64) -> Result<u32, Denial> {
-    u32::try_from(number)
-        .map_err(|_| Denial::new(Reason::InvalidArgument, format!("{number} is beyond 32 bits")))
+    u32::try_from(number).map_err(|_| {
+        Denial::new(
+            Reason::InvalidArgument,
+            format!("{number} is beyond 32 bits"),
+        )
+    })
 }
 
 /// As `narrow`, for what is signed with 96 bits.

@@ -15,15 +15,15 @@
 //! |---|---|
 //! | POST, GET, DELETE order · GET orders | `orders` |
 //! | GET account · GET user/balances · POST apiKey · GET apiKey\* · GET storageId\* | `accounts` |
-//! | GET depth · GET exchange/info, tokens, markets · GET timestamp\* | `public` |
-//! | GET amm/pools, amm/balance, amm/user/transactions (there are no pools) | `public` |
-//! | POST transfer, user/withdrawals, account, amm/join, amm/exit (not available yet) | `shell` |
+//! | GET depth · GET exchange/info, tokens, markets · GET timestamp\*, user/offchainFee\* | `public` |
+//! | POST transfer, user/withdrawals, account | `funds` |
+//! | GET amm/pools, amm/balance, amm/user/transactions · POST amm/join, amm/exit | `pools` |
 //!
 //! \* outside the interface, for public clients.
 //!
 //! A request passes `connection` (how many, how slow) → `router` (paths, bodies, headers) → `shell`
-//! (address, key, rate) → its endpoint's module (account, fields) → `signatures` (outside the lock) →
-//! `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes) → `durable` (with a data
+//! (address, key, rate) → its endpoint's module (account, fields) → `signatures`, `proofs` (outside the
+//! lock) → `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes) → `durable` (with a data
 //! folder: the answer waits until what it tells is on disk).
 //!
 //! The rules are in `docs/venue-rules.md`. Time comes from one file, `clock`. Absent on purpose:
@@ -35,11 +35,14 @@ mod config;
 mod connection;
 mod denial;
 mod durable;
+mod funds;
 mod handle;
 mod keys;
 mod limits;
 mod machine;
 mod orders;
+mod pools;
+mod proofs;
 mod public;
 mod router;
 mod server;

@@ -10,8 +10,8 @@ use cambist_protocol::{Address, Endpoint, WireError};
 use cambist_signing::eip712::Domain;
 use cambist_signing::{Field, Hash32, PoolExitMessage, PoolJoinMessage};
 use cambist_venue::{
-    self as venue, AccountId, Caller, NewExit, NewJoin, PoolConfig, PoolTxKind, PoolTxStatus, Proof,
-    Request, Response,
+    self as venue, AccountId, Caller, NewExit, NewJoin, PoolConfig, PoolTxKind, PoolTxStatus,
+    Proof, Request, Response,
 };
 
 use crate::accounts::check_named_account;
@@ -48,16 +48,24 @@ pub(crate) fn transactions(shell: &Shell, call: &Call, holder: Option<AccountId>
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = PoolTransactionsQuery::read(&parameters)?;
-    let statuses: Vec<_> = query.statuses.iter().filter_map(|word| status(word)).collect();
+    let statuses: Vec<_> = query
+        .statuses
+        .iter()
+        .filter_map(|word| status(word))
+        .collect();
     let none = statuses.is_empty() && !query.statuses.is_empty();
-    let account = query.account_id.map(AccountId).or(holder).ok_or_else(|| {
-        Denial::new(Reason::EmptyUser, "accountId: is missing")
-    })?;
+    let account = query
+        .account_id
+        .map(AccountId)
+        .or(holder)
+        .ok_or_else(|| Denial::new(Reason::EmptyUser, "accountId: is missing"))?;
     let request = Request::PoolTransactions(venue::PoolTransactionsQuery {
         account,
         start: VenueTime(query.start.unwrap_or(0)),
         end: VenueTime(query.end.unwrap_or(0)),
-        kinds: query.kinds.map(|kinds| kinds.into_iter().map(kind).collect()),
+        kinds: query
+            .kinds
+            .map(|kinds| kinds.into_iter().map(kind).collect()),
         statuses: (!none).then_some(statuses),
         pool: query.pool_address.map(|address| address.0),
         limit: query.limit.map(u64::from),
@@ -66,7 +74,11 @@ pub(crate) fn transactions(shell: &Shell, call: &Call, holder: Option<AccountId>
     match shell.ask(&Shell::caller(holder), &request)? {
         Response::PoolTransactions(page) => Ok(to_bytes(&PoolTransactions {
             total_num: page.total,
-            transactions: page.transactions.iter().map(shown::pool_transaction).collect(),
+            transactions: page
+                .transactions
+                .iter()
+                .map(shown::pool_transaction)
+                .collect(),
         })),
         _ => Err(mismatch(Endpoint::PoolTransactions)),
     }

@@ -81,7 +81,8 @@ impl Shell {
             proof.approved = Some(hash);
         }
         for signature in [header, given.ecdsa].into_iter().flatten() {
-            let owner = self.signed_by_owner(call, holder, account, &signature, &signable.digest)?;
+            let owner =
+                self.signed_by_owner(call, holder, account, &signature, &signable.digest)?;
             proof.ecdsa = Some(owner.0);
         }
         if let Some(signature) = &given.eddsa {
@@ -115,7 +116,7 @@ impl Shell {
         signature: &WireSignature,
         digest: &Hash32,
     ) -> Result<Address, Denial> {
-        let failures = self.failures(call, holder);
+        let failures = failures(call, holder);
         self.limiter.peek(failures, self.clock.monotonic_ms())?;
         let owner = self
             .machine
@@ -131,12 +132,12 @@ impl Shell {
             "the signature is not one of the account's owner",
         ))
     }
+}
 
-    /// Where wrong signatures of this call are counted.
-    pub fn failures(&self, call: &Call, holder: Option<AccountId>) -> Use {
-        match holder {
-            Some(holder) => Use::FailedByKey(holder),
-            None => Use::FailedByAddress(call.peer.into()),
-        }
+/// Where wrong signatures of this call are counted.
+pub(crate) fn failures(call: &Call, holder: Option<AccountId>) -> Use {
+    match holder {
+        Some(holder) => Use::FailedByKey(holder),
+        None => Use::FailedByAddress(call.peer.into()),
     }
 }

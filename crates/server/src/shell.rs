@@ -18,7 +18,7 @@ use crate::keys::PreparedKeys;
 use crate::limits::{Limiter, Use};
 use crate::machine::{Machine, MachineError};
 use crate::state::State;
-use crate::{accounts, orders, public};
+use crate::{accounts, funds, orders, pools, public};
 
 /// One request as it arrived.
 pub(crate) struct Call {
@@ -43,15 +43,17 @@ pub(crate) struct Shell {
     pub clock: Clock,
     pub public_url: Option<String>,
     pub require_api_key_signature: bool,
-    /// Public clients leave out the key on some endpoints.
-    accept_keyless: bool,
+    /// Network id, which wallets sign.
+    pub chain_id: u64,
+    /// The interface text alone counts; otherwise what public clients leave out may be missing.
+    pub strict: bool,
 }
 
 impl Shell {
     pub fn new(config: &ServerConfig, state: State, log: Option<Log>) -> Self {
-        let accept_keyless = match state.venue.config().compat {
-            Compat::Both => true,
-            Compat::Strict => false,
+        let (chain_id, strict) = {
+            let config = state.venue.config();
+            (config.chain_id, config.compat == Compat::Strict)
         };
         Self {
             machine: Machine::new(state, log, config.clock.clone(), config.audit_every_request),
@@ -63,7 +65,8 @@ impl Shell {
                 .as_ref()
                 .map(|url| url.trim_end_matches('/').to_owned()),
             require_api_key_signature: config.require_api_key_signature,
-            accept_keyless,
+            chain_id,
+            strict,
         }
     }
 
@@ -92,14 +95,15 @@ impl Shell {
             Endpoint::Tokens => public::tokens(self),
             Endpoint::Markets => public::markets(self),
             Endpoint::Timestamp => Ok(public::timestamp(self)),
-            Endpoint::Pools => Ok(public::pools()),
-            Endpoint::PoolBalance => public::pool_balance(call),
-            Endpoint::PoolTransactions => public::pool_transactions(self, call, holder),
-            Endpoint::Transfer
-            | Endpoint::Withdraw
-            | Endpoint::UpdateAccount
-            | Endpoint::JoinPool
-            | Endpoint::ExitPool => Err(Denial::not_available(call.endpoint.row().purpose)),
+            Endpoint::OffchainFee => public::offchain_fee(self, call, holder),
+            Endpoint::Transfer => funds::transfer(self, call, holder),
+            Endpoint::Withdraw => funds::withdraw(self, call, holder),
+            Endpoint::UpdateAccount => funds::update_account(self, call, holder),
+            Endpoint::Pools => pools::pools(self),
+            Endpoint::PoolBalance => pools::balance(self, call),
+            Endpoint::JoinPool => pools::join(self, call, holder),
+            Endpoint::ExitPool => pools::exit(self, call, holder),
+            Endpoint::PoolTransactions => pools::transactions(self, call, holder),
         }
     }
 
@@ -125,7 +129,7 @@ impl Shell {
                 Err(Denial::new(Reason::InvalidApiKey, "no such key"))
             }
             (_, Some(_)) | (KeyRule::None, None) => Ok(holder),
-            (KeyRule::Relaxed, None) if self.accept_keyless => Ok(None),
+            (KeyRule::Relaxed, None) if !self.strict => Ok(None),
             (KeyRule::Required | KeyRule::Relaxed, None) => Err(Denial::new(
                 Reason::EmptyApiKey,
                 "the header X-API-KEY is missing",

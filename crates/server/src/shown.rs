@@ -6,10 +6,10 @@ use cambist_core::{Amount, OrderKind, TokenId};
 use cambist_protocol::Address;
 use cambist_protocol::number::decimal;
 use cambist_protocol::wire::{
-    Account, Balance, DepthSnapshot, ExchangeInfo, FeeInfo, Level, Market, OffFeeInfo, OrderAmounts,
-    OrderDetail, OrderType, OrderValidity, OrderVolumes, PendingBalance, Pool, PoolBalance,
-    PoolPrecisions, PoolTokens, PoolTransaction, PoolTransactionKind, PoolTransfer, Token,
-    TokenVolume,
+    Account, Balance, DepthSnapshot, ExchangeInfo, FeeInfo, Level, Market, OffFeeInfo,
+    OrderAmounts, OrderDetail, OrderType, OrderValidity, OrderVolumes, PendingBalance, Pool,
+    PoolBalance, PoolPrecisions, PoolTokens, PoolTransaction, PoolTransactionKind, PoolTransfer,
+    Token, TokenVolume,
 };
 use cambist_signing::{Field, PublicKey};
 use cambist_venue::{

@@ -11,6 +11,7 @@ use cambist_venue::{AccountId, KeyEpoch};
 
 use crate::denial::Denial;
 use crate::keys::SigningKey;
+use crate::proofs::failures;
 use crate::shell::{Call, Shell};
 
 impl Shell {
@@ -43,7 +44,7 @@ impl Shell {
         messages: impl IntoIterator<Item = Field>,
         signature: &Signature,
     ) -> Result<KeyEpoch, Denial> {
-        let failures = self.failures(call, holder);
+        let failures = failures(call, holder);
         self.limiter.peek(failures, self.clock.monotonic_ms())?;
         let key = self
             .signing_key(account)?

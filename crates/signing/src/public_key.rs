@@ -76,6 +76,36 @@ impl PublicKey {
         Field::from_be_bytes(bytes)
     }
 
+    /// The key that packs to this number. A packed key says y and which of two x is meant, so that there is one or none;
+    /// zero stands for no key and is refused like everything else that is no usable point.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidPublicKey`] if no usable key packs to this number.
+    pub fn from_packed(packed: Field) -> Result<Self, SignError> {
+        let mut y = packed.to_be_bytes();
+        let negative = y[0] & 0x80 != 0;
+        y[0] &= 0x7f;
+        let y = Field::from_be_bytes(y);
+        let key = y
+            .canonical()
+            .and_then(|y| crate::curve::x_of(&y))
+            .map(|x| {
+                let x = if (Field::from(x) > half_modulus()) == negative {
+                    x
+                } else {
+                    -x
+                };
+                Self { x: x.into(), y }
+            })
+            .ok_or(SignError::InvalidPublicKey)?;
+        key.check()?;
+        if key.packed() == packed {
+            Ok(key)
+        } else {
+            Err(SignError::InvalidPublicKey)
+        }
+    }
+
     fn point(&self) -> Option<Affine> {
         let point = Affine {
             x: self.x.canonical()?,
@@ -154,4 +184,36 @@ fn holds(
 fn half_modulus() -> Field {
     use ark_ff::PrimeField;
     Field::from(crate::field::Fq::MODULUS_MINUS_ONE_DIV_TWO)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::secret_key::SecretKey;
+
+    #[test]
+    fn a_packed_key_unpacks_to_itself_and_nothing_else_unpacks() {
+        for number in 1..40 {
+            let key = SecretKey::from_hex(&format!("0x{number:x}"))
+                .unwrap()
+                .public();
+            assert_eq!(PublicKey::from_packed(key.packed()), Ok(key));
+        }
+        let mut refused = 0;
+        for number in [0, 1, 2, 3, 4, 5, 6, 7_u64] {
+            let packed = Field::from(u128::from(number));
+            match PublicKey::from_packed(packed) {
+                Ok(key) => assert_eq!(key.packed(), packed),
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused >= 2, "zero and the identity at least");
+        // The modulus itself, and the sign bit on a key with x = 0.
+        assert!(PublicKey::from_packed(Field::from_be_bytes([0xff; 32])).is_err());
+        let mut identity = [0; 32];
+        (identity[0], identity[31]) = (0x80, 1);
+        assert!(PublicKey::from_packed(Field::from_be_bytes(identity)).is_err());
+    }
 }

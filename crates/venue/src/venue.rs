@@ -303,6 +303,11 @@ impl Venue {
         self.tokens.get(&id)
     }
 
+    /// A pool by its address, listed or not.
+    pub fn pool(&self, address: &Address) -> Option<&crate::pool::PoolConfig> {
+        self.config.pools.iter().find(|pool| pool.address == *address)
+    }
+
     /// The best price of a side.
     pub fn best(&self, market: MarketId, side: Side) -> Option<Price> {
         self.markets.get(usize::from(market.0))?.book.best(side)

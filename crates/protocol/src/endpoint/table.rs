@@ -47,8 +47,8 @@ const OWN_LIST: &[Reason] = &[
     Reason::InvalidAccount,
 ];
 
-/// The interface's 19 rows in its order, then the three outside it.
-pub static TABLE: [Row; 22] = [
+/// The interface's 19 rows in its order, then the four outside it.
+pub static TABLE: [Row; 23] = [
     Row {
         endpoint: Endpoint::SubmitOrder,
         method: Method::Post,
@@ -446,6 +446,28 @@ pub static TABLE: [Row; 22] = [
         signature: SignatureHeader::None,
         parameters: &[],
         codes: PLAIN,
+        in_interface: false,
+    },
+    Row {
+        endpoint: Endpoint::OffchainFee,
+        method: Method::Get,
+        path: "/api/v3/user/offchainFee",
+        purpose: "what a request costs, by token",
+        key: KeyRule::Required,
+        signature: SignatureHeader::None,
+        parameters: &[
+            need("accountId", Integer, Query),
+            need("requestType", Integer, Query),
+            may("tokenSymbol", Text, Query),
+            may("amount", Text, Query),
+        ],
+        codes: &[
+            Reason::UnknownError,
+            Reason::InvalidArgument,
+            Reason::EmptyApiKey,
+            Reason::InvalidApiKey,
+            Reason::InvalidAccount,
+        ],
         in_interface: false,
     },
 ];

@@ -252,7 +252,11 @@ impl PoolBalanceQuery {
     /// Reads it.
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         Ok(Self {
-            pool_address: parameters.need("poolAddress", Reason::InvalidArgument, wire::address)?,
+            pool_address: parameters.need(
+                "poolAddress",
+                Reason::InvalidArgument,
+                wire::bare_address,
+            )?,
         })
     }
 
@@ -265,7 +269,7 @@ impl PoolBalanceQuery {
 /// GET amm/user/transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolTransactionsQuery {
-    /// Account.
+    /// Account; absent means the key's own.
     pub account_id: Option<u32>,
     /// From, milliseconds.
     pub start: Option<u64>,
@@ -275,8 +279,8 @@ pub struct PoolTransactionsQuery {
     pub limit: Option<u32>,
     /// Entries skipped.
     pub offset: Option<u32>,
-    /// Kinds wanted; empty means both.
-    pub kinds: Vec<PoolTransactionKind>,
+    /// Kinds wanted; empty means both, `None` that only unknown words were given.
+    pub kinds: Option<Vec<PoolTransactionKind>>,
     /// Status words as given; empty means all, an unknown word matches nothing.
     pub statuses: Vec<String>,
     /// Pool.
@@ -284,18 +288,27 @@ pub struct PoolTransactionsQuery {
 }
 
 impl PoolTransactionsQuery {
-    /// Reads it.
+    /// Reads it. An account that is given and empty has a code of its own in the text.
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         let object = parameters.object();
+        let account_id = match object.get("accountId") {
+            None => None,
+            Some(_) => Some(parameters.need("accountId", Reason::EmptyUser, integer)?),
+        };
+        let asked = words(object, "txTypes", |word| Some(word.to_owned()))?;
+        let kinds: Vec<_> = asked
+            .iter()
+            .filter_map(|word| PoolTransactionKind::from_word(word))
+            .collect();
         Ok(Self {
-            account_id: object.optional("accountId", integer)?,
+            account_id,
             start: object
                 .optional("start", integer)?
                 .filter(|start| *start > 0),
             end: object.optional("end", integer)?.filter(|end| *end > 0),
             limit: object.optional("limit", integer)?,
             offset: object.optional("offset", integer)?,
-            kinds: words(object, "txTypes", PoolTransactionKind::from_word)?,
+            kinds: (asked.is_empty() || !kinds.is_empty()).then_some(kinds),
             statuses: words(object, "txStatus", |word| Some(word.to_owned()))?,
             pool_address: object.optional("ammPoolAddress", wire::address)?,
         })
@@ -358,5 +371,29 @@ impl StorageIdQuery {
             ("sellTokenId", Some(self.sell_token.0.to_string())),
             ("maxNext", self.max_next.then(|| "true".to_owned())),
         ])
+    }
+}
+
+/// GET user/offchainFee (outside the interface).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffchainFeeQuery {
+    /// Account.
+    pub account_id: u32,
+    /// Number of a kind of request.
+    pub request_type: u32,
+    /// Token whose fee is wanted first.
+    pub token_symbol: Option<String>,
+}
+
+impl OffchainFeeQuery {
+    /// Reads it.
+    pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
+        Ok(Self {
+            account_id: parameters.need("accountId", Reason::InvalidAccount, integer)?,
+            request_type: parameters.need("requestType", Reason::InvalidArgument, integer)?,
+            token_symbol: parameters
+                .object()
+                .optional("tokenSymbol", wire::any_text)?,
+        })
     }
 }

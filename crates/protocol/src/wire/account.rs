@@ -195,6 +195,29 @@ impl FromWire for Timestamp {
     }
 }
 
+/// One entry of GET user/offchainFee.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OffchainFee {
+    /// Symbol of the token.
+    pub token: String,
+    /// Base units.
+    #[serde(serialize_with = "as_text")]
+    pub fee: Amount,
+    /// Always 1: nobody has a discount.
+    pub discount: u8,
+}
+
+/// Answer of GET user/offchainFee (outside the interface).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OffchainFees {
+    /// Always 0: there is no chain whose gas it could be.
+    #[serde(serialize_with = "as_text")]
+    pub gas_price: u64,
+    /// By token.
+    pub fees: Vec<OffchainFee>,
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde calls it with a reference"

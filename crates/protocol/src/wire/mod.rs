@@ -17,14 +17,17 @@ use cambist_core::{Amount, Hash, Reason, TokenId};
 use cambist_signing::{Address, Field, PublicKey, Signature};
 use serde::{Serialize, Serializer};
 
-pub use account::{Account, ApiKey, ApiKeyRequest, Balance, PendingBalance, StorageIds, Timestamp};
+pub use account::{
+    Account, ApiKey, ApiKeyRequest, Balance, OffchainFee, OffchainFees, PendingBalance, StorageIds,
+    Timestamp,
+};
 pub use depth::{DepthSnapshot, Level};
 pub use envelope::{ErrorBody, Failure};
 pub use exchange::{
     ExchangeInfo, FeeInfo, Market, Markets, OffFeeInfo, OrderAmounts, Token, tokens,
 };
 pub use funds::{
-    AccountUpdateRequest, Submission, SubmissionStatus, TransferRequest, WithdrawalRequest,
+    AccountUpdateRequest, SentKey, Submission, SubmissionStatus, TransferRequest, WithdrawalRequest,
 };
 pub use order::{
     OrderAck, OrderDetail, OrderType, OrderValidity, OrderVolumes, OrdersPage, SubmitOrder,
@@ -79,6 +82,16 @@ pub(crate) fn amount_or_volume(json: &Json) -> Result<(Option<TokenId>, Amount),
 pub fn address(json: &Json) -> Result<Address, WireError> {
     let text = text(json, TEXT_MAX)?;
     Address::from_hex(&text)
+        .map_err(|_| WireError::new(format!("{json} is no address of 0x and 40 hex digits")))
+}
+
+/// As [`address`], also without `0x`, as a public client asks for a pool.
+pub(crate) fn bare_address(json: &Json) -> Result<Address, WireError> {
+    let prefixed = match json {
+        Json::Text(text) if text.len() == 40 => Json::Text(format!("0x{text}")),
+        other => other.clone(),
+    };
+    address(&prefixed)
         .map_err(|_| WireError::new(format!("{json} is no address of 0x and 40 hex digits")))
 }
 

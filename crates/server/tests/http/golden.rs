@@ -205,39 +205,3 @@ fn configuration() {
         }]})
     );
 }
-
-#[test]
-fn what_is_not_there_yet_says_so() {
-    let exchange = Exchange::start();
-    let alice = exchange.customer(1);
-    for path in [
-        "transfer",
-        "user/withdrawals",
-        "account",
-        "amm/join",
-        "amm/exit",
-    ] {
-        let call = Call::new("POST", format!("/api/v3/{path}")).body("{}");
-        let reply = exchange.ask(&alice.with_key(call.clone()));
-        assert_eq!(reply.code(), 100_000);
-        let message = reply.message();
-        assert!(
-            message.contains("not available yet on this exchange"),
-            "{message}"
-        );
-        if path != "account" {
-            assert_eq!(exchange.ask(&call).code(), 104_001, "{path}");
-        }
-    }
-    assert_eq!(
-        exchange.ask(&Call::get("/api/v3/amm/pools")).good(),
-        &json!({"pools": []})
-    );
-    let transactions = alice.get("/api/v3/amm/user/transactions?accountId={account}");
-    assert_eq!(
-        exchange.ask(&transactions).good(),
-        &json!({"totalNum": 0, "transactions": []})
-    );
-    let pool = format!("/api/v3/amm/balance?poolAddress={EXCHANGE}");
-    assert_eq!(exchange.ask(&Call::get(pool)).code(), 100_000);
-}

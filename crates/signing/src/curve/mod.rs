@@ -46,6 +46,14 @@ impl Affine {
     }
 }
 
+/// One of the two x that stand over this y on the curve, if there are any.
+pub(crate) fn x_of(y: &Fq) -> Option<Fq> {
+    let yy = y.square();
+    // a is a square and d is not, so that no y makes the divisor zero.
+    let divisor = (A - D * yy).inverse()?;
+    ((Fq::ONE - yy) * divisor).sqrt()
+}
+
 /// A point in extended coordinates of the a = −1 form: x' = X/Z, y = Y/Z, T = X·Y/Z.
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
