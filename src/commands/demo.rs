@@ -82,6 +82,7 @@ Next:
 fn shape(summary: &Summary) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
+        object.remove("ends");
         object.remove("quote");
         object.remove("inventory_tokens");
     }

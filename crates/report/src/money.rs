@@ -94,6 +94,17 @@ pub fn decimal_text(units: u128, decimals: usize, places: usize) -> String {
     }
 }
 
+/// As `decimal_text`, with exactly `places` places.
+pub fn fixed_text(units: u128, decimals: usize, places: usize) -> String {
+    let text = decimal_text(units, decimals, places);
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    if places == 0 {
+        whole.to_owned()
+    } else {
+        format!("{whole}.{part:0<places$}")
+    }
+}
+
 /// Greatest common divisor.
 pub(crate) fn greatest_divisor(mut one: u128, mut two: u128) -> u128 {
     while two != 0 {
@@ -140,5 +151,8 @@ mod tests {
         assert_eq!(decimal_text(1_999_999, 6, 2), "1.99");
         assert_eq!(decimal_text(5, 0, 2), "5");
         assert_eq!(decimal_text(5, 6, 2), "0");
+        assert_eq!(fixed_text(1_500_000, 6, 2), "1.50");
+        assert_eq!(fixed_text(2_000_000, 6, 0), "2");
+        assert_eq!(fixed_text(5, 0, 2), "5.00");
     }
 }

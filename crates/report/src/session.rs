@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Amounts;
-use cambist_core::note::{End, Fill, Note, Status};
+use cambist_core::note::{End, Fill, MarketStatus, Note, Status};
 use cambist_core::request::Endpoint;
-use cambist_core::{MarketId, MarketSpec, Reason, Side, Time, TokenId, TokenSpec};
+use cambist_core::{
+    Amount, ClientOrderId, MarketId, MarketSpec, Reason, Side, Time, TokenId, TokenSpec,
+};
 use hdrhistogram::Histogram;
 
-use crate::money::decimal_text;
+use crate::money::{decimal_text, fixed_text};
 use crate::pnl::{Attribution, MarketPnl};
 use crate::sides::Sides;
-use crate::summary::{AckMs, Closing, MarketRow, Orders, PnlQuote, Requests, Summary};
+use crate::summary::{AckMs, Closing, Ends, MarketRow, Orders, PnlQuote, Requests, Summary};
 
 /// Kinds of refusal counted apart; a hostile venue may invent codes for ever.
 const REASONS_MAX: usize = 64;
@@ -29,12 +31,31 @@ struct Market {
     quote_volume: u128,
 }
 
+/// What is known of an order that may be alive.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alive {
+    valid_until_s: u32,
+    has_filled: bool,
+}
+
+/// Ledger and venue at the newest comparison.
+#[derive(Clone, Debug, Default)]
+struct Comparison {
+    /// Tokens of which they differ: ledger, venue.
+    differs: BTreeMap<TokenId, (Amount, Amount)>,
+    /// The next difference belongs to a later comparison.
+    closed: bool,
+}
+
 /// Adds up one session.
 #[derive(Debug)]
 pub struct Session {
     markets: Vec<Market>,
     tokens: BTreeMap<TokenId, TokenSpec>,
     orders: Orders,
+    ends: Ends,
+    /// Orders whose end is not proven; the engine bounds how many there are.
+    alive: BTreeMap<ClientOrderId, Alive>,
     refused: BTreeMap<Reason, u64>,
     refused_other: u64,
     http_429: u64,
@@ -43,6 +64,7 @@ pub struct Session {
     opening: Option<Amounts>,
     /// Booked since the opening.
     flows: BTreeMap<TokenId, i128>,
+    comparison: Comparison,
     status: Status,
 }
 
@@ -66,6 +88,8 @@ impl Session {
             markets: markets.collect(),
             tokens,
             orders: Orders::default(),
+            ends: Ends::default(),
+            alive: BTreeMap::new(),
             refused: BTreeMap::new(),
             refused_other: 0,
             http_429: 0,
@@ -74,15 +98,33 @@ impl Session {
             fills: 0,
             opening: None,
             flows: BTreeMap::new(),
+            comparison: Comparison::default(),
             status: Status::default(),
         }
+    }
+
+    /// An order of an earlier run that may be alive, told before the first note.
+    pub fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
+        self.ends.recovered += 1;
+        let alive = Alive {
+            valid_until_s,
+            has_filled,
+        };
+        self.alive.insert(order, alive);
     }
 
     /// Takes in one note.
     pub fn observe(&mut self, now: Time, note: &Note) {
         match note {
             Note::Ready { opening, .. } => self.open(opening),
-            Note::Submitted { .. } => self.orders.submitted += 1,
+            Note::Submitted {
+                order,
+                valid_until_s,
+                ..
+            } => {
+                self.orders.submitted += 1;
+                self.alive.entry(*order).or_default().valid_until_s = *valid_until_s;
+            }
             Note::Acknowledged { micros, .. } => {
                 self.orders.acknowledged += 1;
                 self.ack.saturating_record(*micros);
@@ -90,7 +132,7 @@ impl Session {
             Note::Refused {
                 endpoint, reason, ..
             } => self.refuse(*endpoint, *reason),
-            Note::Ended { end, .. } => self.end(*end),
+            Note::Ended { order, end, .. } => self.end(*order, *end),
             Note::Filled(fill) => self.fill(fill),
             Note::DepthTaken {
                 market,
@@ -112,6 +154,18 @@ impl Session {
                 }
             }
             Note::Status(status) => self.status.clone_from(status),
+            Note::Reconciled { .. } => self.comparison.closed = true,
+            Note::Mismatch {
+                token,
+                ledger,
+                venue,
+            } => {
+                if std::mem::take(&mut self.comparison.closed) {
+                    self.comparison.differs.clear();
+                }
+                self.comparison.differs.insert(*token, (*ledger, *venue));
+            }
+            Note::Balanced => self.comparison.differs.clear(),
             Note::Unknown { .. }
             | Note::DepthTaken { mid: None, .. }
             | Note::Resent { .. }
@@ -122,9 +176,6 @@ impl Session {
             | Note::RiskRefused { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
-            | Note::Reconciled { .. }
-            | Note::Mismatch { .. }
-            | Note::Balanced
             | Note::FeeAbove { .. }
             | Note::LevelChanged { .. }
             | Note::InvariantFailed { .. } => {}
@@ -139,13 +190,7 @@ impl Session {
         code: impl Fn(Reason) -> String,
     ) -> Summary {
         let mut orders = self.orders.clone();
-        // Only the engine knows: a lost answer may be told after its order was seen elsewhere.
-        orders.unknown_left = self
-            .status
-            .markets
-            .iter()
-            .map(|market| u64::from(market.unknown))
-            .sum();
+        orders.unknown_left = self.left();
         for (reason, count) in &self.refused {
             *orders.refused.entry(code(*reason)).or_default() += count;
         }
@@ -162,6 +207,7 @@ impl Session {
             seed: closing.seed,
             duration_s: closing.duration_s,
             orders,
+            ends: self.ends,
             fills: self.fills,
             quoted_both_sides_ratio: lowest.unwrap_or(0.0),
             inventory: self.by_symbol(&held),
@@ -190,6 +236,37 @@ impl Session {
                 .collect(),
             markets: rows,
         }
+    }
+
+    /// Orders that are not proven gone, as of the newest status. Only the engine knows: a lost answer may
+    /// be told after its order was seen elsewhere.
+    pub fn left(&self) -> u64 {
+        let of = |market: &MarketStatus| {
+            let live = market.live.map(u64::from);
+            let others = [market.in_flight, market.unknown, market.cancelling].map(u64::from);
+            live.iter().chain(&others).sum::<u64>()
+        };
+        self.status.markets.iter().map(of).sum()
+    }
+
+    /// The last expiry of an order whose end is not proven, if there is one.
+    pub fn last_expiry_s(&self) -> Option<u32> {
+        self.alive.values().map(|alive| alive.valid_until_s).max()
+    }
+
+    /// Tokens of which ledger and venue differed at the newest comparison: ledger, venue.
+    pub const fn differences(&self) -> &BTreeMap<TokenId, (Amount, Amount)> {
+        &self.comparison.differs
+    }
+
+    /// Ledger less what the venue said last, for every token of the ledger.
+    pub fn residual(&self) -> BTreeMap<TokenId, i128> {
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let each = self.status.ledger.iter().map(|(token, ledger)| {
+            let venue = self.status.venue.get(token).copied().unwrap_or(0);
+            (*token, signed(*ledger).saturating_sub(signed(venue)))
+        });
+        each.collect()
     }
 
     /// Profit and loss so far over the markets that share the first market's quote token.
@@ -241,10 +318,19 @@ impl Session {
 
     /// Base units as whole tokens, cut after `places`; base units where decimals are not known.
     pub fn whole(&self, token: TokenId, units: i128, places: usize) -> String {
-        let decimals = self.tokens.get(&token).map_or(0, |spec| spec.decimals);
-        let sign = if units < 0 { "-" } else { "" };
-        let text = decimal_text(units.unsigned_abs(), usize::from(decimals), places);
-        format!("{sign}{text}")
+        let text = decimal_text(units.unsigned_abs(), self.decimals(token), places);
+        format!("{}{text}", sign(units))
+    }
+
+    /// As `whole`, with exactly `places` places, so that lines below each other align.
+    pub fn fixed(&self, token: TokenId, units: i128, places: usize) -> String {
+        let text = fixed_text(units.unsigned_abs(), self.decimals(token), places);
+        format!("{}{text}", sign(units))
+    }
+
+    fn decimals(&self, token: TokenId) -> usize {
+        let spec = self.tokens.get(&token);
+        spec.map_or(0, |spec| usize::from(spec.decimals))
     }
 
     fn market(&mut self, id: MarketId) -> Option<&mut Market> {
@@ -279,16 +365,32 @@ impl Session {
         }
     }
 
-    const fn end(&mut self, end: End) {
-        match end {
-            End::Filled => self.orders.filled += 1,
-            End::Cancelled => self.orders.cancelled += 1,
-            End::Expired | End::FailedLate | End::Refused | End::NeverSent | End::Fenced => {}
-        }
+    fn end(&mut self, order: ClientOrderId, end: End) {
+        let alive = self.alive.remove(&order).unwrap_or_default();
+        self.ends.partly_filled += u64::from(alive.has_filled && end != End::Filled);
+        let count = match end {
+            End::Filled => {
+                self.orders.filled += 1;
+                &mut self.ends.filled
+            }
+            End::Cancelled => {
+                self.orders.cancelled += 1;
+                &mut self.ends.cancelled
+            }
+            End::Expired => &mut self.ends.expired,
+            End::FailedLate => &mut self.ends.failed_late,
+            End::Refused => &mut self.ends.rejected,
+            End::NeverSent => &mut self.ends.never_sent,
+            End::Fenced => &mut self.ends.fenced,
+        };
+        *count += 1;
     }
 
     fn fill(&mut self, fill: &Fill) {
         self.fills += 1;
+        if let Some(alive) = self.alive.get_mut(&fill.order) {
+            alive.has_filled = true;
+        }
         let is_open = self.opening.is_some();
         let Some(market) = self.market(fill.market) else {
             return;
@@ -334,6 +436,10 @@ impl Session {
         let ms = |us: u64| us as f64 / 1_000.0;
         (!self.ack.is_empty()).then(|| ms(self.ack.value_at_quantile(quantile)))
     }
+}
+
+const fn sign(units: i128) -> &'static str {
+    if units < 0 { "-" } else { "" }
 }
 
 fn row(market: &Market, now: Time) -> MarketRow {

@@ -170,6 +170,17 @@ fn the_json_is_the_demo_s() {
                 "refused": {"AmountTooSmall": 1, "OrderExists": 1},
                 "unknown_left": 1
             },
+            "ends": {
+                "recovered": 0,
+                "filled": 1,
+                "cancelled": 1,
+                "expired": 0,
+                "rejected": 1,
+                "failed_late": 0,
+                "fenced": 0,
+                "never_sent": 0,
+                "partly_filled": 0
+            },
             "fills": 2,
             // From second 6 to 23, without 15 to 22.
             "quoted_both_sides_ratio": 10.0 / 17.0,
@@ -220,6 +231,123 @@ fn only_the_engine_says_how_many_orders_are_unknown() {
     assert_eq!(left(&[status(3)]), 3, "found in the store at start");
 }
 
+/// Whatever came in went out or is left, and the sentence for people shows every part of it.
+#[test]
+fn ends_add_up() {
+    let mut session = Session::new(&[market()]);
+    session.found(order(100), 50, true);
+    let all = (1..).zip(End::ALL);
+    for (number, end) in all.clone() {
+        if end != End::NeverSent {
+            session.observe(Time(0), &submitted(number));
+        }
+    }
+    session.observe(Time(0), &submitted(90));
+    // Order 1 of these fills completely, order 2 in part.
+    let mut part = fill(Side::Buy, 249_900, 1, 0, None);
+    session.observe(Time(0), &Note::Filled(part.clone()));
+    part.order = order(2);
+    session.observe(Time(0), &Note::Filled(part));
+    for (number, end) in all {
+        session.observe(Time(0), &ended(number, end));
+    }
+    session.observe(Time(0), &ended(100, End::Expired));
+    let alive = MarketStatus {
+        live: [1, 0],
+        ..MarketStatus::default()
+    };
+    let status = Status {
+        markets: vec![alive],
+        ..Status::default()
+    };
+    session.observe(Time(0), &Note::Status(Box::new(status)));
+    let summary = session.summary(Time(0), &Closing::default(), code);
+    let (orders, ends) = (&summary.orders, summary.ends);
+    assert_eq!(orders.unknown_left, 1);
+    assert_eq!(
+        ends.recovered + orders.submitted + ends.never_sent,
+        ends.filled
+            + ends.cancelled
+            + ends.expired
+            + ends.rejected
+            + ends.failed_late
+            + ends.fenced
+            + ends.never_sent
+            + orders.unknown_left
+    );
+    assert_eq!(ends.partly_filled, 2);
+    let shown = text::summary(&summary);
+    for part in [
+        "7 submitted, 0 acknowledged, 1 found at the start, 1 never sent",
+        "1 cancelled, 1 filled, 2 expired, 1 rejected, 1 failed late, 1 never shown",
+        "2 of them filled in part",
+        "not proven gone   1",
+    ] {
+        let words: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let part: String = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&part), "{part} is missing in\n{shown}");
+    }
+}
+
+#[test]
+fn the_last_expiry_is_that_of_orders_that_may_be_alive() {
+    let mut session = Session::new(&[market()]);
+    let until = |number, valid_until_s| Note::Submitted {
+        order: order(number),
+        market: MarketId(0),
+        side: Side::Buy,
+        price: Price(1),
+        qty: Qty(1),
+        valid_until_s,
+    };
+    assert_eq!(session.last_expiry_s(), None);
+    session.found(order(9), 20, false);
+    session.observe(Time(0), &until(1, 30));
+    session.observe(Time(0), &until(2, 40));
+    session.observe(Time(0), &ended(2, End::Cancelled));
+    assert_eq!(session.last_expiry_s(), Some(30));
+    session.observe(Time(0), &ended(1, End::Cancelled));
+    assert_eq!(session.last_expiry_s(), Some(20));
+}
+
+/// The newest comparison counts, and a difference that has gone is gone.
+#[test]
+fn differences_are_those_of_the_newest_comparison() {
+    let mut session = Session::new(&[market()]);
+    let mismatch = |token, ledger, venue| Note::Mismatch {
+        token: TokenId(token),
+        ledger,
+        venue,
+    };
+    let pass = Note::Reconciled { orders: 0 };
+    for note in [&pass, &mismatch(0, 5, 7), &mismatch(1, 1, 0)] {
+        session.observe(Time(0), note);
+    }
+    assert_eq!(session.differences().len(), 2);
+    session.observe(Time(0), &pass);
+    assert_eq!(
+        session.differences().len(),
+        2,
+        "a pass without a cut says nothing"
+    );
+    session.observe(Time(0), &mismatch(1, 3, 0));
+    assert_eq!(*session.differences(), [(TokenId(1), (3, 0))].into());
+    for note in [&pass, &Note::Balanced] {
+        session.observe(Time(0), note);
+    }
+    assert!(session.differences().is_empty());
+    let status = Status {
+        ledger: [(TokenId(0), 5), (TokenId(1), 4)].into(),
+        venue: [(TokenId(0), 7), (TokenId(9), 1)].into(),
+        ..Status::default()
+    };
+    session.observe(Time(0), &Note::Status(Box::new(status)));
+    assert_eq!(
+        session.residual(),
+        [(TokenId(0), -2), (TokenId(1), 4)].into()
+    );
+}
+
 #[test]
 fn invented_codes_do_not_fill_the_memory() {
     let mut session = Session::new(&[market()]);
@@ -262,8 +390,8 @@ fn the_texts_are_narrow_and_complete() {
     let line = text::line(&session);
     assert_eq!(
         line,
-        "ETH-USDC 2500.005 quotes 2499 / 2501 | 9.999 ETH 24989.509 USDC | fills 2 | \
-         pnl -112.981 | requests 120/300"
+        "ETH-USDC 2500.00 | quotes 2499.00 / 2501.00 unknown 1 |   9.9990 ETH 24989.50 USDC | \
+         fills    2 | spread    +2.00, holdings  -109.99, fees    -4.99 | requests  120/300"
     );
     let mut summary = session.summary(now, &closing(), code);
     let shown = text::summary(&summary);
@@ -271,8 +399,9 @@ fn the_texts_are_narrow_and_complete() {
         "seed",
         "7",
         "4 submitted",
-        "-112.981000 USDC",
-        "+2.000000 USDC",
+        "-112.98 USDC",
+        "+2.00 USDC",
+        "1 cancelled, 1 filled, 1 rejected",
         "58.8 %",
         "9.999 ETH",
     ] {

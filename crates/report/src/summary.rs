@@ -1,6 +1,6 @@
 //! The summary of a session, in the shape that scripts read.
 //!
-//! Serialised, it has the fields of the demo's `--json` and two more that texts need; what is kept
+//! Serialised, it has the fields of the demo's `--json` and three more that texts need; what is kept
 //! beside them (rows by market, exact money) is for later reports.
 
 use std::collections::BTreeMap;
@@ -38,8 +38,32 @@ pub struct Orders {
     pub filled: u64,
     /// Refused submits by the venue's code.
     pub refused: BTreeMap<String, u64>,
-    /// Orders of which nobody knows whether they live.
+    /// Orders that are not proven gone: nobody knows whether they live.
     pub unknown_left: u64,
+}
+
+/// Every end of an order, so that what came in and what went out add up:
+/// `recovered + submitted + never_sent` is the sum of all ends and of `unknown_left`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// Found in the store at the start, perhaps alive.
+    pub recovered: u64,
+    /// Completely filled.
+    pub filled: u64,
+    /// Cancelled.
+    pub cancelled: u64,
+    /// Ran out of validity.
+    pub expired: u64,
+    /// Refused by the venue, proven dead.
+    pub rejected: u64,
+    /// Failed after acceptance.
+    pub failed_late: u64,
+    /// Never shown by the venue until after the fence.
+    pub fenced: u64,
+    /// Sealed, but never sent.
+    pub never_sent: u64,
+    /// Of all but `filled`: how many had filled in part.
+    pub partly_filled: u64,
 }
 
 /// Profit and loss in whole quote tokens.
@@ -114,6 +138,9 @@ pub struct Summary {
     pub duration_s: f64,
     /// Orders.
     pub orders: Orders,
+    /// Every end of an order; for texts.
+    #[serde(default)]
+    pub ends: Ends,
     /// Fill increments booked.
     pub fills: u64,
     /// Share of time with both sides live, of the market where it was lowest.

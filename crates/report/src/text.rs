@@ -4,29 +4,30 @@ use std::fmt::Write;
 
 use cambist_core::{MarketSpec, Price};
 
-use crate::money::{Money, decimal_text};
+use crate::money::{Money, fixed_text};
 use crate::session::Session;
-use crate::summary::Summary;
+use crate::summary::{Ends, Summary};
 
 /// Columns of the summary.
 pub const WIDTH: usize = 80;
 
+/// Between the parts of the running line; where it is too wide it is broken there.
+pub const SEPARATOR: &str = " | ";
+
 /// One line about now: mid, own quotes, inventory, fills, profit and loss, requests of the budget.
+///
+/// Numbers have a fixed count of places and a least width, so that lines below each other align.
 pub fn line(session: &Session) -> String {
     let status = session.status();
     let mut parts = Vec::new();
     for (spec, market) in session.specs().zip(&status.markets) {
-        let mid = market
-            .mid
-            .map_or_else(|| "-".to_owned(), |mid| half_ticks(spec, mid));
-        let side = |price: Option<Price>| {
-            price.map_or_else(
-                || "-".to_owned(),
-                |price| half_ticks(spec, price.0.saturating_mul(2)),
-            )
+        let price = |half: Option<u64>| {
+            let text = half.map_or_else(|| "-".to_owned(), |half| half_ticks(spec, half));
+            format!("{text:>7}")
         };
-        let mut part = format!("{} {mid}", spec.name);
-        let _ = write!(part, " quotes {} / {}", side(market.bid), side(market.ask));
+        let side = |side: Option<Price>| price(side.map(|price| price.0.saturating_mul(2)));
+        parts.push(format!("{} {}", spec.name, price(market.mid)));
+        let mut part = format!("quotes {} / {}", side(market.bid), side(market.ask));
         if let Some(control) = market.withheld {
             let _ = write!(part, " ({})", control.name());
         }
@@ -35,28 +36,35 @@ pub fn line(session: &Session) -> String {
         }
         parts.push(part);
     }
-    let held: Vec<String> = session
-        .held()
+    let quotes: Vec<_> = session.specs().map(|spec| spec.quote.id).collect();
+    let held = session.held();
+    let held: Vec<String> = held
         .iter()
         .map(|(token, units)| {
-            format!(
-                "{} {}",
-                session.whole(*token, *units, 4),
-                session.symbol(*token)
-            )
+            let places = if quotes.contains(token) { 2 } else { 4 };
+            let amount = session.fixed(*token, *units, places);
+            format!("{amount:>8} {}", session.symbol(*token))
         })
         .collect();
     if !held.is_empty() {
         parts.push(held.join(" "));
     }
-    parts.push(format!("fills {}", session.fills()));
-    let pnl = session.pnl();
-    parts.push(format!(
-        "pnl {}",
-        pnl.map_or_else(|| "-".to_owned(), |pnl| cents(pnl.total))
+    parts.push(format!("fills {:>4}", session.fills()));
+    parts.push(session.pnl().map_or_else(
+        || "spread -, holdings -".to_owned(),
+        |pnl| {
+            let part = |money: Money| format!("{:>+8.2}", money.to_f64());
+            let fees = if pnl.fees.numerator == 0 {
+                String::new()
+            } else {
+                format!(", fees {}", part(pnl.fees))
+            };
+            let (spread, holdings) = (part(pnl.spread), part(pnl.inventory));
+            format!("spread {spread}, holdings {holdings}{fees}")
+        },
     ));
-    parts.push(format!("requests {}/{}", status.sent, status.allowed));
-    parts.join(" | ")
+    parts.push(format!("requests {:>4}/{}", status.sent, status.allowed));
+    parts.join(SEPARATOR)
 }
 
 /// The summary, a fact a line.
@@ -70,10 +78,14 @@ pub fn summary(summary: &Summary) -> String {
     out.put(
         "orders",
         &format!(
-            "{} submitted, {} acknowledged, {} cancelled, {} filled",
-            orders.submitted, orders.acknowledged, orders.cancelled, orders.filled
+            "{} submitted, {} acknowledged{}{}",
+            orders.submitted,
+            orders.acknowledged,
+            some(summary.ends.recovered, "found at the start"),
+            some(summary.ends.never_sent, "never sent")
         ),
     );
+    out.put("ended", &ended(summary.ends));
     let refused: Vec<String> = orders
         .refused
         .iter()
@@ -85,7 +97,7 @@ pub fn summary(summary: &Summary) -> String {
         refused.join(", ")
     };
     out.put("refused", &refused);
-    out.put("unknown left", &orders.unknown_left.to_string());
+    out.put("not proven gone", &orders.unknown_left.to_string());
     out.put("fills", &summary.fills.to_string());
     let percent = 100.0 * summary.quoted_both_sides_ratio;
     out.put("both sides", &format!("{percent:.1} % of the time"));
@@ -97,11 +109,11 @@ pub fn summary(summary: &Summary) -> String {
         Some(pnl) => {
             for (name, part) in [
                 ("  spread", pnl.spread),
-                ("  inventory", pnl.inventory),
+                ("  holdings", pnl.inventory),
                 ("  fees", pnl.fees),
                 ("profit and loss", pnl.total),
             ] {
-                out.put(name, &format!("{part:>+14.6} {}", summary.quote));
+                out.put(name, &format!("{part:>+10.2} {}", summary.quote));
             }
         }
     }
@@ -132,24 +144,36 @@ pub fn summary(summary: &Summary) -> String {
     out.0
 }
 
-/// Money cut to six places, with its sign.
-fn cents(money: Money) -> String {
-    let text = money.to_string();
-    let cut = text
-        .find('.')
-        .map_or(text.len(), |point| text.len().min(point + 7));
-    let text = text.get(..cut).unwrap_or(&text);
-    if text.starts_with('-') || text == "0" {
-        text.to_owned()
+/// What became of orders: the usual ends always, the others where there were any.
+fn ended(ends: Ends) -> String {
+    format!(
+        "{} cancelled, {} filled{}{}{}{}{}",
+        ends.cancelled,
+        ends.filled,
+        some(ends.expired, "expired"),
+        some(ends.rejected, "rejected"),
+        some(ends.failed_late, "failed late"),
+        some(ends.fenced, "never shown"),
+        match ends.partly_filled {
+            0 => String::new(),
+            some => format!("; {some} of them filled in part"),
+        }
+    )
+}
+
+/// One more part of a list, if there is anything to say.
+fn some(count: u64, what: &str) -> String {
+    if count == 0 {
+        String::new()
     } else {
-        format!("+{text}")
+        format!(", {count} {what}")
     }
 }
 
-/// Half ticks as a price.
+/// Half ticks as a price, cut to whole ticks.
 fn half_ticks(spec: &MarketSpec, half: u64) -> String {
-    let places = usize::from(spec.price_decimals) + 1;
-    decimal_text(u128::from(half) * 5, places, places)
+    let places = usize::from(spec.price_decimals);
+    fixed_text(u128::from(half) * 5, places + 1, places)
 }
 
 /// Aligned lines; long ones go on below themselves.
