@@ -59,8 +59,10 @@ impl State {
         keep: impl FnOnce(&Entry<'_>),
     ) -> Result<Response, Refusal> {
         let due = self.is_due(now);
+        // A fault that waits for a look is used up by it.
+        let changes = !only_looks(request) || self.venue.has_faults();
         let response = self.venue.handle(now, caller, request);
-        if !only_looks(request) {
+        if changes {
             keep(&Entry::Ask {
                 now,
                 caller: *caller,
@@ -153,5 +155,10 @@ const fn only_looks(request: &Request) -> bool {
             | Request::ExchangeInfo
             | Request::Tokens
             | Request::Markets
+            | Request::Pools
+            | Request::PoolBalance { .. }
+            | Request::PoolTransactions(_)
+            | Request::Submission { .. }
+            | Request::Log { .. }
     )
 }

@@ -1,1 +1,8 @@
-//! Tests of durability.
+//! Durability against a disk that loses, tears, fails and lies.
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod damage;
+mod faults;
+mod history;
+mod model;
+mod power;

@@ -1,0 +1,201 @@
+//! A small folder cut off at every byte and with a bit of every byte turned: what comes back is a state that was
+//! there once, or a refusal that says where the damage is.
+
+use std::sync::Arc;
+
+use cambist_venue::Random;
+
+use super::history::{Source, happen, same, venue};
+use super::model::Model;
+use crate::durable::folder::DataFolder;
+use crate::durable::frame::BLOCK;
+use crate::durable::recover::recover;
+use crate::durable::{DataError, keeper};
+use crate::state::State;
+
+/// A folder of two snapshots and three segments, and the state after each input.
+fn written() -> (Model, Vec<State>) {
+    let disk = Model::default();
+    let folder = DataFolder::on(Arc::new(disk.clone()), 4 * BLOCK);
+    let first = State::new(venue(), Vec::new());
+    let mut states = vec![first.clone()];
+    let mut ready = folder.found(first).unwrap();
+    let mut source = Source::new(Random::new(5));
+    let (mut segments, mut last) = (0, 0);
+    // Two frames in the last segment.
+    while last < 2 {
+        let (mut payload, mut count) = (Vec::new(), 0);
+        while count < 3_u32 {
+            let (now, happening) = source.next();
+            if let Some(entry) = happen(&mut ready.state, now, &happening) {
+                payload = postcard::to_extend(&entry, payload).unwrap();
+                count += 1;
+                states.push(ready.state.clone());
+            }
+        }
+        let before = ready.writer.place().position;
+        let began = ready.writer.write(&payload, count).unwrap();
+        last += u32::from(segments + u32::from(began) == 2);
+        if began {
+            segments += 1;
+            if segments == 1 {
+                keeper::keep(&disk, before).unwrap();
+            }
+        }
+    }
+    (disk, states)
+}
+
+/// What a changed folder gives: the position, or the refusal.
+fn outcome(disk: &Model, states: &[State], what: &str) -> Result<usize, DataError> {
+    let recovered = recover(disk, None)?;
+    let position = usize::try_from(recovered.place.position).unwrap();
+    assert!(
+        states
+            .get(position)
+            .is_some_and(|state| same(&recovered.state, state)),
+        "{what}: a state that never was"
+    );
+    Ok(position)
+}
+
+fn names(disk: &Model) -> Vec<String> {
+    use crate::durable::disk::Disk;
+    disk.list().unwrap()
+}
+
+fn bytes(disk: &Model, name: &str) -> Vec<u8> {
+    use crate::durable::disk::Disk;
+    disk.read(name).unwrap()
+}
+
+#[test]
+fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
+    let (disk, states) = written();
+    let all = states.len() - 1;
+    let last_log = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("log"))
+        .max();
+    let (mut refused, mut shorter, mut looked) = (0, 0, 0);
+    for name in names(&disk) {
+        let content = bytes(&disk, &name);
+        for at in 0..content.len() {
+            // Padding is all alike: a part of it stands for the rest.
+            if content[at] == 0 && at % 97 != 0 {
+                continue;
+            }
+            let bit = at % 8;
+            let broken = disk.copy();
+            broken.tamper(&name, |bytes| bytes[at] ^= 1 << bit);
+            let what = format!("bit {bit} of byte {at} of {name}");
+            looked += 1;
+            match outcome(&broken, &states, &what) {
+                Ok(position) if position == all => {}
+                // The last batch looks as if a crash had cut it off.
+                Ok(position) => {
+                    assert_eq!(Some(&name), last_log.as_ref(), "{what}");
+                    assert!(position + 3 >= all, "{what}: {position} of {all}");
+                    shorter += 1;
+                }
+                Err(DataError::Damaged { file, .. }) => {
+                    assert!(
+                        file.contains("log-") || file.contains("snapshot-"),
+                        "{file}"
+                    );
+                    refused += 1;
+                }
+                Err(DataError::Version { .. }) => panic!("{what}: the opening has a check"),
+                Err(error) => panic!("{what}: {error}"),
+            }
+        }
+    }
+    assert!(
+        refused > 500 && shorter > 100,
+        "{refused} {shorter} of {looked}"
+    );
+}
+
+#[test]
+fn a_log_cut_off_anywhere_is_a_prefix_or_refused() {
+    let (disk, states) = written();
+    for name in names(&disk) {
+        let content = bytes(&disk, &name);
+        let is_log = name.starts_with("log");
+        let mut longest = 0;
+        for length in 0..content.len() {
+            if is_log && length % 5 != 0 && length > BLOCK {
+                continue;
+            }
+            let broken = disk.copy();
+            broken.tamper(&name, |bytes| bytes.truncate(length));
+            match outcome(&broken, &states, &format!("{name} cut at {length}")) {
+                Ok(position) => {
+                    assert!(
+                        position >= longest,
+                        "{name} cut at {length}: less than before"
+                    );
+                    longest = position;
+                }
+                Err(DataError::Damaged { .. }) => {}
+                Err(error) => panic!("{name} cut at {length}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_the_log_that_is_missing_is_named() {
+    let (disk, _) = written();
+    let logs: Vec<_> = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("log"))
+        .collect();
+    let broken = disk.copy();
+    crate::durable::disk::Disk::remove(&broken, &logs[logs.len() - 2]).unwrap();
+    let Err(DataError::Damaged { file, what, .. }) = recover(&broken, None) else {
+        panic!("a hole in the log is damage");
+    };
+    assert!(
+        file.contains(&logs[logs.len() - 2]) && what.contains("missing"),
+        "{file}: {what}"
+    );
+}
+
+#[test]
+fn files_of_another_folder_do_not_pass_for_ones_of_this() {
+    let ((disk, _), (other, _)) = (written(), written());
+    let last = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("log"))
+        .max()
+        .unwrap();
+    let foreign = bytes(&other, &last);
+    disk.tamper(&last, |bytes| *bytes = foreign);
+    assert!(matches!(
+        recover(&disk, None),
+        Err(DataError::Damaged { .. })
+    ));
+}
+
+#[test]
+fn the_snapshot_before_the_last_serves_when_that_is_damaged() {
+    let (disk, states) = written();
+    let latest = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("snapshot"))
+        .max()
+        .unwrap();
+    disk.tamper(&latest, |bytes| bytes[BLOCK + 20] ^= 1);
+    assert_eq!(
+        outcome(&disk, &states, "damaged snapshot").unwrap(),
+        states.len() - 1
+    );
+    assert_eq!(
+        recover(&disk, None)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .facts
+            .damaged_snapshots,
+        1
+    );
+}

@@ -1,0 +1,166 @@
+//! A disk that is full or fails under a running exchange: nothing is acknowledged any more, nothing is
+//! tried again, and the next start has everything that was.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use cambist_core::{TokenId, VenueTime};
+use cambist_venue::{AccountId, Caller, Operator, Request};
+
+use super::history::venue;
+use super::model::{Fault, Model};
+use crate::clock::Clock;
+use crate::durable::folder::DataFolder;
+use crate::machine::{Machine, MachineError};
+use crate::state::State;
+
+fn folder(disk: &Model) -> DataFolder {
+    DataFolder::on(Arc::new(disk.clone()), 1 << 20)
+}
+
+fn begun(disk: &Model) -> Machine {
+    running(folder(disk).begin(venue(), Vec::new()).unwrap())
+}
+
+fn running(durable: crate::durable::Durable) -> Machine {
+    let clock = Clock::by_hand(VenueTime(1_700_000_000_000));
+    Machine::new(durable.state, Some(durable.log), clock, true)
+}
+
+fn deposit(machine: &Machine, amount: u128) -> Result<(), MachineError> {
+    let request = Request::Operator(Operator::Deposit {
+        account: AccountId(0),
+        token: TokenId(0),
+        amount,
+    });
+    machine.handle(&Caller::Operator, &request)?;
+    machine.settled_blocking()
+}
+
+fn total(state: &State) -> u128 {
+    state
+        .venue
+        .account(AccountId(0))
+        .unwrap()
+        .balance(TokenId(0))
+        .total
+}
+
+#[test]
+fn after_a_failed_write_or_sync_nothing_is_acknowledged_and_nothing_tried_again() {
+    for fault in [Fault::Broken, Fault::Once] {
+        // The write of the frame, and its sync.
+        for operation in [1, 2] {
+            let disk = Model::default();
+            let machine = begun(&disk);
+            assert_eq!(deposit(&machine, 1), Ok(()));
+            disk.fail_after(operation, fault);
+            assert_eq!(deposit(&machine, 10), Err(MachineError::NotDurable));
+            let operations = disk.operations();
+            assert!(machine.is_broken());
+            assert_eq!(machine.why_broken(), MachineError::NotDurable);
+            assert_eq!(deposit(&machine, 100), Err(MachineError::NotDurable));
+            assert_eq!(machine.tick(), Err(MachineError::NotDurable));
+            assert_eq!(
+                disk.operations(),
+                operations,
+                "nothing is written after a failure"
+            );
+            drop(machine);
+
+            disk.restart();
+            let again = folder(&disk).recover().unwrap().unwrap();
+            // What was never acknowledged may be there or not; what came after the failure is not.
+            assert!(
+                [1, 11].contains(&total(&again.state)),
+                "{}",
+                total(&again.state)
+            );
+            assert_eq!(deposit(&running(again), 1_000), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn what_a_failed_sync_left_readable_is_made_durable_before_it_is_built_on() {
+    let disk = Model::default();
+    let machine = begun(&disk);
+    assert_eq!(deposit(&machine, 1), Ok(()));
+    disk.fail_after(2, Fault::Broken);
+    assert_eq!(deposit(&machine, 10), Err(MachineError::NotDurable));
+    drop(machine);
+    // The process restarts and sees what the failed sync left in memory; then the power goes.
+    disk.restart();
+    let seen = total(&folder(&disk).recover().unwrap().unwrap().state);
+    assert_eq!(seen, 11);
+    disk.power_cut(&mut cambist_venue::Random::new(1));
+    assert_eq!(total(&folder(&disk).recover().unwrap().unwrap().state), 11);
+}
+
+#[test]
+fn an_answer_waits_for_the_sync_and_so_does_a_look_at_what_it_did() {
+    let disk = Model::default();
+    let machine = begun(&disk);
+    let held = disk.hold_syncs();
+    let request = Request::Operator(Operator::Deposit {
+        account: AccountId(0),
+        token: TokenId(0),
+        amount: 5,
+    });
+    machine.handle(&Caller::Operator, &request).unwrap();
+    // The log is now in the sync, or will be: either way it cannot be over.
+    let seen = machine.read(|venue| {
+        venue
+            .account(AccountId(0))
+            .unwrap()
+            .balance(TokenId(0))
+            .total
+    });
+    assert_eq!(seen, Ok(5));
+    let mut settled = pin!(machine.settled());
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!(settled.as_mut().poll(&mut context), Poll::Pending);
+    drop(held);
+    assert_eq!(machine.settled_blocking(), Ok(()));
+    assert_eq!(settled.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+}
+
+#[test]
+fn a_disk_that_is_behind_turns_requests_away_before_they_do_anything() {
+    let disk = Model::default();
+    let machine = begun(&disk);
+    let held = disk.hold_syncs();
+    let key = "k".repeat(60_000);
+    let mut taken = 0;
+    let refused = loop {
+        let request = Request::RotateApiKey {
+            account: AccountId(0),
+            fresh: cambist_venue::ApiKey(format!("{taken}{key}")),
+        };
+        match machine.handle(&Caller::Operator, &request) {
+            Err(error) => break error,
+            Ok(_) => taken += 1,
+        }
+        assert!(taken < 1_000, "what waits for the disk is bounded");
+    };
+    assert_eq!(refused, MachineError::Busy);
+    assert_eq!(machine.tick(), Err(MachineError::Busy));
+    drop(held);
+    assert_eq!(machine.settled_blocking(), Ok(()));
+    assert_eq!(deposit(&machine, 5), Ok(()));
+}
+
+#[test]
+fn what_makes_the_machine_panic_is_not_met_again_after_a_restart() {
+    let disk = Model::default();
+    let machine = begun(&disk);
+    assert_eq!(deposit(&machine, 7), Ok(()));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        machine.read(|_| panic!("a test breaks the machine"))
+    }));
+    assert!(panicked.is_err());
+    drop(machine);
+    assert_eq!(total(&folder(&disk).recover().unwrap().unwrap().state), 7);
+}
