@@ -59,12 +59,27 @@ fn instead(handed_over: bool, status: &str, kind: &str, more: &str, body: &str) 
 const JSON: &str = "application/json";
 const GATEWAY: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
 
+/// The answer to a submit, about another order.
+fn another_hash(body: &str) -> String {
+    const BEFORE: &str = "\"hash\":\"0x";
+    let Some(at) = body.find(BEFORE) else {
+        return body.to_owned();
+    };
+    let at = at + BEFORE.len() + 40;
+    let digit = if body[at..].starts_with('0') {
+        "1"
+    } else {
+        "0"
+    };
+    format!("{}{digit}{}", &body[..at], &body[at + 1..])
+}
+
 /// Nothing usable came back.
 const LOST: &[&str] = &["transport", "unknown"];
 /// Something was refused, or nothing noticed.
 const TOLD: &[&str] = &["ok", "reject"];
 
-const SCENARIOS: [Scenario; 19] = [
+const SCENARIOS: [Scenario; 24] = [
     Scenario {
         name: "answer-lost",
         fault: |_| Fault::LoseAnswer,
@@ -215,6 +230,44 @@ const SCENARIOS: [Scenario; 19] = [
         spoiled: reads,
         counted: LOST,
     },
+    Scenario {
+        name: "forbidden",
+        fault: |_| instead(false, "403 Forbidden", "text/html", "", GATEWAY),
+        spoiled: every_third,
+        counted: LOST,
+    },
+    Scenario {
+        name: "maintenance",
+        fault: |seen| {
+            instead(
+                seen.nth.is_multiple_of(4),
+                "503 Unavailable",
+                JSON,
+                "",
+                "{}",
+            )
+        },
+        spoiled: every_third,
+        counted: LOST,
+    },
+    Scenario {
+        name: "deep-nesting",
+        fault: |_| instead(true, "200 OK", JSON, "", &"[".repeat(200_000)),
+        spoiled: every_third,
+        counted: LOST,
+    },
+    Scenario {
+        name: "null",
+        fault: |_| instead(true, "200 OK", JSON, "", "null"),
+        spoiled: every_third,
+        counted: LOST,
+    },
+    Scenario {
+        name: "empty-lists",
+        fault: |_| instead(true, "200 OK", JSON, "", r#"{"totalNum":0,"orders":[]}"#),
+        spoiled: |seen| seen.path == "/api/v3/orders" && seen.nth.is_multiple_of(2),
+        counted: TOLD,
+    },
 ];
 
 fn play(scenario: &Scenario) {
@@ -323,7 +376,38 @@ fn broken_and_endless_answers() {
 
 #[test]
 fn answers_of_others_and_nonsense() {
-    play_all(&SCENARIOS[13..]);
+    play_all(&SCENARIOS[13..19]);
+}
+
+#[test]
+fn gateways_caches_and_liars() {
+    play_all(&SCENARIOS[19..]);
+}
+
+/// Whatever answers there, it is not the venue that the interface describes: a person has to look.
+#[test]
+fn an_acknowledgement_of_another_order_stops_trading() {
+    let stage = Stage::open("another-hash", lively);
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, quick);
+    let mut daemon = stage.run("daemon");
+    let address = stage.metrics("daemon", &mut daemon);
+    until(SOON, "orders", || (stage.books().open() > 0).then_some(()));
+    proxy.plan(|seen| {
+        if seen.is_submit() {
+            Fault::Mangle(another_hash)
+        } else {
+            Fault::Pass
+        }
+    });
+    until(SOON, "the end of trading", || {
+        let stopped = body(&address, "/status")?.contains("cancel_only");
+        (stopped && stage.books().open() == 0).then_some(())
+    });
+    assert!(daemon.stderr().contains("another order's hash"));
+    assert_eq!(daemon.drain(SOON), 79, "{}", daemon.last_words());
+    assert_whole(&stage, &daemon, "another hash");
+    stage.close();
 }
 
 #[test]
