@@ -178,7 +178,8 @@ pub(crate) fn submitted(shell: &Shell, call: &Call, caller: &Caller, request: &R
     }
 }
 
-fn shown(view: &SubmissionView) -> Submission {
+/// A submission in the interface's shape.
+pub(crate) fn shown(view: &SubmissionView) -> Submission {
     Submission {
         hash: view.hash,
         status: match view.status {

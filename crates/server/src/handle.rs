@@ -24,6 +24,10 @@ impl Handle {
         Self { shell }
     }
 
+    pub(crate) fn shell(&self) -> Arc<Shell> {
+        Arc::clone(&self.shell)
+    }
+
     /// The venue's time.
     pub fn now(&self) -> VenueTime {
         self.shell.clock.now()

@@ -30,6 +30,7 @@
 //! matching, strategies, secret keys; files outside `durable`.
 
 mod accounts;
+pub mod admin;
 mod clock;
 mod config;
 mod connection;

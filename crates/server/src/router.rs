@@ -144,7 +144,11 @@ fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-async fn read_body(mut body: Body, limits: &ConnectionLimits) -> Result<Vec<u8>, Denial> {
+/// A body within its bounds.
+pub(crate) async fn read_body(
+    mut body: Body,
+    limits: &ConnectionLimits,
+) -> Result<Vec<u8>, Denial> {
     let read = async {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {

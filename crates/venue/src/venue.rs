@@ -305,7 +305,10 @@ impl Venue {
 
     /// A pool by its address, listed or not.
     pub fn pool(&self, address: &Address) -> Option<&crate::pool::PoolConfig> {
-        self.config.pools.iter().find(|pool| pool.address == *address)
+        self.pools
+            .iter()
+            .map(|pool| &pool.config)
+            .find(|pool| pool.address == *address)
     }
 
     /// The best price of a side.

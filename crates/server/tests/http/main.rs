@@ -1,6 +1,7 @@
 //! The server over real HTTP: a socket on one end, the venue on the other.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod admin;
 mod checks;
 mod forms;
 mod golden;

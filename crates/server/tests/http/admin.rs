@@ -1,0 +1,284 @@
+//! The operator's door: who gets in, every wish of the table, and that nothing of it leads in from the
+//! exchange's own address.
+
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+
+use cambist_server::admin::{AdminConfig, AdminServer, FieldKind, PREFIX, WISHES, Wish};
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use crate::support::{BASE, Call, Connection, Exchange, ONE, Reply};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// An open door; shut with the value.
+pub struct Door {
+    pub address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Door {
+    pub fn open(exchange: &Exchange) -> Self {
+        let config = AdminConfig {
+            listen: ([127, 0, 0, 1], 0).into(),
+            token: TOKEN.to_owned(),
+        };
+        let server = AdminServer::bind(&config, &exchange.handle).unwrap();
+        let address = server.local_addr();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap()
+                .block_on(server.run(async {
+                    let _ = stopped.await;
+                }))
+                .unwrap();
+        });
+        Self {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    pub fn call(&self, call: Call) -> Reply {
+        let call = call.header("Authorization", format!("Bearer {TOKEN}"));
+        Connection::open(self.address).ask(&call)
+    }
+
+    pub fn wish(&self, name: &str, body: &Value) -> Reply {
+        self.call(Call::new("POST", format!("{PREFIX}{name}")).body(body.to_string()))
+    }
+
+    pub fn look(&self, name: &str, query: &str) -> Reply {
+        self.call(Call::get(format!("{PREFIX}{name}?{query}")))
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// The body that an example's command line stands for.
+fn example(wish: &Wish) -> Map<String, Value> {
+    let mut words = wish.example.split(' ').skip(1);
+    let mut body = Map::new();
+    while let Some(name) = words.next() {
+        let name = name.strip_prefix("--").unwrap().replace('-', "_");
+        let value = words.next().unwrap();
+        let field = wish.fields.iter().find(|field| field.name == name);
+        if field.unwrap().kind == FieldKind::Amounts {
+            let (key, amount) = value.split_once('=').unwrap();
+            body.entry(name).or_insert(json!({}))[key] = json!(amount);
+        } else {
+            body.insert(name, json!(value));
+        }
+    }
+    body
+}
+
+#[test]
+fn the_door_opens_to_its_token_and_its_own_name_only() {
+    let exchange = Exchange::start();
+    let door = Door::open(&exchange);
+    let status = format!("{PREFIX}status");
+    let ask = |call: &Call| Connection::open(door.address).ask(call);
+    let bearer = |token: &str| format!("Bearer {token}");
+    door.look("status", "").good();
+    assert_eq!(ask(&Call::get(&status)).status, 401);
+    for wrong in ["", "x", &TOKEN[1..], &format!("{TOKEN}0")] {
+        let call = Call::get(&status).header("Authorization", bearer(wrong));
+        assert_eq!(ask(&call).status, 401, "{wrong}");
+    }
+    let port = door.address.port();
+    for (host, code) in [
+        ("evil.example".to_owned(), 421),
+        ("127.0.0.1".to_owned(), 421),
+        (format!("localhost:{port}"), 200),
+    ] {
+        let call = Call::get(&status).header("Host", host);
+        assert_eq!(door.call(call).status, code);
+    }
+    assert_eq!(door.look("nothing", "").status, 404);
+    assert_eq!(door.call(Call::get("/api/v3/timestamp")).status, 404);
+    assert_eq!(door.look("deposit", "").status, 405);
+    assert_eq!(door.wish("status", &json!({})).status, 405);
+    let through_the_front = Call::get(&status).header("Authorization", bearer(TOKEN));
+    assert_eq!(exchange.ask(&through_the_front).status, 404);
+}
+
+#[test]
+fn a_door_is_local_and_its_token_long() {
+    let exchange = Exchange::start();
+    let open = |listen: &str, token: &str| {
+        let config = AdminConfig {
+            listen: listen.parse().unwrap(),
+            token: token.to_owned(),
+        };
+        assert!(!format!("{config:?}").contains(TOKEN));
+        AdminServer::bind(&config, &exchange.handle)
+            .err()
+            .map(|error| error.to_string())
+    };
+    assert!(open("0.0.0.0:0", TOKEN).unwrap().contains("loopback"));
+    assert!(open("127.0.0.1:0", &TOKEN[1..]).unwrap().contains("32"));
+    assert_eq!(open("[::1]:0", TOKEN), None);
+}
+
+#[test]
+fn a_field_that_nobody_knows_or_that_is_missing_is_named() {
+    let exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let door = Door::open(&exchange);
+    let account = alice.account.0;
+    let refused = |body: &Value, word: &str| {
+        let reply = door.wish("deposit", body);
+        assert_eq!(reply.code(), 100_001, "{}", reply.text);
+        assert!(reply.message().contains(word), "{}", reply.text);
+    };
+    refused(&json!({"account": account, "token": "AAA"}), "amount");
+    refused(
+        &json!({"account": account, "token": 0, "amount": "1", "fast": true}),
+        "fast",
+    );
+    refused(
+        &json!({"account": account, "token": 0, "amount": "1.5"}),
+        "amount",
+    );
+    refused(&json!([]), "object");
+    let unknown = door.wish(
+        "deposit",
+        &json!({"account": account, "token": "ZZZ", "amount": 1}),
+    );
+    assert_eq!(unknown.code(), 102_002);
+    for token in [json!("AAA"), json!("0"), json!(0)] {
+        let body = json!({"account": account, "token": token, "amount": "5"});
+        door.wish("deposit", &body).good();
+    }
+    let held = exchange.handle.balance(alice.account, BASE).unwrap();
+    assert_eq!(held.total, 1_000 * ONE + 15);
+    let shown = door.look("account", &format!("account={account}"));
+    assert_eq!(shown.good()["balances"][0]["total"], held.total.to_string());
+}
+
+#[test]
+fn every_example_of_the_table_is_understood() {
+    let exchange = Exchange::start();
+    // The examples speak of account 10000, ETH, USDC and XYZ.
+    exchange.customer(1);
+    let door = Door::open(&exchange);
+    let mut names = Vec::new();
+    for wish in &WISHES {
+        assert!(!names.contains(&wish.name), "{} stands twice", wish.name);
+        names.push(wish.name);
+        assert!(wish.example.starts_with(wish.name), "{}", wish.example);
+        let body: Map<_, _> = example(wish);
+        for field in wish.fields.iter().filter(|field| field.required) {
+            assert!(
+                body.contains_key(field.name),
+                "{}: {}",
+                wish.name,
+                field.name
+            );
+        }
+        let text = Value::Object(body.clone())
+            .to_string()
+            .replace("ETH-USDC", "AAA-QQQ")
+            .replace("\"ETH\"", "\"AAA\"")
+            .replace("\"USDC\"", "\"QQQ\"");
+        let text = text.replace("XYZ-USDC", "XYZ-QQQ");
+        let body: Value = serde_json::from_str(&text).unwrap();
+        let reply = if wish.looks {
+            let query: Vec<_> = body
+                .as_object()
+                .unwrap()
+                .iter()
+                .map(|(name, value)| format!("{name}={}", value.as_str().unwrap()))
+                .collect();
+            door.look(wish.name, &query.join("&"))
+        } else {
+            door.wish(wish.name, &body)
+        };
+        match wish.name {
+            // There is no such withdrawal; that the number was read is what counts.
+            "settle-withdrawal" | "return-withdrawal" => {
+                assert_eq!(reply.status, 400, "{}: {}", wish.name, reply.text);
+                assert!(!reply.message().contains("is missing"), "{}", reply.text);
+            }
+            // The market is listed later in the table.
+            _ => {
+                reply.good();
+            }
+        }
+        if wish.name == "delist-token" {
+            // The market of a later example needs it again.
+            let again = WISHES
+                .iter()
+                .find(|wish| wish.name == "list-token")
+                .unwrap();
+            door.wish("list-token", &Value::Object(example(again)))
+                .good();
+        }
+    }
+    let log = door.look("log", "limit=3");
+    assert_eq!(log.good().as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn modes_faults_and_partial_changes_reach_the_exchange() {
+    let exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let door = Door::open(&exchange);
+    door.wish(
+        "fault-answer",
+        &json!({"request": "balances", "code": 100_000, "count": 2}),
+    )
+    .good();
+    let balances = alice.get("/api/v3/user/balances?accountId={account}");
+    for _ in 0..2 {
+        assert_eq!(exchange.ask(&balances).any_code(), 100_000);
+    }
+    exchange.ask(&balances).good();
+    door.wish("set-mode", &json!({"mode": "halted"})).good();
+    assert_eq!(door.look("status", "").good()["mode"], "halted");
+    assert_eq!(
+        door.wish("set-mode", &json!({"mode": "shut"})).code(),
+        100_001
+    );
+    let fees = json!({"transfer": {"QQQ": "5", "AAA": "7"}, "onchain": {"withdraw": "9"}});
+    door.wish("set-service-fees", &fees).good();
+    door.wish("set-service-fees", &json!({"update": {"1": 3}}))
+        .good();
+    let info = exchange.ask(&Call::get("/api/v3/exchange/info"));
+    assert_eq!(
+        info.good()["transferFees"],
+        json!([{"token": "AAA", "fee": "7"}, {"token": "QQQ", "fee": "5"}])
+    );
+    assert_eq!(
+        info.body["updateFees"],
+        json!([{"token": "QQQ", "fee": "3"}])
+    );
+    assert_eq!(
+        info.body["onchainFees"],
+        json!([{"type": "withdraw", "fee": "9"}])
+    );
+    let asked = alice
+        .get("/api/v3/user/offchainFee?accountId={account}&requestType=3&tokenSymbol=QQQ&amount=1");
+    let fees = exchange.ask(&asked);
+    assert_eq!(
+        fees.good()["fees"][0],
+        json!({"token": "QQQ", "fee": "5", "discount": 1})
+    );
+    assert_eq!(fees.body["gasPrice"], "0");
+}
