@@ -13,7 +13,6 @@ use super::{Submission, TokenAmount};
 use crate::account::{AccountId, Address};
 use crate::config::Compat;
 use crate::mode::ExchangeMode;
-use crate::proof::Proof;
 use crate::response::Refusal;
 use crate::slots::SlotAnswer;
 use crate::venue::Venue;
@@ -173,16 +172,9 @@ impl Venue {
     }
 
     /// The checks that depend on the state, after a repeated request was answered.
-    pub(super) fn check_submission(
-        &self,
-        hash: &Hash,
-        proof: &Proof,
-        plan: &Plan,
-    ) -> Result<(), Refusal> {
+    pub(super) fn check_submission(&self, hash: &Hash, plan: &Plan) -> Result<(), Refusal> {
         self.check_not_halted()?;
-        let known = proof.approved.is_some_and(|approved| approved != *hash)
-            || self.submission_hashes.contains_key(hash);
-        if known {
+        if self.submission_hashes.contains_key(hash) {
             return refuse(Reason::InvalidNonce, "this request is known");
         }
         self.check_not_expired(plan.valid_until_s)?;

@@ -22,8 +22,7 @@ impl Venue {
         let plan = self.read_key(caller, key)?;
         self.check_proof(key.account, &key.proof)?;
         self.check_not_halted()?;
-        let known = key.proof.approved.is_some_and(|hash| hash != key.hash);
-        if known || self.submission_hashes.contains_key(&key.hash) {
+        if self.submission_hashes.contains_key(&key.hash) {
             return refuse(Reason::InvalidNonce, "this request is known");
         }
         self.check_not_expired(plan.valid_until_s)?;

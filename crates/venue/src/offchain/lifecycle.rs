@@ -25,7 +25,7 @@ impl Venue {
         if let Some(again) = self.undecided(&hash, &plan) {
             return Ok(again.view(true));
         }
-        self.check_submission(&hash, proof, &plan)?;
+        self.check_submission(&hash, &plan)?;
         if let Some(approved) = proof.approved {
             self.approved.remove(&(plan.account, approved));
         }
@@ -67,7 +67,7 @@ impl Venue {
     /// An approved hash is used up by the request it authorised; the same request again is authorised
     /// by having been taken.
     fn check_proof_or_repeat(&self, hash: Hash, proof: &Proof, plan: &Plan) -> Result<(), Refusal> {
-        if proof.approved == Some(hash) && self.undecided(&hash, plan).is_some() {
+        if proof.approved.is_some() && self.undecided(&hash, plan).is_some() {
             let rest = Proof {
                 approved: None,
                 ..*proof

@@ -5,15 +5,22 @@
 )]
 //! The rules of `docs/venue-rules.md`, a test each; every test names the rules it holds.
 
+mod administering;
+mod delays;
 mod depths;
 mod determinism;
 mod fills;
+mod histories;
+mod key_updates;
 mod model;
 mod operating;
 mod order_business;
 mod order_checks;
+mod pools;
 mod properties;
 mod reading;
 mod rules;
 mod states;
 mod story;
+mod submissions;
+mod support;
