@@ -3,6 +3,7 @@
 
 mod admin;
 mod checks;
+mod crash;
 mod forms;
 mod golden;
 mod hostile;

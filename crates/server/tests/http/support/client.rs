@@ -136,17 +136,20 @@ impl Connection {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
 
+    /// As `ask`; `None` when the other end is gone before the whole answer.
+    pub fn try_ask(&mut self, call: &Call) -> Option<Reply> {
+        let bytes = call.bytes(&self.host);
+        self.stream.get_mut().write_all(&bytes).ok()?;
+        self.reply()
+    }
+
     /// The next answer; `None` when the connection was closed instead.
     pub fn reply(&mut self) -> Option<Reply> {
-        let mut line = String::new();
-        if self.stream.read_line(&mut line).unwrap_or(0) == 0 {
-            return None;
-        }
+        let line = self.line()?;
         let status = line.split(' ').nth(1).unwrap().parse().unwrap();
         let mut headers = Vec::new();
         loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line).unwrap();
+            let line = self.line()?;
             let Some((name, value)) = line.trim_end().split_once(": ") else {
                 break;
             };
@@ -157,7 +160,7 @@ impl Connection {
             .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
             .map_or(0, |(_, value)| value.parse().unwrap());
         let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).unwrap();
+        self.stream.read_exact(&mut body).ok()?;
         let text = String::from_utf8(body).unwrap();
         Some(Reply {
             status,
@@ -165,6 +168,13 @@ impl Connection {
             body: serde_json::from_str(&text).unwrap_or(Value::Null),
             text,
         })
+    }
+
+    /// A whole line.
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).ok()?;
+        line.ends_with('\n').then_some(line)
     }
 
     /// Whether the other end has closed; waits for it.
