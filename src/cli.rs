@@ -1,6 +1,5 @@
 //! The command line: one table of commands and their arguments. What they do is in `commands`.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -63,6 +62,21 @@ pub enum Command {
     /// Run a recording through the engine and compare every action.
     #[command(after_help = "Example:\n  cambist replay state/tape/00000001.tape")]
     Replay(ReplayArgs),
+}
+
+impl Command {
+    /// Whether its one JSON value on stdout is an error if it could not do its work. The others have a
+    /// value of their own for that, or none.
+    const fn answers_in_json_when_it_fails(&self) -> bool {
+        match self {
+            Self::Demo(_) | Self::Run(_) | Self::Replay(_) => true,
+            Self::Resume(_)
+            | Self::Check(_)
+            | Self::Venue(_)
+            | Self::Strategy(_)
+            | Self::Vectors(_) => false,
+        }
+    }
 }
 
 /// Arguments of `demo`.
@@ -183,9 +197,12 @@ pub fn main() -> Exit {
     match run(&cli) {
         Ok(exit) => exit,
         Err(error) => {
-            let exit = exit::of(&error);
-            report(&error, exit);
-            exit
+            if cli.json && cli.command.answers_in_json_when_it_fails() {
+                // Whoever does not read any more does not need it.
+                let _ = commands::print_json(&exit::as_json(&error));
+            }
+            exit::tell_all(&error);
+            exit::of(&error)
         }
     }
 }
@@ -200,24 +217,6 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Strategy(command) => commands::strategy::run(command, cli.json),
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),
-    }
-}
-
-/// An error for people: what happened, then what led to it, one line each.
-fn report(error: &anyhow::Error, exit: Exit) {
-    let mut stderr = std::io::stderr().lock();
-    let bold = stderr.is_terminal();
-    let label = if bold {
-        "\u{1b}[31;1merror\u{1b}[0m"
-    } else {
-        "error"
-    };
-    let _ = writeln!(stderr, "{label}: {error}");
-    for cause in error.chain().skip(1) {
-        let _ = writeln!(stderr, "  because: {cause}");
-    }
-    if exit == Exit::Bug {
-        let _ = writeln!(stderr, "  this is a bug of the program");
     }
 }
 

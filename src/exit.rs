@@ -1,5 +1,6 @@
 //! The one place where outcomes become exit codes. Service units and scripts rely on the numbers.
 
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::config::ConfigError;
@@ -119,6 +120,45 @@ pub fn of(error: &anyhow::Error) -> Exit {
         }
     }
     Exit::CheckFailed
+}
+
+/// An error as programs read it: what happened and the exit code.
+pub fn as_json(error: &anyhow::Error) -> serde_json::Value {
+    let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
+    serde_json::json!({"error": causes.join(": "), "exit": of(error).code()})
+}
+
+/// A result that is complete but not good, with the keys `error` and `exit` beside its own.
+pub fn with_failures(mut result: serde_json::Value, failures: &[Failure]) -> serde_json::Value {
+    if let (Some(object), Some(first)) = (result.as_object_mut(), failures.first()) {
+        let all: Vec<_> = failures.iter().map(ToString::to_string).collect();
+        object.insert("error".to_owned(), all.join("; ").into());
+        object.insert("exit".to_owned(), first.exit.code().into());
+    }
+    result
+}
+
+/// An error for people on stderr: what happened, then what led to it, one line each.
+pub fn tell_all(error: &anyhow::Error) {
+    tell(error);
+    let mut stderr = std::io::stderr().lock();
+    for cause in error.chain().skip(1) {
+        let _ = writeln!(stderr, "  because: {cause}");
+    }
+    if of(error) == Exit::Bug {
+        let _ = writeln!(stderr, "  this is a bug of the program");
+    }
+}
+
+/// What happened, for people on stderr.
+pub fn tell(what: &impl std::fmt::Display) {
+    let mut stderr = std::io::stderr().lock();
+    let label = if stderr.is_terminal() {
+        "\u{1b}[31;1merror\u{1b}[0m"
+    } else {
+        "error"
+    };
+    let _ = writeln!(stderr, "{label}: {what}");
 }
 
 /// Makes a panic of any thread end the process with the code of a bug: half a program must not trade.

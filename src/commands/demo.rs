@@ -1,10 +1,11 @@
 //! `cambist demo`: an exchange, a daemon, and somebody who watches and checks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use cambist_core::event::Command;
+use cambist_report::text::SEPARATOR;
 use cambist_report::{Summary, text};
 use tokio::time::Instant;
 
@@ -16,7 +17,8 @@ use crate::demo::files::{self, Folder};
 use crate::demo::proof::{self, Books};
 use crate::demo::screen::Screen;
 use crate::demo::status;
-use crate::exit::Exit;
+use crate::exit::{self, Exit, Failure};
+use crate::live::signals::Signals;
 
 /// The children have this long to be ready.
 const READY: Duration = Duration::from_secs(20);
@@ -25,6 +27,9 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Makes a market on an exchange of its own.
 pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
+    if let Some(name) = &args.strategy {
+        super::strategy::find(name)?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -32,51 +37,69 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
 }
 
 async fn watch(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
+    let mut signals = Signals::listen(false).context("listening to signals")?;
     let mut screen = Screen::new();
-    let folder = Folder::new()?;
-    let result = scene(args, &mut screen, folder.path()).await;
+    let mut folder = Folder::new()?;
+    let result = scene(args, &mut screen, &mut folder, &mut signals).await;
     let (summary, problems) = match result {
         Ok(ended) => ended,
         Err(error) => {
-            screen.say(&format!(
-                "everything the demo wrote is in {}",
-                folder.path().display()
-            ));
+            where_to_look(&mut screen, &folder);
             return Err(error);
         }
     };
+    folder.keep(!problems.is_empty());
     if json {
-        print_json(&shape(&summary)?)?;
+        let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
+        let failures: Vec<_> = problems.iter().map(failed).collect();
+        print_json(&exit::with_failures(shape(&summary)?, &failures))?;
     } else {
         print_text(&format!("\n{}", text::summary(&summary)))?;
     }
     for problem in &problems {
         screen.say(&format!("NOT PROVEN: {problem}"));
     }
-    if problems.is_empty() {
-        folder.discard();
-        if !json {
-            print_text(NEXT)?;
-        }
-        return Ok(Exit::Done);
+    where_to_look(&mut screen, &folder);
+    if !problems.is_empty() {
+        return Ok(Exit::CheckFailed);
     }
-    screen.say(&format!(
-        "everything the demo wrote is in {}",
-        folder.path().display()
-    ));
-    Ok(Exit::CheckFailed)
+    if !json {
+        print_text(&next(args))?;
+    }
+    Ok(Exit::Done)
 }
 
-const NEXT: &str = "
+fn where_to_look(screen: &mut Screen, folder: &Folder) {
+    if folder.is_kept() {
+        let path = folder.path().display();
+        screen.say(&format!("everything the demo wrote is in {path}"));
+    }
+}
+
+/// What was proven, and what to try next: never what was just tried.
+fn next(args: &DemoArgs) -> String {
+    let other = match args.strategy.as_deref() {
+        Some("ladder") => "bands",
+        Some(_) | None => "ladder",
+    };
+    let seed = args.seed.checked_add(1).unwrap_or(1);
+    let again = format!("cambist demo --strategy {other} --seed {seed}");
+    format!(
+        "
 Nothing rests, the ledger equals the exchange's books to the unit, and the tape
 replays to the same actions.
 
 Next:
-  cambist demo --strategy ladder --seed 7      another strategy, another crowd
-  cambist strategy list                        what can quote, and how it is tuned
-  cambist venue --config config/venue.toml     the exchange alone, in one terminal
-  cambist run --config config/demo.toml        the daemon against it, in another
-";
+  {again:<44} another strategy, another crowd
+  {:<44} what can quote, and how it is tuned
+  {:<44} the exchange alone, one terminal
+  {:<44} the daemon against it, another
+",
+        "cambist strategy list",
+        "cambist venue --config config/venue.toml",
+        "cambist run --config config/demo.toml",
+    )
+}
 
 /// The summary in the shape that is promised: without what only texts need.
 fn shape(summary: &Summary) -> anyhow::Result<serde_json::Value> {
@@ -89,19 +112,24 @@ fn shape(summary: &Summary) -> anyhow::Result<serde_json::Value> {
     Ok(value)
 }
 
-/// Runs both processes and checks what they left.
-async fn scene(
-    args: &DemoArgs,
-    screen: &mut Screen,
-    folder: &Path,
-) -> anyhow::Result<(Summary, Vec<String>)> {
-    let venue_file = files::write_venue(folder, args.seed)?;
+/// Both processes, trading.
+struct Cast {
+    venue: Child,
+    daemon: Child,
+    config: Daemon,
+    metrics: String,
+}
+
+/// Starts both processes.
+async fn open(args: &DemoArgs, screen: &mut Screen, folder: &mut Folder) -> anyhow::Result<Cast> {
+    let venue_file = files::write_venue(folder.path(), args.seed)?;
     let venue_text = venue_file.display().to_string();
     let mut venue = Child::start(
         "exchange",
-        folder,
+        folder.path(),
         &["venue", "--config", &venue_text, "--until-stdin-closes"],
     )?;
+    folder.keep(true);
     let address_file = Exchange::load(&venue_file)?.address_file();
     let address = venue.address(&address_file, READY).await?;
     let base_url = format!("http://{address}");
@@ -110,12 +138,13 @@ async fn scene(
         args.seed
     ));
 
-    let daemon_file = files::write_daemon(folder, &base_url, args.strategy.as_deref())?;
+    let strategy = args.strategy.as_deref();
+    let daemon_file = files::write_daemon(folder.path(), &base_url, strategy)?;
     let config = Daemon::load(&daemon_file)?;
     let daemon_text = daemon_file.display().to_string();
     let mut daemon = Child::start(
         "daemon",
-        folder,
+        folder.path(),
         &[
             "run",
             "--config",
@@ -130,18 +159,56 @@ async fn scene(
     screen.say(&format!(
         "daemon trades; http://{metrics}/metrics, Ctrl-C ends the demo"
     ));
+    Ok(Cast {
+        venue,
+        daemon,
+        config,
+        metrics,
+    })
+}
 
+/// Runs both processes and checks what they left.
+async fn scene(
+    args: &DemoArgs,
+    screen: &mut Screen,
+    folder: &mut Folder,
+    signals: &mut Signals,
+) -> anyhow::Result<(Summary, Vec<String>)> {
+    let opened = tokio::select! {
+        opened = open(args, screen, folder) => Some(opened?),
+        () = told_to_end(signals) => None,
+    };
+    let Some(Cast {
+        mut venue,
+        mut daemon,
+        config,
+        metrics,
+    }) = opened
+    else {
+        folder.keep(false);
+        return Err(Failure::new(Exit::CheckFailed, "ended before the daemon traded").into());
+    };
     let begun = Instant::now();
     let length = if args.forever {
         None
     } else {
         Some(Duration::from_secs(args.duration))
     };
-    show(screen, &mut daemon, &metrics, length).await?;
+    tokio::select! {
+        gone = venue.gone() => return Err(gone),
+        shown = show(screen, &mut daemon, &metrics, length) => shown?,
+        () = told_to_end(signals) => {}
+    }
     screen.say("ending: cancelling everything and proving that nothing rests");
     daemon.ask_to_end();
     let longest = Duration::from_millis(config.drain_deadline_ms) + GOODBYE;
-    let status = daemon.end(longest).await?;
+    let status = tokio::select! {
+        gone = venue.gone() => return Err(gone),
+        status = daemon.end(longest) => status?,
+    };
+    if status.code().is_none() {
+        anyhow::bail!(daemon.how(status));
+    }
     let duration_s = begun.elapsed().as_secs_f64();
 
     let books = proof::books(&config).await?;
@@ -166,21 +233,22 @@ async fn scene(
     };
     let mut problems = problems(&summary);
     if !status.success() {
-        problems.push(format!(
-            "the daemon ended with {status}:\n{}",
-            daemon.last_words()
-        ));
+        let how = daemon.how(status);
+        problems.push(format!("{how}:\n{}", daemon.last_words()));
     }
     if !venue_status.success() {
-        problems.push(format!(
-            "the exchange ended with {venue_status}:\n{}",
-            venue.last_words()
-        ));
+        let how = venue.how(venue_status);
+        problems.push(format!("{how}:\n{}", venue.last_words()));
     }
     Ok((summary, problems))
 }
 
-/// Shows the daemon's line until the time is over, somebody ends it, or the daemon ends by itself.
+/// Until somebody wants the end; a level means nothing here.
+async fn told_to_end(signals: &mut Signals) {
+    while signals.next().await != Command::Drain {}
+}
+
+/// Shows the daemon's line until the time is over or the daemon ends by itself.
 async fn show(
     screen: &mut Screen,
     daemon: &mut Child,
@@ -189,13 +257,8 @@ async fn show(
 ) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut next = Duration::from_secs(1);
-    let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(interrupted);
     loop {
-        tokio::select! {
-            pressed = &mut interrupted => return Ok(pressed?),
-            () = tokio::time::sleep(LOOK) => {}
-        }
+        tokio::time::sleep(LOOK).await;
         let now = begun.elapsed();
         if daemon.exited()?.is_some() || length.is_some_and(|length| now >= length) {
             return Ok(());
@@ -203,7 +266,7 @@ async fn show(
         if now >= next {
             next = now + Duration::from_secs(1);
             if let Some(line) = status::line(metrics).await {
-                screen.line(&format!("{:>4} s | {line}", now.as_secs()));
+                screen.line(&format!("{:>4} s{SEPARATOR}{line}", now.as_secs()));
             }
         }
     }

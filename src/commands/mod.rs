@@ -16,10 +16,8 @@ use serde::Serialize;
 
 /// Writes one JSON value to stdout.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut stdout, value)?;
-    writeln!(stdout)?;
-    Ok(stdout.flush()?)
+    let text = serde_json::to_string_pretty(value)?;
+    print_text(&format!("{text}\n"))
 }
 
 /// Writes text to stdout. A reader that went away (`| head`) is no error.

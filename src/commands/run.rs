@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use cambist_core::event::{Command, Event, Level};
+use cambist_core::event::{Command, Event, RecoveredOrder};
 use cambist_core::{Engine, Reason, Time};
 use cambist_report::{Closing, Session, text};
 use tokio::sync::mpsc;
@@ -12,13 +12,13 @@ use super::{print_json, print_text};
 use crate::cli::ServiceArgs;
 use crate::clock::Clock;
 use crate::config::Daemon;
-use crate::exit::{Exit, Failure};
+use crate::exit::{self, Exit, Failure};
 use crate::live::desk::{Desk, Ended};
 use crate::live::gateway::Gateway;
 use crate::live::keeper::Keeper;
 use crate::live::recorder::Recorder;
 use crate::live::signals::Signals;
-use crate::live::{INBOX, start};
+use crate::live::{INBOX, start, verdict};
 use crate::telemetry::{About, Telemetry};
 use crate::{address, recording, telemetry};
 
@@ -35,15 +35,27 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
     let (ended, session, clock) = traded?;
     let closing = Closing {
         duration_s: seconds(clock.now()),
+        resting_after: ended.proven.then_some(0),
+        residual_units: session.residual(),
         ..Closing::default()
     };
     let summary = session.summary(clock.now(), &closing, code);
+    let failures = verdict::failures(&ended, &session, &daemon);
     if json {
-        print_json(&summary)?;
+        print_json(&exit::with_failures(
+            serde_json::to_value(&summary)?,
+            &failures,
+        ))?;
     } else {
         print_text(&text::summary(&summary))?;
+        if ended.proven {
+            print_text("\nProven: nothing of ours rests at the venue.\n")?;
+        }
     }
-    Ok(exit(ended))
+    for failure in &failures {
+        exit::tell(failure);
+    }
+    Ok(failures.first().map_or(Exit::Done, |failure| failure.exit))
 }
 
 async fn trade(
@@ -80,6 +92,14 @@ async fn trade(
     )?);
     let listener = telemetry::http::Listener::bind(daemon.metrics)?;
     address::write(&daemon.metrics_address_file(), listener.address())?;
+    let names = started.bound.markets.iter().map(|spec| spec.name.as_str());
+    tracing::info!(
+        "trading {} at {} as account {}; http://{}/metrics",
+        names.collect::<Vec<_>>().join(", "),
+        daemon.venue.base_url.value,
+        daemon.venue.account_id,
+        listener.address()
+    );
     tokio::spawn(listener.serve(Arc::clone(&telemetry), std::future::pending()));
     let (heard, inbox) = mpsc::channel(INBOX);
     let keeper = Keeper::start(
@@ -90,14 +110,26 @@ async fn trade(
         Arc::clone(&telemetry),
         heard.clone(),
     )?;
+    let mut session = Session::new(&started.bound.markets);
+    for RecoveredOrder {
+        order, base_filled, ..
+    } in &started.start.open
+    {
+        session.found(order.client_id, order.valid_until_s, *base_filled > 0);
+    }
     let desk = Desk {
         engine,
         clock,
-        gateway: Gateway::new(started.client, &started.bound.markets, heard),
+        gateway: Gateway::new(
+            started.client,
+            &started.bound.markets,
+            Arc::clone(&telemetry),
+            heard,
+        ),
         keeper,
         recorder,
         telemetry,
-        session: Session::new(&started.bound.markets),
+        session,
         bodies: started.bodies.into_iter().collect(),
         under_way: std::collections::BTreeMap::new(),
         drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
@@ -126,18 +158,6 @@ fn code(reason: Reason) -> String {
     match reason {
         Reason::RateLimited => "429".to_owned(),
         other => cambist_protocol::code::number(other).to_string(),
-    }
-}
-
-fn exit(ended: Ended) -> Exit {
-    if ended.invariant_failed {
-        Exit::Invariant
-    } else if ended.level == Level::Halted {
-        Exit::Latched
-    } else if ended.proven && !ended.store_lost {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
     }
 }
 

@@ -19,7 +19,8 @@ pub fn run(command: &StrategyCommand, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn find(name: &str) -> Result<&'static StrategyInfo, Failure> {
+/// The strategy of that name, or the nearest one in a message.
+pub(super) fn find(name: &str) -> Result<&'static StrategyInfo, Failure> {
     cambist_strategies::find(name).ok_or_else(|| {
         let names: Vec<_> = cambist_strategies::all()
             .iter()

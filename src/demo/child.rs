@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 
 /// How often the children are looked at.
 pub const LOOK: Duration = Duration::from_millis(25);
@@ -54,11 +54,7 @@ impl Child {
                 return Ok(address.to_owned());
             }
             if let Some(status) = self.exited()? {
-                bail!(
-                    "the {} ended at its start ({status}):\n{}",
-                    self.name,
-                    self.last_words()
-                );
+                bail!("{} at its start:\n{}", self.how(status), self.last_words());
             }
             tokio::time::sleep(LOOK).await;
             waited += LOOK;
@@ -102,6 +98,34 @@ impl Child {
             self.name,
             patience.as_secs(),
             self.last_words()
+        )
+    }
+
+    /// Waits until it is gone although it should live.
+    pub async fn gone(&mut self) -> anyhow::Error {
+        loop {
+            match self.exited() {
+                Ok(None) => tokio::time::sleep(LOOK).await,
+                Ok(Some(status)) => return anyhow::anyhow!(self.how(status)),
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// How it ended, in words, and where its log is.
+    pub fn how(&self, status: ExitStatus) -> String {
+        let how = status.signal().map_or_else(
+            || {
+                status
+                    .code()
+                    .map_or_else(String::new, |code| format!("with exit code {code}"))
+            },
+            |signal| format!("by signal {signal}"),
+        );
+        format!(
+            "the {} ended {how} (log: {})",
+            self.name,
+            self.log.display()
         )
     }
 

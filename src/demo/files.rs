@@ -10,7 +10,7 @@ const DAEMON: &str = include_str!("../../config/demo.toml");
 /// Parameters by strategy for a market like the demo's.
 const STRATEGIES: &str = include_str!("../../config/demo-strategies.toml");
 
-/// A private folder that is removed when the demo ended well, and kept for inspection otherwise.
+/// A private folder that is removed in the end unless there is something in it to look into.
 pub struct Folder {
     path: PathBuf,
     keep: bool,
@@ -26,7 +26,7 @@ impl Folder {
             .mode(0o700)
             .create(&path)
             .with_context(|| format!("temporary folder {}", path.display()))?;
-        Ok(Self { path, keep: true })
+        Ok(Self { path, keep: false })
     }
 
     /// Where it is.
@@ -34,9 +34,14 @@ impl Folder {
         &self.path
     }
 
-    /// All went well: nothing in it is needed any more.
-    pub fn discard(mut self) {
-        self.keep = false;
+    /// Whether it stays when this value goes: processes have written what explains a failure.
+    pub const fn keep(&mut self, keep: bool) {
+        self.keep = keep;
+    }
+
+    /// Whether it stays.
+    pub const fn is_kept(&self) -> bool {
+        self.keep
     }
 }
 
@@ -96,18 +101,9 @@ pub fn write_daemon(
     write(folder.join("daemon.toml"), &file)
 }
 
-/// Lets every market be quoted by one strategy, with parameters that suit the demo's market.
+/// Lets every market be quoted by one strategy of the registry, with parameters that suit the demo's
+/// market.
 fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
-    cambist_strategies::find(name).with_context(|| {
-        let known: Vec<_> = cambist_strategies::all()
-            .iter()
-            .map(|info| info.name)
-            .collect();
-        format!(
-            "no strategy is called {name:?}; there are {}",
-            known.join(", ")
-        )
-    })?;
     let suited: Table = STRATEGIES
         .parse()
         .context("the built-in config/demo-strategies.toml")?;

@@ -5,25 +5,33 @@ use std::sync::Arc;
 use cambist_client::{Answered, Client};
 use cambist_core::MarketSpec;
 use cambist_core::event::Event;
-use cambist_core::request::{Outcome, Query, RequestId};
+use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use tokio::sync::mpsc;
 
 use super::Heard;
+use crate::telemetry::Telemetry;
 
 /// Sends for the desk.
 #[derive(Clone)]
 pub struct Gateway {
     client: Arc<Client>,
     markets: Arc<[MarketSpec]>,
+    telemetry: Arc<Telemetry>,
     desk: mpsc::Sender<Heard>,
 }
 
 impl Gateway {
     /// A gateway whose answers go to `desk`.
-    pub fn new(client: Arc<Client>, markets: &[MarketSpec], desk: mpsc::Sender<Heard>) -> Self {
+    pub fn new(
+        client: Arc<Client>,
+        markets: &[MarketSpec],
+        telemetry: Arc<Telemetry>,
+        desk: mpsc::Sender<Heard>,
+    ) -> Self {
         Self {
             client,
             markets: markets.into(),
+            telemetry,
             desk,
         }
     }
@@ -33,7 +41,7 @@ impl Gateway {
         let here = self.clone();
         tokio::spawn(async move {
             let answered = here.client.query(&query, &here.markets).await;
-            here.answer(request, answered).await;
+            here.answer(request, query.endpoint(), answered).await;
         });
     }
 
@@ -42,7 +50,7 @@ impl Gateway {
         let here = self.clone();
         tokio::spawn(async move {
             let answered = here.client.submit(&body).await;
-            here.answer(request, answered).await;
+            here.answer(request, Endpoint::Submit, answered).await;
         });
     }
 
@@ -60,7 +68,13 @@ impl Gateway {
         });
     }
 
-    async fn answer(&self, request: RequestId, answered: Answered) {
+    async fn answer(&self, request: RequestId, endpoint: Endpoint, answered: Answered) {
+        let detail = answered.detail.as_deref().unwrap_or_default();
+        if is_silence(&answered) {
+            self.telemetry.venue_silent(endpoint, detail);
+        } else {
+            self.telemetry.venue_answered();
+        }
         let Answered {
             outcome,
             venue_time,
@@ -73,5 +87,16 @@ impl Gateway {
         };
         // The desk is gone only when the program is ending.
         let _ = self.desk.send(Heard::Event(event)).await;
+    }
+}
+
+/// Whether nothing at all came from the venue: an answer that is no use is an answer.
+fn is_silence(answered: &Answered) -> bool {
+    match &answered.outcome {
+        Outcome::NotSent => true,
+        Outcome::Unknown(UnknownCause::Transport | UnknownCause::Timeout) => {
+            answered.http_status.is_none()
+        }
+        Outcome::Unknown(_) | Outcome::Reply(_) | Outcome::Refused(_) => false,
     }
 }

@@ -10,6 +10,7 @@ pub mod keeper;
 pub mod recorder;
 pub mod signals;
 pub mod start;
+pub mod verdict;
 
 use cambist_core::event::Event;
 use cambist_core::{ClientOrderId, Hash};

@@ -11,12 +11,13 @@ use anyhow::Context;
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
 use cambist_core::event::{Level, Start};
 use cambist_core::request::{Outcome, Query};
-use cambist_core::{ClientOrderId, MarketSpec, TokenId, VenueTime};
+use cambist_core::{ClientOrderId, MarketSpec, Reason, TokenId, VenueTime};
 use cambist_protocol::query::AccountQuery;
 use cambist_signing::{Address, SecretKey};
 
 use super::keeper::{Bodies, Signer};
 use crate::config::bind::Listed;
+use crate::config::daemon::Keys;
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
 use crate::secrets;
@@ -50,6 +51,11 @@ pub struct Started {
 
 /// Opens the store, asks the venue, and puts the first event together.
 pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
+    let begun = begin(daemon, seed).await;
+    begun.map_err(|error| keys_first(daemon, error))
+}
+
+async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     let mut store = Store::open(&daemon.store.dir)?;
     let secrets = secrets::load(&daemon.keys)?;
     let refused = |what: String| anyhow::Error::new(Failure::new(Exit::Refused, what));
@@ -83,6 +89,7 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
             daemon.venue.account_id
         )));
     }
+    check_api_key(daemon, &client).await?;
 
     let specs: Vec<_> = tokens
         .iter()
@@ -193,10 +200,59 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
 
 /// A venue that says that nobody has this owner address has answered: asking again will not help.
 fn no_account(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
+    let owner = &daemon.venue.owner;
+    let what = match error.downcast_ref::<CallError>() {
+        Some(CallError::Refused { reason, .. }) => match reason {
+            Reason::RateLimited => return error,
+            Reason::AddressNotFound | Reason::UserNotFound => {
+                format!("venue.owner = {owner} has no account at the venue")
+            }
+            _ => format!("venue.owner = {owner}: {error:#}"),
+        },
+        Some(_) | None => return error,
+    };
+    Failure::new(Exit::Refused, what).into()
+}
+
+/// Asks for something that only the account's own keys are answered: wrong ones are refused now, before
+/// anything is traded. Any other trouble is met again, and told, by what follows.
+async fn check_api_key(daemon: &Daemon, client: &Client) -> anyhow::Result<()> {
+    for _ in 0..ATTEMPTS {
+        match client.query(&Query::Balances, &[]).await.outcome {
+            Outcome::Refused(Reason::RateLimited) => tokio::time::sleep(PAUSE).await,
+            Outcome::Refused(reason) => {
+                return key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()));
+            }
+            Outcome::Reply(_) | Outcome::NotSent | Outcome::Unknown(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// The refusal of our API key, if that is what a reason means.
+fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
+    let account_id = daemon.venue.account_id;
+    let file = match &daemon.keys {
+        Keys::Files { api_key, .. } => api_key.display().to_string(),
+        Keys::Credentials => "the credential api_key".to_owned(),
+    };
+    let what = match reason {
+        Reason::EmptyApiKey | Reason::InvalidApiKey => {
+            format!("the venue does not know the API key in {file}")
+        }
+        Reason::InvalidAccount => {
+            format!("the API key in {file} is not that of account {account_id}")
+        }
+        _ => return None,
+    };
+    Some(Failure::new(Exit::Refused, what))
+}
+
+/// Some venues look at the key of every request, whatever it asks for.
+fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<CallError>() {
-        Some(CallError::Refused { reason, .. }) if *reason != cambist_core::Reason::RateLimited => {
-            let what = format!("venue.owner = {}: {error:#}", daemon.venue.owner);
-            Failure::new(Exit::Refused, what).into()
+        Some(CallError::Refused { reason, .. }) => {
+            key_refusal(daemon, *reason).map_or(error, Into::into)
         }
         Some(_) | None => error,
     }
@@ -277,6 +333,7 @@ where
     F: Future<Output = Result<T, CallError>>,
 {
     let mut attempt = 1;
+    let mut told = String::new();
     loop {
         let error = match call().await {
             Ok(answer) => return Ok(answer),
@@ -284,13 +341,17 @@ where
         };
         let may_pass = match &error {
             CallError::NotSent { .. } | CallError::Unknown { .. } => true,
-            CallError::Refused { reason, .. } => *reason == cambist_core::Reason::RateLimited,
+            CallError::Refused { reason, .. } => *reason == Reason::RateLimited,
             CallError::NoCredentials { .. } | CallError::Sign { .. } => false,
         };
         if !may_pass || attempt >= ATTEMPTS {
             return Err(error).context("the venue could not be asked");
         }
-        tracing::warn!(%error, attempt, "venue not ready, asking again");
+        let cause = error.to_string();
+        if cause != told {
+            tracing::warn!(%error, "venue not ready, asking again up to {ATTEMPTS} times");
+            told = cause;
+        }
         crate::notify::still_starting(PAUSE * 10);
         attempt += 1;
         tokio::time::sleep(PAUSE).await;

@@ -7,6 +7,7 @@ use cambist_core::note::Status;
 use cambist_core::request::Endpoint;
 use cambist_core::{ClientOrderId, MarketId, Time};
 
+use super::reach::Reach;
 use super::throttle::Throttle;
 
 /// What was heard so far.
@@ -33,6 +34,7 @@ pub struct Facts {
     /// The line that people watch.
     pub(super) line: String,
     pub(super) throttle: Throttle,
+    pub(super) reach: Reach,
 }
 
 impl Facts {
@@ -53,6 +55,7 @@ impl Facts {
             equity_peak: 0.0,
             line: String::new(),
             throttle: Throttle::default(),
+            reach: Reach::default(),
         }
     }
 

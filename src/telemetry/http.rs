@@ -1,4 +1,5 @@
-//! `/metrics`, `/healthz`, `/readyz`, `/status`: read only, and only for this machine by default.
+//! `/metrics`, `/healthz`, `/readyz`, `/status`, and `/` that lists them: read only, and only for this
+//! machine by default.
 //!
 //! Answers come from what was observed; the decision loop is never asked.
 
@@ -54,8 +55,18 @@ impl Listener {
     }
 }
 
+/// What there is.
+const INDEX: &str = "\
+cambist
+  /metrics  everything, for Prometheus
+  /status   everything that is known now, as JSON
+  /healthz  200 while decisions go on, 503 otherwise
+  /readyz   200 while trading on fresh data, 503 otherwise
+";
+
 fn routes(telemetry: Arc<Telemetry>, local: bool) -> Router {
     let routes = Router::new()
+        .route("/", get(async || INDEX))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))

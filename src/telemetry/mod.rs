@@ -9,6 +9,7 @@ pub mod log;
 mod metrics;
 mod observe;
 mod process;
+mod reach;
 mod series;
 mod status;
 mod throttle;
@@ -109,6 +110,28 @@ impl Telemetry {
     /// A request provably never left; the engine's note of its end is to count as that.
     pub fn not_sent(&self, endpoint: Endpoint) {
         *self.facts().not_sent.entry(endpoint).or_default() += 1;
+    }
+
+    /// Nothing came from the venue for a request; `detail` is the chain of causes.
+    pub fn venue_silent(&self, endpoint: Endpoint, detail: &str) {
+        let now = self.clock.now();
+        let mut facts = self.facts();
+        let Facts {
+            reach, throttle, ..
+        } = &mut *facts;
+        if let Some(cause) = reach.silent(now, detail, throttle) {
+            let endpoint = endpoint.name();
+            tracing::warn!("venue does not answer ({endpoint}: {cause})");
+        }
+    }
+
+    /// Something came from the venue.
+    pub fn venue_answered(&self) {
+        let now = self.clock.now();
+        if let Some(silent_ms) = self.facts().reach.answered(now) {
+            let silent_s = silent_ms.div_ceil(1_000);
+            tracing::info!("venue answers again after {silent_s} s");
+        }
     }
 
     /// Requests awaiting an answer.

@@ -2,7 +2,7 @@
 
 use cambist_core::event::Level;
 use cambist_core::market::{MarketId, MarketSpec};
-use cambist_core::note::{Fill, Note};
+use cambist_core::note::{Control, Fill, Note};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
 use cambist_core::{Reason, Side, Time};
@@ -13,6 +13,7 @@ use super::facts::Facts;
 use super::metrics::Metrics;
 use super::series::UP_STATES;
 use super::{About, seconds, status};
+use crate::config::money;
 
 /// Longest piece of foreign text in a log line.
 const TEXT_MAX: usize = 200;
@@ -107,8 +108,17 @@ pub(super) fn note(
                     .with_label_values(&[endpoint.name(), "undecodable"])
                     .inc();
             }
+            // A poll that nothing came back for says no more than that the venue does not answer.
+            let is_silence =
+                order.is_none() && matches!(cause, UnknownCause::Transport | UnknownCause::Timeout);
             let key = format!("unknown {} {}", endpoint.name(), cause.name());
-            if let Some(times) = facts.throttle.tell(now, &key) {
+            if is_silence {
+                debug!(
+                    endpoint = endpoint.name(),
+                    cause = cause.name(),
+                    "outcome unknown"
+                );
+            } else if let Some(times) = facts.throttle.tell(now, &key) {
                 let order = order.map(|id| id.to_string());
                 warn!(
                     endpoint = endpoint.name(),
@@ -188,8 +198,12 @@ pub(super) fn note(
             m.risk_rejects
                 .with_label_values(&[name(*market), control.name()])
                 .inc();
+            // Whoever ends before the recovery is over withholds everything: no news.
+            let ends_early = facts.draining && *control == Control::Recovering;
             let key = format!("risk {} {}", market.0, control.name());
-            if let Some(times) = facts.throttle.tell(now, &key) {
+            if ends_early {
+                debug!(market = name(*market), "nothing is ordered while ending");
+            } else if let Some(times) = facts.throttle.tell(now, &key) {
                 info!(
                     market = name(*market),
                     control = control.name(),
@@ -238,10 +252,12 @@ pub(super) fn note(
                     .set(difference);
             }
             if let Some(times) = facts.throttle.tell(now, &format!("mismatch {}", token.0)) {
-                error!(
-                    token = token.0,
-                    ledger, venue, times, "ledger and venue differ"
+                let (token, decimals) = token_spec(about, *token).map_or_else(
+                    || (token.0.to_string(), 0),
+                    |spec| (spec.symbol.clone(), spec.decimals),
                 );
+                let [ledger, venue] = [ledger, venue].map(|units| money::whole(*units, decimals));
+                error!(token, ledger, venue, times, "ledger and venue differ");
             }
         }
         Note::Balanced => {
@@ -325,6 +341,9 @@ fn refused(
     let Some(times) = facts.throttle.tell(now, &key) else {
         return;
     };
+    // What an order that has ended answers a cancel with; whether it ended is read elsewhere.
+    let is_late_cancel = endpoint == Endpoint::Cancel
+        && matches!(reason, Reason::InvalidArgument | Reason::NothingToCancel);
     let (endpoint, what) = (endpoint.name(), code::message(reason));
     if reason.is_key_refusal() {
         error!(
@@ -334,6 +353,9 @@ fn refused(
             times,
             "the venue does not accept our keys"
         );
+    } else if is_late_cancel {
+        let what = "cancel came too late: the order had ended";
+        info!(order, code = number, times, "{what}");
     } else {
         warn!(endpoint, code = number, what, order, times, "refused");
     }

@@ -31,7 +31,11 @@ fn refused(stage: &Stage, name: &str) -> (i32, String) {
     let config = stage.path(&format!("{name}.toml")).display().to_string();
     let args = ["run", "--json", "--config", &config, "--until-stdin-closes"];
     let (code, out, log) = run(stage.folder.path(), name, &args, SOON);
-    assert_eq!(out, "", "nothing on stdout for a start that was refused");
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["exit"], code, "{out}");
+    let error = object["error"].as_str().unwrap();
+    let first = error.split(": ").next().unwrap();
+    assert!(log.contains(first), "{error} is told to people too: {log}");
     (code, log)
 }
 
@@ -172,6 +176,7 @@ fn a_bad_configuration_is_refused_where_it_is_wrong_and_nothing_is_sent() {
     assert!(!stage.path("good-state").exists());
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 #[test]
 fn wrong_keys_and_wrong_places_are_refused() {
     let stage = Stage::open("keys", |_| {});
@@ -191,6 +196,7 @@ fn wrong_keys_and_wrong_places_are_refused() {
     let opened = stage.path("open/eddsa_key");
     std::fs::set_permissions(&opened, Permissions::from_mode(0o644)).unwrap();
     copy("empty", "", &key);
+    copy("stranger", "a-key-that-nobody-has\n", &key);
 
     let keys = |folder: &str| {
         let folder = folder.to_owned();
@@ -224,6 +230,11 @@ fn wrong_keys_and_wrong_places_are_refused() {
             vec!["api_key is empty"],
         ),
         (
+            "stranger-key",
+            Box::new(keys("stranger")),
+            vec!["does not know the API key in", "stranger/api_key"],
+        ),
+        (
             "missing-key",
             Box::new(keys("nowhere")),
             vec!["does not exist"],
@@ -231,7 +242,7 @@ fn wrong_keys_and_wrong_places_are_refused() {
         (
             "owner",
             Box::new(put("venue.owner", nobody.into())),
-            vec!["owner"],
+            vec!["venue.owner", nobody, "has no account at the venue"],
         ),
         (
             "account",
@@ -417,6 +428,7 @@ fn the_command_line_says_what_is_wrong() {
         &["demo", "--json", "--strategy", "bend"],
         SOON,
     );
-    assert_eq!((code, out.as_str()), (1, ""), "{log}");
-    assert!(log.contains("bands") && log.contains("ladder"), "{log}");
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &object["exit"]), (2, &2.into()), "{out}");
+    assert!(log.contains("did you mean bands?"), "{log}");
 }
