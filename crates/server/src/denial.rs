@@ -1,6 +1,7 @@
 //! Every way in which a request fails, and how that looks on the wire.
 
 use cambist_core::Reason;
+use cambist_protocol::endpoint::Row;
 use cambist_protocol::wire::ErrorBody;
 use cambist_protocol::{WireError, code};
 use cambist_venue::Refusal;
@@ -44,6 +45,27 @@ impl Denial {
         Self::new(Reason::UnknownError, "internal failure")
     }
 
+    /// The same in the codes that the text lists for the endpoint, or for keys and signatures anywhere.
+    pub fn listed(mut self, row: &Row) -> Self {
+        let anywhere = matches!(
+            self.reason,
+            Reason::EmptyApiKey
+                | Reason::InvalidApiKey
+                | Reason::InvalidAccount
+                | Reason::NoSignature
+                | Reason::WrongSignature
+                | Reason::RateLimited
+        );
+        if row.in_interface && !anywhere && !row.codes.contains(&self.reason) {
+            self.reason = if row.codes.contains(&Reason::InvalidOrder) {
+                Reason::InvalidOrder
+            } else {
+                Reason::UnknownError
+            };
+        }
+        self
+    }
+
     pub fn closing(mut self) -> Self {
         self.close = true;
         self
@@ -55,8 +77,15 @@ impl Denial {
 }
 
 impl From<Refusal> for Denial {
+    /// A decision of the venue, whatever its code: only what fails in here has a status of its own.
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.reason, refusal.detail)
+        Self {
+            status: match refusal.reason {
+                Reason::UnknownError => 400,
+                reason => code::http_status(reason),
+            },
+            ..Self::new(refusal.reason, refusal.detail)
+        }
     }
 }
 

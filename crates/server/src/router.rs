@@ -77,6 +77,11 @@ fn route(row: &Row, context: &Context) -> MethodRouter {
 async fn serve(context: Context, endpoint: Endpoint, request: Request<Body>) -> Response<Body> {
     let connection = request.extensions().get::<Connection>().cloned();
     let result = answer(&context, endpoint, connection.as_ref(), request).await;
+    let result = if context.shell.strict {
+        result.map_err(|denial| denial.listed(endpoint.row()))
+    } else {
+        result
+    };
     if let Err(denial) = &result {
         tracing::debug!(
             endpoint = ?endpoint,

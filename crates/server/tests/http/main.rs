@@ -7,6 +7,7 @@ mod crash;
 mod forms;
 mod golden;
 mod hostile;
+mod pairs;
 mod path;
 mod population;
 mod rates;

@@ -5,6 +5,7 @@
 
 mod client;
 mod customer;
+pub mod trader;
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
