@@ -37,7 +37,9 @@ impl Program {
                 .open(path)
                 .unwrap()
         };
+        // A demo that is killed leaves its own folder behind: inside the test's, which goes away.
         let child = command
+            .env("TMPDIR", folder)
             .stdin(Stdio::piped())
             .stdout(append(&out))
             .stderr(append(&log))
