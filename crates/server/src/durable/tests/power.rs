@@ -60,12 +60,11 @@ impl World {
             _ => Fault::End,
         };
         self.disk.fail_after(operations, fault);
-        let mut ready = match self.folder.resume()? {
-            Some(ready) => ready,
-            None => {
-                assert!(!self.founded, "the exchange is gone");
-                self.folder.found(self.states[0].clone())?
-            }
+        let mut ready = if let Some(ready) = self.folder.resume()? {
+            ready
+        } else {
+            assert!(!self.founded, "the exchange is gone");
+            self.folder.found(self.states[0].clone())?
         };
         self.founded = true;
         self.check(&ready);
@@ -121,11 +120,10 @@ fn what_was_acknowledged_survives_any_end_and_nothing_else_appears() {
         let mut world = World::new(seed);
         for _ in 0..LIVES {
             let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.live()));
-            match lived {
-                Ok(Ok(())) => {}
-                Ok(Err(DataError::Io { .. })) => ends += 1,
-                Ok(Err(error)) => panic!("seed {seed}: {error}"),
-                Err(_) => panic!("seed {seed}"),
+            match lived.unwrap_or_else(|_| panic!("seed {seed}")) {
+                Ok(()) => {}
+                Err(DataError::Io { .. }) => ends += 1,
+                Err(error) => panic!("seed {seed}: {error}"),
             }
             if world.random.chance(2, 3) {
                 world.disk.power_cut(&mut world.random);
