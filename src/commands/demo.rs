@@ -90,10 +90,10 @@ Nothing rests, the ledger equals the exchange's books to the unit, and the tape
 replays to the same actions.
 
 Next:
-  {again:<44} another strategy, another crowd
-  {:<44} what can quote, and how it is tuned
-  {:<44} the exchange alone, one terminal
-  {:<44} the daemon against it, another
+  {again:<42} another strategy, another crowd
+  {:<42} what can quote, and how it is tuned
+  {:<42} the exchange alone, one terminal
+  {:<42} the daemon against it, another
 ",
         "cambist strategy list",
         "cambist venue --config config/venue.toml",

@@ -341,9 +341,8 @@ fn refused(
     let Some(times) = facts.throttle.tell(now, &key) else {
         return;
     };
-    // What an order that has ended answers a cancel with; whether it ended is read elsewhere.
-    let is_late_cancel = endpoint == Endpoint::Cancel
-        && matches!(reason, Reason::InvalidArgument | Reason::NothingToCancel);
+    // What the cancel of an order that has ended is answered with.
+    let is_late_cancel = endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument;
     let (endpoint, what) = (endpoint.name(), code::message(reason));
     if reason.is_key_refusal() {
         error!(

@@ -366,7 +366,9 @@ impl Session {
     }
 
     fn end(&mut self, order: ClientOrderId, end: End) {
-        let alive = self.alive.remove(&order).unwrap_or_default();
+        let alive = self.alive.remove(&order);
+        let was_tried = alive.is_some();
+        let alive = alive.unwrap_or_default();
         self.ends.partly_filled += u64::from(alive.has_filled && end != End::Filled);
         let count = match end {
             End::Filled => {
@@ -380,6 +382,7 @@ impl Session {
             End::Expired => &mut self.ends.expired,
             End::FailedLate => &mut self.ends.failed_late,
             End::Refused => &mut self.ends.rejected,
+            End::NeverSent if !was_tried => return,
             End::NeverSent => &mut self.ends.never_sent,
             End::Fenced => &mut self.ends.fenced,
         };

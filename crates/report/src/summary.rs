@@ -43,7 +43,7 @@ pub struct Orders {
 }
 
 /// Every end of an order, so that what came in and what went out add up:
-/// `recovered + submitted + never_sent` is the sum of all ends and of `unknown_left`.
+/// `recovered + submitted` is the sum of all ends and of `unknown_left`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
     /// Found in the store at the start, perhaps alive.
@@ -60,7 +60,7 @@ pub struct Ends {
     pub failed_late: u64,
     /// Never shown by the venue until after the fence.
     pub fenced: u64,
-    /// Sealed, but never sent.
+    /// Every transmission provably never left. What was sealed and not even tried is not counted.
     pub never_sent: u64,
     /// Of all but `filled`: how many had filled in part.
     pub partly_filled: u64,

@@ -78,11 +78,10 @@ pub fn summary(summary: &Summary) -> String {
     out.put(
         "orders",
         &format!(
-            "{} submitted, {} acknowledged{}{}",
+            "{} submitted, {} acknowledged{}",
             orders.submitted,
             orders.acknowledged,
-            some(summary.ends.recovered, "found at the start"),
-            some(summary.ends.never_sent, "never sent")
+            some(summary.ends.recovered, "found at the start")
         ),
     );
     out.put("ended", &ended(summary.ends));
@@ -147,13 +146,14 @@ pub fn summary(summary: &Summary) -> String {
 /// What became of orders: the usual ends always, the others where there were any.
 fn ended(ends: Ends) -> String {
     format!(
-        "{} cancelled, {} filled{}{}{}{}{}",
+        "{} cancelled, {} filled{}{}{}{}{}{}",
         ends.cancelled,
         ends.filled,
         some(ends.expired, "expired"),
         some(ends.rejected, "rejected"),
         some(ends.failed_late, "failed late"),
         some(ends.fenced, "never shown"),
+        some(ends.never_sent, "never sent"),
         match ends.partly_filled {
             0 => String::new(),
             some => format!("; {some} of them filled in part"),
