@@ -59,6 +59,7 @@ pub fn open(folder: &Path, exchange: &Exchange, maker: &MakerKeys) -> anyhow::Re
 }
 
 /// How a problem with a data folder ends the program.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 pub fn failure(error: DataError) -> Failure {
     let exit = match &error {
         DataError::InUse { .. } => Exit::AnotherInstance,

@@ -17,8 +17,8 @@ use super::writer::Writer;
 use super::{DataError, RecoveryFacts, io_of, keeper, snapshot};
 use crate::state::State;
 
-/// Bytes of a segment: how much log lies between two snapshots.
-const SEGMENT_BYTES: usize = 64 << 20;
+/// Bytes of a segment.
+const SEGMENT_BYTES: usize = 32 << 20;
 
 /// A folder taken by this process.
 pub struct DataFolder {
@@ -53,7 +53,7 @@ impl DataFolder {
         }
     }
 
-    /// Smaller or larger segments than usual: how much log lies between two snapshots.
+    /// Smaller or larger segments than usual; snapshots are made where one begins.
     #[must_use]
     pub fn with_segment_bytes(mut self, bytes: usize) -> Self {
         self.segment_bytes = bytes;
@@ -142,10 +142,8 @@ impl DataFolder {
         let (begun, segments) = sync_channel(1);
         let keeper = keeper::start(Arc::clone(&self.disk), segments)
             .map_err(io_of(&*self.disk, "thread"))?;
-        if facts.log_bytes >= self.segment_bytes as u64 / 2 {
-            // Many restarts must not add up to a long replay.
-            let _ = begun.try_send(writer.place().position);
-        }
+        // Many restarts must not add up to a long replay.
+        let _ = begun.try_send(writer.place().position);
         Ok(Durable {
             state,
             log: Log::start(writer, begun, keeper),

@@ -16,6 +16,13 @@ use super::{DataError, io_of, snapshot};
 /// Snapshots kept: the one before the latest serves if that is damaged.
 const SNAPSHOTS_KEPT: usize = 2;
 
+/// Inputs after which the next segment begins with a snapshot: some seconds of full load, and about a
+/// second of replay.
+const INPUTS_BETWEEN: u64 = 200_000;
+
+/// The same for parts of the log, where inputs are few and far between.
+const PARTS_BETWEEN: usize = 8;
+
 /// Starts the thread; it ends when nobody can begin segments any more.
 pub(crate) fn start(
     disk: Arc<dyn Disk>,
@@ -26,11 +33,23 @@ pub(crate) fn start(
         .spawn(move || {
             while let Ok(begun) = segments.recv() {
                 // The log itself is not touched by a failure here; the next segment tries again.
-                if let Err(error) = keep(&*disk, begun) {
+                if let Err(error) = keep_if_due(&*disk, begun) {
                     tracing::error!(%error, "no snapshot was made");
                 }
             }
         })
+}
+
+/// Makes a snapshot where a segment begins, if enough has happened since the last.
+fn keep_if_due(disk: &dyn Disk, begun: u64) -> Result<(), DataError> {
+    let files = Files::of(disk)?;
+    let last = files.snapshots.last().copied().unwrap_or(0);
+    let since = |position: &&u64| (last..begun).contains(*position);
+    let parts = files.segments.iter().filter(since).count();
+    if begun.saturating_sub(last) < INPUTS_BETWEEN && parts < PARTS_BETWEEN {
+        return Ok(());
+    }
+    keep(disk, begun)
 }
 
 /// Makes the snapshot at the beginning of a segment, then drops what it replaces.

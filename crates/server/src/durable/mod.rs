@@ -11,7 +11,7 @@
 //! | a failed write or sync is never retried | the log refuses everything from then on, and the server ends |
 //! | a crash costs nothing that was synced | a batch cut off at the very end is dropped; it was never acknowledged |
 //! | damage is never guessed away | checks, a chain over all inputs, refusal with the place |
-//! | recovery is bounded | a snapshot at every new segment, made from the log beside the running machine |
+//! | recovery is bounded | a snapshot after some inputs or parts of the log, made from the log beside the running machine |
 //!
 //! Files hold API keys: the folder has mode 0700, files 0600.
 

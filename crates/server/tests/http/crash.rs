@@ -97,6 +97,17 @@ fn secret(number: u8) -> SecretKey {
     SecretKey::from_hex(&format!("0x{number:x}")).unwrap()
 }
 
+/// A customer of the exchange that the child runs.
+pub fn customer(number: u8) -> Customer {
+    Customer {
+        account: AccountId(10_000 + u32::from(number)),
+        owner: Address([number; 20]),
+        secret: secret(number),
+        api_key: format!("key-of-{number}"),
+        next_storage_id: 0,
+    }
+}
+
 /// A running child; killed when dropped.
 pub struct Running {
     process: Child,
@@ -193,13 +204,7 @@ struct Client {
 impl Client {
     fn new(number: u8) -> Self {
         Self {
-            customer: Customer {
-                account: AccountId(10_000 + u32::from(number)),
-                owner: Address([number; 20]),
-                secret: secret(number),
-                api_key: format!("key-of-{number}"),
-                next_storage_id: 0,
-            },
+            customer: customer(number),
             random: Random::new(u64::from(number)),
             orders: BTreeMap::new(),
             fresh: Vec::new(),
@@ -248,13 +253,17 @@ impl Client {
         let depth = self
             .customer
             .get("/api/v3/depth?market=AAA-QQQ&level=0&limit=5");
-        let version = connection.try_ask(&depth)?.good()["version"].as_u64().unwrap();
+        let version = connection.try_ask(&depth)?.good()["version"]
+            .as_u64()
+            .unwrap();
         assert!(version >= self.depth_version, "the depth went back");
         self.depth_version = version;
         let list = self
             .customer
             .get("/api/v3/orders?accountId={account}&limit=1");
-        let listed = connection.try_ask(&list)?.good()["totalNum"].as_u64().unwrap();
+        let listed = connection.try_ask(&list)?.good()["totalNum"]
+            .as_u64()
+            .unwrap();
         assert!(listed >= self.listed, "an order that was shown is gone");
         self.listed = listed;
         Some(())

@@ -14,3 +14,4 @@ mod rates;
 mod rules;
 mod signatures;
 mod support;
+mod trace;
