@@ -7,13 +7,26 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands;
 use crate::exit::{self, Exit};
 
+/// Columns of help.
+const HELP_WIDTH: usize = 80;
+
 /// Market making daemon and the exchange it trades on.
 #[derive(Debug, Parser)]
 #[command(
     name = "cambist",
     version,
     about,
-    after_help = "Examples:\n  cambist demo                                   watch a market being made for a minute\n  cambist venue --config config/venue.toml       the exchange alone (first terminal)\n  cambist run --config config/demo.toml          the daemon as its client (second terminal)\n  cambist check --config config/cambist.toml     what a configuration means in money\n\nExit codes: 0 done, 1 a check failed, 2 usage, 70 bug, 75 another instance runs,\n77 configuration or keys refused, 78 level latched, 79 invariant failed, 80 panic not proven."
+    after_help = "\
+Examples:
+  cambist demo                               a market being made, for a minute
+  cambist venue --config config/venue.toml   the exchange alone, one terminal
+  cambist run --config config/demo.toml      the daemon against it, another
+  cambist check --no-secrets --config config/cambist.toml
+                                             what a file means in money
+
+Exit codes: 0 done, 1 a check failed, 2 usage, 70 bug, 75 another instance runs,
+77 configuration or keys refused, 78 level latched, 79 invariant failed,
+80 panic not proven."
 )]
 pub struct Cli {
     /// One JSON value on stdout and nothing else there; prose goes to stderr.
@@ -37,12 +50,12 @@ pub enum Command {
     Run(ServiceArgs),
     /// Lower a latched level while the daemon is stopped, with a reason that is kept.
     #[command(
-        after_help = "Example:\n  cambist resume --config config/cambist.toml --reason 'balance explained: manual deposit'"
+        after_help = "Example:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'"
     )]
     Resume(ResumeArgs),
     /// Check a configuration and say what it means in money and requests. Sends nothing.
     #[command(
-        after_help = "Examples:\n  cambist check --config config/cambist.toml\n  cambist check --config config/demo.toml --json | jq .markets"
+        after_help = "Examples:\n  cambist check --config config/cambist.toml --no-secrets\n  cambist check --config config/demo.toml --no-secrets --json | jq .markets"
     )]
     Check(CheckArgs),
     /// Run the exchange alone, or back up, restore and verify its data folder.
@@ -57,10 +70,12 @@ pub enum Command {
     )]
     Strategy(StrategyCommand),
     /// Evaluate files of test vectors of the wire's hashes and signatures.
-    #[command(after_help = "Example:\n  cambist vectors vectors/orders.json vectors/negative.json")]
+    #[command(after_help = "Example:\n  cambist vectors crates/signing/tests/vectors/*.json")]
     Vectors(VectorsArgs),
     /// Run a recording through the engine and compare every action.
-    #[command(after_help = "Example:\n  cambist replay state/tape/00000001.tape")]
+    #[command(
+        after_help = "Example, after a run with config/demo.toml:\n  cambist replay target/two-terminals/tape/0000000001.tape"
+    )]
     Replay(ReplayArgs),
 }
 
@@ -184,14 +199,14 @@ fn seconds(text: &str) -> Result<u64, String> {
 pub fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are answers, not mistakes, and go to stdout.
+        Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
-            };
+            return Exit::Usage;
+        }
+        // Help and version are answers, not mistakes, and go to stdout.
+        Err(answer) => {
+            let _ = commands::print_text(&wrapped(&answer.render().to_string(), HELP_WIDTH));
+            return Exit::Done;
         }
     };
     match run(&cli) {
@@ -205,6 +220,46 @@ pub fn main() -> Exit {
             exit::of(&error)
         }
     }
+}
+
+/// Help with lines of at most `width` columns: what is too long goes on below where its text begins.
+fn wrapped(help: &str, width: usize) -> String {
+    let mut text = String::new();
+    for line in help.lines() {
+        let indent = text_begins(line);
+        let mut row = String::new();
+        for word in line.get(indent..).unwrap_or_default().split_inclusive(' ') {
+            let is_full = indent + row.chars().count() + word.trim_end().chars().count() > width;
+            if is_full && !row.is_empty() {
+                push_row(&mut text, line, indent, &row);
+                row.clear();
+            }
+            row.push_str(word);
+        }
+        push_row(&mut text, line, indent, &row);
+    }
+    text
+}
+
+/// Adds a row: the first one of its line with what stands before the text, the others indented.
+fn push_row(text: &mut String, line: &str, indent: usize, row: &str) {
+    let head = line.get(..indent).unwrap_or_default();
+    let is_first = line.get(indent..).is_some_and(|rest| rest.starts_with(row));
+    if is_first {
+        text.push_str(head);
+    } else {
+        text.extend(std::iter::repeat_n(' ', indent));
+    }
+    text.push_str(row.trim_end());
+    text.push('\n');
+}
+
+/// Where the explaining text of a line of help begins: behind its last gap, or behind its indentation.
+fn text_begins(line: &str) -> usize {
+    let indentation = line.len() - line.trim_start().len();
+    let body = line.get(indentation..).unwrap_or_default();
+    body.rfind("  ")
+        .map_or(indentation, |gap| indentation + gap + 2)
 }
 
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
@@ -249,6 +304,33 @@ mod tests {
         ] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn help_is_narrow_and_complete() {
+        fn narrow(command: &mut clap::Command) {
+            let help = command.render_help().to_string();
+            let shown = wrapped(&help, HELP_WIDTH);
+            for line in shown.lines() {
+                assert!(line.chars().count() <= HELP_WIDTH, "{line}");
+            }
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(words(&help), words(&shown));
+            for sub in command.get_subcommands_mut() {
+                narrow(sub);
+            }
+        }
+        use clap::CommandFactory;
+        let mut command = Cli::command();
+        command.build();
+        narrow(&mut command);
+        let long = "  --x <Y>  one two three\n\n    four five six seven\n";
+        let shown = "  --x <Y>  one two\n           three\n\n    four five six\n    seven\n";
+        assert_eq!(wrapped(long, 18), shown);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A fresh folder that goes away with the test.
@@ -163,10 +165,11 @@ fn bad_keys_are_77_with_the_remedy_and_without_the_key() {
     let config = folder.write("demo.toml", &text);
     let missing = cambist(&["check", "--config", &config]);
     assert_eq!(exit(&missing), 77);
+    let text = stderr(&missing);
+    assert!(text.contains("does not exist"), "{text}");
     assert!(
-        stderr(&missing).contains("does not exist"),
-        "{}",
-        stderr(&missing)
+        text.contains("first start of cambist venue; or use --no-secrets"),
+        "{text}"
     );
     for name in ["api_key", "eddsa_key"] {
         let path = folder.write(name, "0xhunter2\n");
@@ -216,6 +219,160 @@ fn a_second_daemon_on_one_state_folder_is_75() {
     drop(first);
 }
 
+/// Programs read stdout: there is one value on it, also when nothing could be done.
+#[test]
+fn failures_are_json_too() {
+    for (args, code) in [
+        (&["run", "--json", "--config", "/nowhere.toml"][..], 77),
+        (&["replay", "--json", "/nowhere.tape"], 1),
+        (&["demo", "--json", "--strategy", "nope"], 2),
+    ] {
+        let output = cambist(args);
+        assert_eq!(exit(&output), code, "{args:?}");
+        let object = json(&output);
+        assert_eq!(object["exit"], code, "{object}");
+        let error = object["error"].as_str().unwrap();
+        let told = error.split(": ").next().unwrap();
+        assert!(stderr(&output).contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_file_of_the_other_program_names_its_command() {
+    for (command, file, right) in [
+        ("run", "venue.toml", "cambist venue --config"),
+        ("venue", "demo.toml", "cambist run --config"),
+    ] {
+        let output = cambist(&[command, "--config", &example(file)]);
+        assert_eq!(exit(&output), 77, "{command}");
+        let text = stderr(&output);
+        assert!(text.contains(right), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}
+
+/// A demo that has begun to trade, with its folder inside the test's.
+struct Demo {
+    child: std::process::Child,
+    stderr: BufReader<std::process::ChildStderr>,
+    folder: Folder,
+}
+
+impl Demo {
+    fn start(name: &str) -> Self {
+        let folder = Folder::new(name);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cambist"))
+            .args(["demo", "--duration", "60s"])
+            .env("TMPDIR", &folder.0)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("daemon trades") {
+            line.clear();
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended");
+        }
+        Self {
+            child,
+            stderr,
+            folder,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(self.child.id(), signal);
+    }
+
+    /// Kills the process of the demo that runs this command.
+    fn kill(&self, command: &str) {
+        let id = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.unwrap();
+        let runs = |id: &u32| {
+            let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap();
+            line.split(|byte| *byte == 0).nth(1) == Some(command.as_bytes())
+        };
+        let mut ids = children.split_whitespace().map(|id| id.parse().unwrap());
+        kill(ids.find(runs).unwrap(), Signal::KILL);
+    }
+
+    /// Its exit code, the rest of stderr, and how many folders it left.
+    fn end(mut self) -> (i32, String, usize) {
+        let mut text = String::new();
+        self.stderr.read_to_string(&mut text).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap();
+        let left = std::fs::read_dir(&self.folder.0).unwrap().count();
+        (code, text, left)
+    }
+}
+
+fn kill(id: u32, signal: Signal) {
+    let id = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
+    kill_process(id, signal).unwrap();
+}
+
+#[test]
+fn a_demo_that_is_told_to_terminate_ends_with_proof() {
+    let demo = Demo::start("demo-term");
+    demo.signal(Signal::TERM);
+    let (code, text, left) = demo.end();
+    assert_eq!((code, left), (0, 0), "{text}");
+}
+
+#[test]
+fn a_demo_says_which_of_its_processes_was_killed() {
+    for (command, message) in [
+        ("run", "the daemon ended by signal 9 (log: "),
+        ("venue", "the exchange ended by signal 9 (log: "),
+    ] {
+        let demo = Demo::start(&format!("demo-{command}"));
+        demo.kill(command);
+        let (code, text, left) = demo.end();
+        assert_eq!((code, left), (1, 1), "{text}");
+        assert!(text.contains(message), "{text}");
+    }
+}
+
+#[test]
+fn a_demo_of_an_unknown_strategy_begins_nothing() {
+    let folder = Folder::new("demo-nope");
+    let output = Command::new(env!("CARGO_BIN_EXE_cambist"))
+        .args(["demo", "--strategy", "laddr"])
+        .env("TMPDIR", &folder.0)
+        .output()
+        .unwrap();
+    assert_eq!(exit(&output), 2);
+    let text = stderr(&output);
+    assert!(text.contains("did you mean ladder?"), "{text}");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+}
+
+/// Whoever has read enough is no error.
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    for args in [
+        &["strategy", "show", "bands"][..],
+        &["strategy", "show", "bands", "--json"],
+        &["--help"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cambist"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (exit(&output), stderr(&output).as_str()),
+            (0, ""),
+            "{args:?}"
+        );
+    }
+}
+
 #[test]
 fn strategies_are_listed_and_shown() {
     let list = json(&cambist(&["strategy", "list", "--json"]));
@@ -241,6 +398,7 @@ fn strategies_are_listed_and_shown() {
             }
         }
         let text = stdout(&cambist(&["strategy", "show", name]));
+        assert!(text.contains(shown["example"].as_str().unwrap()), "{text}");
         for parameter in shown["parameters"].as_array().unwrap() {
             assert!(text.contains(parameter["name"].as_str().unwrap()));
         }

@@ -9,8 +9,8 @@ use super::{columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::config::meaning::{self, Load, Risk, WORST_CASE};
 use crate::config::{ConfigError, Daemon, Exchange, Kind};
-use crate::exit::Exit;
-use crate::secrets;
+use crate::exit::{Exit, Failure};
+use crate::secrets::{self, SecretError};
 
 #[derive(Serialize)]
 struct Meaning {
@@ -82,7 +82,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         load
     };
     if !args.no_secrets {
-        secrets::load(&daemon.keys)?;
+        secrets::load(&daemon.keys).map_err(absent)?;
     }
     Ok(Checked::Daemon(Box::new(Meaning {
         ok: true,
@@ -94,6 +94,16 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         exact: bound.is_some(),
         secrets_checked: !args.no_secrets,
     })))
+}
+
+/// Where keys come from, for somebody who has none yet.
+fn absent(error: SecretError) -> anyhow::Error {
+    if !matches!(error, SecretError::Missing(_)) {
+        return error.into();
+    }
+    let what =
+        format!("{error} (written by the first start of cambist venue; or use --no-secrets)");
+    Failure::new(Exit::Refused, what).into()
 }
 
 fn refusal(args: &CheckArgs, error: &anyhow::Error) -> serde_json::Value {

@@ -260,7 +260,13 @@ async fn show(
     loop {
         tokio::time::sleep(LOOK).await;
         let now = begun.elapsed();
-        if daemon.exited()?.is_some() || length.is_some_and(|length| now >= length) {
+        match daemon.exited()? {
+            // By a signal: it has told nothing, and what it left is for its next start.
+            Some(status) if status.code().is_none() => anyhow::bail!(daemon.how(status)),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        if length.is_some_and(|length| now >= length) {
             return Ok(());
         }
         if now >= next {

@@ -3,12 +3,17 @@
 use std::fmt::Write;
 
 use cambist_strategies::{Kind, Parameter, StrategyInfo};
-use serde_json::{Value, json};
+use serde_json::json;
+use toml::{Table, Value};
 
-use super::{columns, print_json, print_text};
+use super::{print_json, print_text};
 use crate::cli::StrategyCommand;
 use crate::config::reader::nearest;
+use crate::demo;
 use crate::exit::{Exit, Failure};
+
+/// Columns of the listing.
+const WIDTH: usize = 80;
 
 /// Lists strategies or shows one.
 pub fn run(command: &StrategyCommand, json: bool) -> anyhow::Result<Exit> {
@@ -43,24 +48,73 @@ fn list(json: bool) -> anyhow::Result<()> {
         let entry = |info: &StrategyInfo| json!({"name": info.name, "summary": info.summary});
         return print_json(&all.iter().map(entry).collect::<Vec<_>>());
     }
-    let row = |info: &StrategyInfo| vec![info.name.to_owned(), info.summary.to_owned()];
-    print_text(&columns(&all.iter().map(row).collect::<Vec<_>>()))
+    let widest = all.iter().map(|info| info.name.chars().count()).max();
+    let indent = widest.unwrap_or(0) + 2;
+    let mut text = String::new();
+    for info in all {
+        let name = format!("{:indent$}", info.name);
+        wrap(&name, indent, info.summary, &mut text);
+    }
+    print_text(&text)
+}
+
+/// Adds a text in lines of at most [`WIDTH`] columns: the first begins with `head`, the others are
+/// indented.
+fn wrap(head: &str, indent: usize, what: &str, text: &mut String) {
+    let mut row = head.to_owned();
+    let mut is_empty = true;
+    for word in what.split_whitespace() {
+        let wide = row.chars().count() + word.chars().count() + usize::from(!is_empty);
+        if wide > WIDTH && !is_empty {
+            text.push_str(row.trim_end());
+            text.push('\n');
+            row = " ".repeat(indent);
+            is_empty = true;
+        }
+        if !is_empty {
+            row.push(' ');
+        }
+        row.push_str(word);
+        is_empty = false;
+    }
+    text.push_str(row.trim_end());
+    text.push('\n');
+}
+
+/// A strategy of a market as it can be pasted below a `[[market]]`, with the demo's parameters where it
+/// has some.
+fn example(info: &StrategyInfo) -> anyhow::Result<String> {
+    let mut choice = Table::from_iter([("name".to_owned(), info.name.into())]);
+    if let Some(params) = demo::files::suited(info.name)? {
+        choice.insert("params".to_owned(), params.into());
+    }
+    let market = Table::from_iter([("strategy".to_owned(), Value::Array(vec![choice.into()]))]);
+    let file = Table::from_iter([("market".to_owned(), Value::Array(vec![market.into()]))]);
+    let text = toml::to_string(&file)?;
+    let below = text.trim_start_matches("[[market]]").trim_start();
+    // A blank line before each list entry says nothing.
+    Ok(below.replace("\n\n", "\n"))
 }
 
 fn show(info: &StrategyInfo, json: bool) -> anyhow::Result<()> {
+    let example = example(info)?;
     if json {
         return print_json(&json!({
             "name": info.name,
             "summary": info.summary,
             "parameters": info.parameters.iter().map(parameter).collect::<Vec<_>>(),
+            "example": example,
         }));
     }
-    let mut text = format!("{}: {}\n\n", info.name, info.summary);
+    let mut text = String::new();
+    wrap(&format!("{}: ", info.name), 0, info.summary, &mut text);
+    text.push('\n');
     describe(info.parameters, "", &mut text);
+    let _ = write!(text, "\nTo paste below a [[market]]:\n\n{example}");
     print_text(&text)
 }
 
-fn parameter(parameter: &Parameter) -> Value {
+fn parameter(parameter: &Parameter) -> serde_json::Value {
     let mut value = json!({
         "name": parameter.name,
         "kind": parameter.kind.name(),
@@ -81,24 +135,65 @@ fn describe(parameters: &[Parameter], indent: &str, text: &mut String) {
             || "must be given".to_owned(),
             |default| format!("default {default}"),
         );
-        let unit = if parameter.unit.is_empty() {
-            String::new()
+        let (kind, unit) = (parameter.kind.name(), parameter.unit);
+        // A unit that begins with the kind says both.
+        let kind = if unit.is_empty() {
+            kind.to_owned()
+        } else if unit.starts_with(kind) {
+            unit.to_owned()
         } else {
-            format!(", in {}", parameter.unit)
+            format!("{kind}, {unit}")
         };
-        let (name, kind, range) = (
-            parameter.name,
-            parameter.kind.name(),
-            parameter.kind.range(),
-        );
-        let _ = writeln!(
-            text,
-            "{indent}{name}\n{indent}    {kind}{unit}; {default}; {range}\n{indent}    {}",
-            parameter.meaning
-        );
+        let _ = writeln!(text, "{indent}{}", parameter.name);
+        let inner = format!("{indent}    ");
+        let facts = format!("{kind}; {default}; {}", parameter.kind.range());
+        wrap(&inner, inner.len(), &facts, text);
+        wrap(&inner, inner.len(), parameter.meaning, text);
         if let Kind::Tables { fields, .. } = parameter.kind {
             let _ = writeln!(text, "{indent}    Each table:");
             describe(fields, &format!("{indent}      "), text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::config::Daemon;
+    use crate::config::reader::Source;
+
+    #[test]
+    fn every_example_loads_where_it_is_pasted() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, _) = text.split_once("[[market.strategy]]").unwrap();
+        for info in cambist_strategies::all() {
+            let example = example(info).unwrap();
+            assert!(example.starts_with("[[market.strategy]]"), "{example}");
+            let text = format!("{before}{example}");
+            let source = Source {
+                path: path.into(),
+                text,
+            };
+            let daemon = Daemon::parse(&source).unwrap();
+            let bound = daemon.bind_expected().unwrap().unwrap();
+            let (_, _, choice) = &bound.strategies[0];
+            assert_eq!(choice.name.value, info.name);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_narrow_and_says_nothing_twice() {
+        for info in cambist_strategies::all() {
+            let mut text = String::new();
+            wrap("name  ", 6, info.summary, &mut text);
+            describe(info.parameters, "", &mut text);
+            text.push_str(&example(info).unwrap());
+            for line in text.lines() {
+                assert!(line.chars().count() <= WIDTH, "{line}");
+            }
+            assert!(!text.contains("bps, bps"), "{text}");
         }
     }
 }

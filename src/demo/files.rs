@@ -101,15 +101,23 @@ pub fn write_daemon(
     write(folder.join("daemon.toml"), &file)
 }
 
+/// Parameters of a strategy that suit the demo's market, where any were chosen.
+pub fn suited(name: &str) -> anyhow::Result<Option<Table>> {
+    let mut all: Table = STRATEGIES
+        .parse()
+        .context("the built-in config/demo-strategies.toml")?;
+    Ok(match all.remove(name) {
+        Some(Value::Table(params)) => Some(params),
+        Some(_) | None => None,
+    })
+}
+
 /// Lets every market be quoted by one strategy of the registry, with parameters that suit the demo's
 /// market.
 fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
-    let suited: Table = STRATEGIES
-        .parse()
-        .context("the built-in config/demo-strategies.toml")?;
     let mut choice = Table::from_iter([("name".to_owned(), Value::from(name))]);
-    if let Some(params) = suited.get(name) {
-        choice.insert("params".to_owned(), params.clone());
+    if let Some(params) = suited(name)? {
+        choice.insert("params".to_owned(), params.into());
     }
     let Some(Value::Array(markets)) = file.get_mut("market") else {
         return Ok(());

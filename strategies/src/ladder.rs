@@ -95,7 +95,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
         },
         Parameter {
             name: "inventory_range_multiplier",
-            unit: "times all orders",
+            unit: "times the size of all orders",
             kind: Kind::Decimal {
                 min: "0.01",
                 max: "1000",
