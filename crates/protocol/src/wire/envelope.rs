@@ -32,11 +32,15 @@ impl ErrorBody {
     /// The body of a refusal, with the code's own text and what is known beyond it.
     pub fn new(reason: Reason, detail: Option<&str>) -> Self {
         let text = code::message(reason);
+        let message = match detail {
+            None => text.to_owned(),
+            Some(detail) if says_it_all(reason) => detail.to_owned(),
+            Some(detail) => format!("{text}: {detail}"),
+        };
         Self {
             result_info: ResultInfo {
                 code: code::number(reason),
-                message: detail
-                    .map_or_else(|| text.to_owned(), |detail| format!("{text}: {detail}")),
+                message,
             },
         }
     }
@@ -46,6 +50,18 @@ impl ErrorBody {
         // A struct of a number and a string always serialises.
         serde_json::to_vec(self).unwrap_or_default()
     }
+}
+
+/// Whether what is known beyond the code says what the code's own text says, and more.
+const fn says_it_all(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::UnknownError
+            | Reason::NothingToCancel
+            | Reason::EmptyApiKey
+            | Reason::InvalidApiKey
+            | Reason::OrderNotFound
+    )
 }
 
 /// A failure as read from any of the shapes that services of this interface answer with.
@@ -176,6 +192,9 @@ mod tests {
             String::from_utf8(body.to_bytes()).unwrap(),
             r#"{"resultInfo":{"code":102011,"message":"insufficient balance: needs 5"}}"#
         );
+        let body = ErrorBody::new(Reason::OrderNotFound, Some("no such order"));
+        let read = Failure::read(&body.to_bytes());
+        assert_eq!(read.message, "no such order", "not twice");
         for reason in Reason::LISTED {
             let read = Failure::read(&ErrorBody::new(reason, None).to_bytes());
             assert_eq!(read.reason, Some(reason));
