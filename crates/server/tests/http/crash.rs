@@ -58,7 +58,8 @@ fn child() {
         .unwrap();
 }
 
-fn populated() -> Venue {
+/// The exchange that the child runs, with customers.
+pub fn populated() -> Venue {
     let mut venue = venue(Compat::Both);
     for number in 1..=CLIENTS {
         let key = secret(number).public();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod admin;
+mod backup;
 mod checks;
 mod crash;
 mod forms;
