@@ -60,7 +60,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Run the exchange alone, or back up, restore and verify its data folder.
     #[command(
-        after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
+        after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday\n  cambist venue admin --config config/venue.toml status"
     )]
     Venue(commands::venue::VenueArgs),
     /// List strategies, or show every parameter of one.

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cambist_server::{Durable, Rate, RateLimits, Server, ServerConfig};
+use cambist_server::admin::{AdminConfig, AdminServer};
+use cambist_server::{Durable, Handle, Rate, RateLimits, Server, ServerConfig};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -59,6 +60,8 @@ pub enum VenueCommand {
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
+    /// Ask a running exchange for what only its operator may, such as deposits, listings and limits.
+    Admin(super::admin::AdminArgs),
     /// Read a data folder or a copy, also of a running exchange: every check, every input, the books.
     #[command(after_help = "Example:\n  cambist venue verify --data /backup/monday --json")]
     Verify {
@@ -80,6 +83,7 @@ pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
             copied(cambist_server::restore(from, data), "restored", data, json)
         }
         Some(VenueCommand::Verify { data }) => verify(data, json),
+        Some(VenueCommand::Admin(args)) => super::admin::run(args, json),
     }
 }
 
@@ -183,11 +187,13 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
     let listening = server.local_addr();
     address::write(&exchange.address_file(), listening)?;
     let handle = server.handle();
+    let door = admin_server(exchange, &handle)?;
     if json {
         print_json(&json!({
             "address": listening.to_string(),
             "account_id": exchange.maker.account_id,
             "keys_dir": exchange.maker.keys_dir.display().to_string(),
+            "admin": door.as_ref().map(|door| door.local_addr().to_string()),
         }))?;
     } else {
         print_text(&format!(
@@ -196,13 +202,39 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
             exchange.maker.keys_dir.display()
         ))?;
     }
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let door = door.map(|door| {
+        tokio::spawn(door.run(async move {
+            // The sender gone means the same.
+            let _ = stopped.await;
+        }))
+    });
     server
         .run(async move { while !ends(&mut signals).await {} })
         .await?;
+    drop(stop);
+    if let Some(door) = door {
+        door.await.context("the operator's door")??;
+    }
     if let Err(error) = handle.audit() {
         return Err(Failure::new(Exit::Invariant, error.to_string()).into());
     }
     Ok(Exit::Done)
+}
+
+/// The operator's door, if the file asks for one.
+fn admin_server(exchange: &Exchange, handle: &Handle) -> anyhow::Result<Option<AdminServer>> {
+    let Some(admin) = &exchange.admin else {
+        return Ok(None);
+    };
+    let config = AdminConfig {
+        listen: admin.listen,
+        token: keys::admin_token(&admin.token_file)?.to_string(),
+    };
+    let door = AdminServer::bind(&config, handle)
+        .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
+    address::write(&exchange.admin_address_file(), door.local_addr())?;
+    Ok(Some(door))
 }
 
 /// Whether the next wish is to end; a level means nothing to an exchange.

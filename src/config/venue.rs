@@ -56,6 +56,15 @@ pub struct Traders {
     pub order_size: Amount,
 }
 
+/// Where the operator is listened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// An address on loopback.
+    pub listen: SocketAddr,
+    /// File with the token, mode 0600; made at the first start.
+    pub token_file: PathBuf,
+}
+
 /// A complete, checked configuration of the exchange.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -81,6 +90,8 @@ pub struct Exchange {
     pub require_api_key_signature: bool,
     /// Folder in which everything is kept; in memory only without one.
     pub data_dir: Option<PathBuf>,
+    /// The operator's door, if it is asked for.
+    pub admin: Option<Admin>,
     /// Tokens.
     pub tokens: Vec<TokenSpec>,
     /// Token contract addresses, as the tokens.
@@ -104,6 +115,11 @@ impl Exchange {
     /// Where a running exchange writes the address it listens on.
     pub fn address_file(&self) -> PathBuf {
         self.maker.keys_dir.join("venue.address")
+    }
+
+    /// Where a running exchange writes the address on which it listens to the operator.
+    pub fn admin_address_file(&self) -> PathBuf {
+        self.maker.keys_dir.join("admin.address")
     }
 
     /// Checks a text and tells every key that was asked for.
@@ -151,6 +167,15 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     let data_dir = section.opt::<PathBuf>("dir");
     section.finish();
 
+    let mut section = root.section("admin");
+    let admin_listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 8_788)));
+    let token_file = section.opt::<PathBuf>("token_file");
+    if !admin_listen.value.ip().is_loopback() {
+        let what = "admin.listen must be an address of this machine alone, such as 127.0.0.1";
+        section.problem(admin_listen.at, what);
+    }
+    section.finish();
+
     let mut listed = Vec::new();
     let tokens: Option<Vec<_>> = root
         .sections("token")
@@ -191,6 +216,10 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         endpoint_burst: small(burst.value),
         require_api_key_signature: require_signature.value,
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
+        admin: token_file.map(|file| Admin {
+            listen: admin_listen.value,
+            token_file: folder.join(file.value),
+        }),
         tokens,
         token_addresses: addresses,
         markets,

@@ -44,6 +44,11 @@ pub fn load_or_make(dir: &Path) -> anyhow::Result<MakerKeys> {
     Ok(MakerKeys { api_key, secret })
 }
 
+/// Reads the operator's token, or makes it there with mode 0600.
+pub fn admin_token(path: &Path) -> anyhow::Result<Zeroizing<String>> {
+    one(path, api_key)
+}
+
 fn one(
     path: &Path,
     make: impl FnOnce() -> anyhow::Result<Zeroizing<String>>,

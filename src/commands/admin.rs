@@ -1,0 +1,304 @@
+//! `cambist venue admin`: what only the operator may ask of a running exchange, over its own door.
+//!
+//! The sub-commands are made from the exchange's own table, so that what it takes and what is offered
+//! here cannot differ. Secrets are no arguments: the token is read from its file.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use cambist_protocol::wire::Failure as Refused;
+use cambist_server::admin::{Field, FieldKind, PREFIX, WISHES, Wish, find};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::{print_json, print_text};
+use crate::config::Exchange;
+use crate::exit::{Exit, Failure};
+use crate::secrets;
+
+/// Longest wait for the exchange.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Longest answer read.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// Arguments of `venue admin`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cambist venue admin --config config/venue.toml status\n  cambist venue admin --config config/venue.toml deposit --account 10000 --token ETH --amount 1000000000000000000\n  cambist venue admin --address 127.0.0.1:8788 --token-file admin_token set-mode --mode cancel-only\n\nAmounts are base units. Each command has its own --help with an example."
+)]
+pub struct AdminArgs {
+    /// Configuration file of the exchange: it names the address and the file with the token.
+    #[arg(long, value_name = "FILE", required_unless_present_all = ["address", "token_file"])]
+    config: Option<PathBuf>,
+    /// Where the exchange listens to its operator.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<SocketAddr>,
+    /// File with the token, mode 0600.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// What to ask.
+    #[command(subcommand)]
+    asked: Asked,
+}
+
+/// One wish as given.
+#[derive(Debug)]
+struct Asked {
+    wish: &'static Wish,
+    body: Map<String, Value>,
+}
+
+impl FromArgMatches for Asked {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::raw(ErrorKind::MissingSubcommand, "what shall be asked?\n");
+        let (name, given) = matches.subcommand().ok_or_else(missing)?;
+        let wish = find(name).ok_or_else(missing)?;
+        let mut body = Map::new();
+        for field in wish.fields.iter().filter(|field| is_offered(field)) {
+            let Some(values) = given.get_many::<String>(field.name) else {
+                continue;
+            };
+            for value in values {
+                add(&mut body, field, value)?;
+            }
+        }
+        Ok(Self { wish, body })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Asked {
+    fn augment_subcommands(command: Command) -> Command {
+        command
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(WISHES.iter().map(subcommand))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        find(name).is_some()
+    }
+}
+
+fn subcommand(wish: &'static Wish) -> Command {
+    let example = format!(
+        "Example:\n  cambist venue admin --config config/venue.toml {}",
+        wish.example
+    );
+    let fields = wish.fields.iter().filter(|field| is_offered(field));
+    Command::new(wish.name)
+        .about(wish.about)
+        .after_help(example)
+        .args(fields.map(|field| {
+            let arg = Arg::new(field.name)
+                .long(dashed(field.name))
+                .help(field.about)
+                .required(field.required)
+                .value_name(value_name(field.kind));
+            match field.kind {
+                FieldKind::Amounts => arg.action(ArgAction::Append),
+                FieldKind::Word(words) => arg.value_parser(words.to_vec()),
+                _ => arg,
+            }
+        }))
+}
+
+/// As options are written. Names of options live as long as the program, as the table does.
+fn dashed(name: &'static str) -> &'static str {
+    if name.contains('_') {
+        Box::leak(name.replace('_', "-").into_boxed_str())
+    } else {
+        name
+    }
+}
+
+const fn is_offered(field: &Field) -> bool {
+    !matches!(field.kind, FieldKind::Secret)
+}
+
+const fn value_name(kind: FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Number => "NUMBER",
+        FieldKind::Token => "TOKEN",
+        FieldKind::Amount => "UNITS",
+        FieldKind::Address => "ADDRESS",
+        FieldKind::Hash => "HEX",
+        FieldKind::Text | FieldKind::Secret => "TEXT",
+        FieldKind::Flag => "true|false",
+        FieldKind::Word(_) => "WORD",
+        FieldKind::Amounts => "NAME=UNITS",
+    }
+}
+
+/// Every value travels as text; the exchange says what is wrong with it.
+fn add(body: &mut Map<String, Value>, field: &Field, value: &str) -> Result<(), clap::Error> {
+    if field.kind != FieldKind::Amounts {
+        body.insert(field.name.to_owned(), json!(value));
+        return Ok(());
+    }
+    let Some((name, amount)) = value.split_once('=') else {
+        let what = format!("{value:?} is not NAME=UNITS\n");
+        return Err(clap::Error::raw(ErrorKind::ValueValidation, what));
+    };
+    let table = body.entry(field.name.to_owned()).or_insert(json!({}));
+    table[name] = json!(amount);
+    Ok(())
+}
+
+/// Asks a running exchange and prints what it says; exit 1 if it refuses.
+pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
+    let exchange = args.config.as_deref().map(Exchange::load).transpose()?;
+    let admin = exchange
+        .as_ref()
+        .and_then(|exchange| exchange.admin.as_ref());
+    let off = || {
+        Failure::new(
+            Exit::Refused,
+            "the configuration has no [admin] token_file: the exchange listens to no operator",
+        )
+    };
+    let token_file = args
+        .token_file
+        .as_ref()
+        .or(admin.map(|admin| &admin.token_file))
+        .ok_or_else(off)?;
+    let address = match (args.address, &exchange) {
+        (Some(address), _) => address,
+        (None, Some(exchange)) => running(exchange).ok_or_else(|| {
+            Failure::new(
+                Exit::CheckFailed,
+                "the exchange is not running, or listens to no operator",
+            )
+        })?,
+        (None, None) => return Err(off().into()),
+    };
+    let token = secrets::read(token_file, false)?;
+    let (status, text) = ask(address, &token, &args.asked)
+        .with_context(|| format!("asking the exchange at {address}"))?;
+    if status == 200 {
+        let answer: Value = serde_json::from_str(&text).context("the exchange's answer")?;
+        if json {
+            print_json(&answer)?;
+        } else {
+            print_text(&shown(&answer))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let refused = Refused::read(text.as_bytes());
+    Err(Failure::new(Exit::CheckFailed, refused.message).into())
+}
+
+/// Where the exchange of a configuration listens to its operator now.
+fn running(exchange: &Exchange) -> Option<SocketAddr> {
+    let text = std::fs::read_to_string(exchange.admin_address_file()).ok()?;
+    text.strip_suffix('\n')?.parse().ok()
+}
+
+fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, String)> {
+    let body = Value::Object(asked.body.clone()).to_string();
+    let (method, target, body) = if asked.wish.looks {
+        let pairs = asked
+            .body
+            .iter()
+            .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
+        let query: Vec<_> = pairs.collect();
+        let target = format!("{PREFIX}{}?{}", asked.wish.name, query.join("&"));
+        ("GET", target, String::new())
+    } else {
+        ("POST", format!("{PREFIX}{}", asked.wish.name), body)
+    };
+    if target.bytes().any(|byte| !byte.is_ascii_graphic()) {
+        anyhow::bail!("an argument has characters that cannot be sent");
+    }
+    let mut stream = TcpStream::connect_timeout(&address, WAIT)?;
+    stream.set_read_timeout(Some(WAIT))?;
+    stream.set_write_timeout(Some(WAIT))?;
+    let head = zeroize::Zeroizing::new(format!(
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    ));
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let answer = String::from_utf8(answer)?;
+    let (head, text) = answer
+        .split_once("\r\n\r\n")
+        .context("the answer is no HTTP")?;
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    Ok((status.context("the answer is no HTTP")?, text.to_owned()))
+}
+
+/// For people: names and values, one line each.
+fn shown(answer: &Value) -> String {
+    let mut lines: Vec<String> = match answer {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", plain(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(plain).collect(),
+        other => vec![plain(other)],
+    };
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use clap::Parser;
+
+    fn parsed(line: &str) -> Result<Asked, clap::Error> {
+        #[derive(Parser)]
+        struct Only {
+            #[command(flatten)]
+            args: AdminArgs,
+        }
+        let line = format!("admin --config x.toml {line}");
+        Only::try_parse_from(line.split(' ')).map(|only| only.args.asked)
+    }
+
+    #[test]
+    fn every_example_of_the_table_is_a_command_line() {
+        for wish in &WISHES {
+            let asked = parsed(wish.example).unwrap();
+            assert_eq!(asked.wish.name, wish.name);
+        }
+    }
+
+    #[test]
+    fn words_tables_and_what_is_missing() {
+        let asked = parsed("set-service-fees --transfer A=1 --transfer B=2").unwrap();
+        assert_eq!(asked.body["transfer"], json!({"A": "1", "B": "2"}));
+        for wrong in [
+            "deposit --account 1",
+            "set-mode --mode shut",
+            "set-service-fees --transfer A",
+            "nothing",
+            "create-account --owner 0x1 --api-key secret",
+        ] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+}
