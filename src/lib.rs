@@ -18,6 +18,7 @@ pub mod recording;
 pub mod secrets;
 pub mod store;
 pub mod telemetry;
+pub mod vectors;
 
 #[cfg(test)]
 mod testing;

@@ -1,13 +1,14 @@
-//! `cambist vectors`: evaluates files of test vectors of hashes and signatures.
+//! `cambist vectors`: evaluates files of test vectors of hashes, signatures and pool arithmetic.
 
 use std::path::Path;
 
-use cambist_signing::vectors::{FileReport, VectorError, evaluate_file};
+use cambist_signing::vectors::{FileReport, VectorError, evaluate_with};
 use serde_json::{Value, json};
 
 use super::{columns, print_json, print_text};
 use crate::cli::VectorsArgs;
 use crate::exit::Exit;
+use crate::vectors::shapes;
 
 /// Largest file read.
 const FILE_MAX: u64 = 64 << 20;
@@ -46,7 +47,14 @@ pub fn run(args: &VectorsArgs, json: bool) -> anyhow::Result<Exit> {
                 .to_vec(),
         ];
         rows.extend(results.iter().map(|(file, result)| row(file, result)));
-        print_text(&columns(&rows))?;
+        let mut table = columns(&rows);
+        let any_reported = results
+            .iter()
+            .any(|(_, result)| matches!(result, Outcome::Evaluated(report) if report.reported > 0));
+        if any_reported {
+            table.push_str("\nreported: implementation choices, not judged\n");
+        }
+        print_text(&table)?;
     }
     Ok(if failures == 0 {
         Exit::Done
@@ -60,7 +68,7 @@ fn evaluate(file: &Path) -> Outcome {
         .file_name()
         .unwrap_or(file.as_os_str())
         .to_string_lossy();
-    match text(file).map(|text| evaluate_file(&name, &text)) {
+    match text(file).map(|text| evaluate_with(&shapes(), &name, &text)) {
         Ok(Ok(report)) => Outcome::Evaluated(report),
         Ok(Err(VectorError::Report { .. })) => Outcome::NoVectors,
         Ok(Err(error)) => Outcome::Failed(error.to_string()),
