@@ -392,6 +392,10 @@ fn pages_are_served_to_local_names_only() {
                 .await
                 .contains("\"state\":\"reconciling\"")
         );
+        let index = ask(address, "/", "localhost").await;
+        for path in ["/metrics", "/status", "/healthz", "/readyz"] {
+            assert!(index.contains(path), "{path} is not listed: {index}");
+        }
         let elsewhere = ask(address, "/status", "evil.example").await;
         assert!(elsewhere.starts_with("HTTP/1.1 403"), "{elsewhere}");
         stop.send(()).unwrap();
