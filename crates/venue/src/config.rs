@@ -99,7 +99,7 @@ impl Default for Limits {
             depth_levels_max: 500,
             open_submissions_max: 256,
             history_submissions_max: 1_000,
-            accounts_max: 1_000_000,
+            accounts_max: 100_000,
             log_max: 10_000,
             approved_hashes_max: 10_000,
         }
