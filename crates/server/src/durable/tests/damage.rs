@@ -8,8 +8,9 @@ use cambist_venue::Random;
 use super::history::{Source, happen, same, venue};
 use super::model::Model;
 use crate::durable::folder::DataFolder;
-use crate::durable::frame::BLOCK;
+use crate::durable::frame::{BLOCK, read_segment_opening, segment_opening};
 use crate::durable::recover::recover;
+use crate::durable::schema::schema;
 use crate::durable::{DataError, keeper};
 use crate::state::State;
 
@@ -198,4 +199,24 @@ fn the_snapshot_before_the_last_serves_when_that_is_damaged() {
             .damaged_snapshots,
         1
     );
+}
+
+#[test]
+fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
+    let (disk, _) = written();
+    let last = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("log"))
+        .max()
+        .unwrap();
+    let opened = read_segment_opening(&bytes(&disk, &last), schema()).unwrap();
+    let other = segment_opening(&opened, schema() ^ 1);
+    disk.tamper(&last, |bytes| bytes[..BLOCK].copy_from_slice(&other));
+    let Err(DataError::Version {
+        file, found, here, ..
+    }) = recover(&disk, None)
+    else {
+        panic!("other types were read");
+    };
+    assert!(file.ends_with(&last) && found == here ^ 1);
 }
