@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use cambist_core::order::FillBy;
-use cambist_core::{Hash, OrderKind, TokenId, TokenSpec, VenueTime};
+use cambist_core::{Hash, OrderKind, Reason, TokenId, TokenSpec, VenueTime};
+use cambist_venue::RequestKind;
 use cambist_venue::agents::{Agents, AgentsConfig};
 use cambist_venue::{
-    AccountId, Caller, Compat, Limits, MarketConfig, NewOrder, Operator, PublicKey, Random,
+    AccountId, Caller, Compat, Fault, Limits, MarketConfig, NewOrder, Operator, PublicKey, Random,
     Request, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 
@@ -120,6 +121,11 @@ impl Source {
                 amount: u128::from(self.random.below(1_000)) * ONE,
             }),
             3 => Happening::Passed,
+            4 if self.random.chance(1, 3) => operator(Operator::InjectFault(Fault::Answer {
+                kind: RequestKind::Markets,
+                reason: Reason::UnknownError,
+                count: 2,
+            })),
             4 => Happening::Asked(own, Box::new(Request::Markets)),
             5 | 6 => {
                 let hash = Some(hash(self.made - self.random.below(20).min(self.made)));
