@@ -63,6 +63,9 @@ pub enum Command {
         after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday\n  cambist venue admin --config config/venue.toml status"
     )]
     Venue(commands::venue::VenueArgs),
+    /// Print everything that can be asked of an exchange, as an OpenAPI 3.1 document.
+    #[command(after_help = "Example:\n  cambist openapi > openapi.json")]
+    Openapi,
     /// List strategies, or show every parameter of one.
     #[command(
         subcommand,
@@ -88,6 +91,7 @@ impl Command {
             Self::Resume(_)
             | Self::Check(_)
             | Self::Venue(_)
+            | Self::Openapi
             | Self::Strategy(_)
             | Self::Vectors(_) => false,
         }
@@ -269,6 +273,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Resume(args) => commands::resume::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),
+        Command::Openapi => commands::openapi(),
         Command::Strategy(command) => commands::strategy::run(command, cli.json),
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),

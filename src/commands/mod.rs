@@ -21,6 +21,12 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print_text(&format!("{text}\n"))
 }
 
+/// `cambist openapi`: what can be asked of an exchange.
+pub fn openapi() -> anyhow::Result<crate::exit::Exit> {
+    print_json(&cambist_protocol::openapi::document(None))?;
+    Ok(crate::exit::Exit::Done)
+}
+
 /// Writes text to stdout. A reader that went away (`| head`) is no error.
 pub fn print_text(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();

@@ -11,6 +11,7 @@ pub mod encode;
 pub mod endpoint;
 pub mod json;
 pub mod number;
+pub mod openapi;
 pub mod query;
 pub mod wire;
 

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use cambist_core::VenueTime;
 use cambist_protocol::endpoint::{Row, TABLE};
-use cambist_protocol::{Endpoint, Method};
+use cambist_protocol::{Endpoint, Method, openapi};
 use http_body_util::BodyExt;
 
 use crate::config::ConnectionLimits;
@@ -50,8 +50,15 @@ pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits) -> Router {
     for row in &TABLE {
         router = router.route(row.path, route(row, &context));
     }
-    let (unknown, wrong_method) = (context.clone(), context);
+    let (unknown, wrong_method) = (context.clone(), context.clone());
+    let text = Bytes::from(openapi::bytes(context.shell.public_url.as_deref()));
     router
+        .route(
+            "/openapi.json",
+            on(MethodFilter::GET, move |request: Request<Body>| {
+                ready(described(&context, &request, &text))
+            }),
+        )
         .method_not_allowed_fallback(move |request: Request<Body>| {
             let denial = Denial::transport(405, format!("{} is not served here", request.method()));
             ready(refused(&wrong_method, &request, denial))
@@ -60,6 +67,16 @@ pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits) -> Router {
             let denial = Denial::transport(404, "no such path");
             ready(refused(&unknown, &request, denial))
         })
+}
+
+/// What can be asked here, as a document; it is the same for everybody.
+fn described(context: &Context, request: &Request<Body>, text: &Bytes) -> Response<Body> {
+    let connection = request.extensions().get::<Connection>().cloned();
+    let result = connection
+        .as_ref()
+        .map_or(Ok(()), |connection| context.shell.knock(connection.peer))
+        .map(|()| text.to_vec());
+    respond(context, connection.as_ref(), result)
 }
 
 fn route(row: &Row, context: &Context) -> MethodRouter {

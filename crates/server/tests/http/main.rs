@@ -8,6 +8,7 @@ mod crash;
 mod forms;
 mod golden;
 mod hostile;
+mod openapi;
 mod pairs;
 mod path;
 mod population;

@@ -14,8 +14,8 @@ use crate::support::trader::{LP, POOL, Trader, list_pool};
 use crate::support::{Call, Exchange, ONE, QUOTE, Reply, START_S, UNIT, Want, config, venue};
 
 /// An exchange with a pool, fees of 5 quote units for every service, and three customers.
-struct World {
-    exchange: Exchange,
+pub struct World {
+    pub exchange: Exchange,
     alice: Trader,
     bob: Trader,
     strict: bool,
@@ -34,7 +34,7 @@ use How::{Asked, Injected};
 const FAILURE: &str = "only when the exchange itself fails";
 
 impl World {
-    fn new(compat: Compat) -> Self {
+    pub fn new(compat: Compat) -> Self {
         let mut config = config();
         config.require_api_key_signature = true;
         let exchange = Exchange::run(&config, venue(compat), Vec::new());
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// A good request of an endpoint, for injected answers.
-    fn good(&mut self, endpoint: Endpoint) -> (RequestKind, Call) {
+    pub fn good(&mut self, endpoint: Endpoint) -> (RequestKind, Call) {
         let hash = format!("0x{:064x}", 1);
         let payee = self.bob.customer.owner;
         let alice = &mut self.alice;

@@ -1,0 +1,189 @@
+//! The interface as an OpenAPI 3.1 document, made from the endpoint table.
+//!
+//! Rows give paths, parameters and codes, `schemas` the shapes, `examples` one request and one answer
+//! each. Requests are described as widely as the venue reads them, answers as narrowly as it writes
+//! them. What a request does is not described here; that is the venue's rule book.
+
+mod examples;
+mod schemas;
+
+use serde_json::{Map, Value, json};
+
+use crate::code;
+use crate::endpoint::{KeyRule, Kind, Parameter, Place, Row, SignatureHeader, TABLE};
+
+/// The document. `server` is how clients reach the venue, where that is known.
+pub fn document(server: Option<&str>) -> Value {
+    let mut paths = Map::new();
+    for row in &TABLE {
+        let path = paths.entry(row.path).or_insert_with(|| json!({}));
+        path[row.method.name().to_ascii_lowercase()] = operation(row);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Off-chain exchange trading service",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Every refusal is HTTP 400 with resultInfo; too many requests are 429 with Retry-After, failures of the exchange 500. Operations marked x-outside-interface are extras that public clients need.",
+        },
+        "servers": [{"url": server.unwrap_or("/")}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas::all(),
+            "securitySchemes": {
+                "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-KEY"},
+            },
+        },
+    })
+}
+
+/// The document as text.
+pub fn bytes(server: Option<&str>) -> Vec<u8> {
+    // Maps of texts always serialise.
+    serde_json::to_vec_pretty(&document(server)).unwrap_or_default()
+}
+
+fn operation(row: &Row) -> Value {
+    let codes: Vec<_> = row.codes.iter().copied().map(code::number).collect();
+    let messages: Map<_, _> = row
+        .codes
+        .iter()
+        .map(|reason| {
+            (
+                code::number(*reason).to_string(),
+                json!(code::message(*reason)),
+            )
+        })
+        .collect();
+    let mut parameters: Vec<Value> = row
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.place == Place::Query)
+        .map(|parameter| {
+            json!({
+                "name": parameter.name,
+                "in": "query",
+                "required": parameter.required,
+                "schema": schema_of(parameter),
+            })
+        })
+        .collect();
+    if let Some(header) = signature(row.signature) {
+        parameters.push(header);
+    }
+    let (request, answer) = examples::of(row.endpoint);
+    let mut operation = json!({
+        "operationId": format!("{:?}", row.endpoint),
+        "summary": row.purpose,
+        "parameters": parameters,
+        "security": match row.key {
+            KeyRule::Required => json!([{"apiKey": []}]),
+            KeyRule::Relaxed => json!([{"apiKey": []}, {}]),
+            KeyRule::None => json!([]),
+        },
+        "x-status-codes": messages,
+        "x-outside-interface": !row.in_interface,
+        "responses": {
+            "200": {
+                "description": "done, or taken",
+                "content": content(&schemas::answer(row.endpoint), &answer),
+            },
+            "400": {
+                "description": format!("refused, with one of the codes {codes:?} or with 100001 for what cannot be read"),
+                "content": content(&schemas::named("Refusal"), &examples::refusal(codes.last().copied())),
+            },
+            "429": {
+                "description": "too many requests",
+                "headers": {"Retry-After": {"schema": {"type": "integer"}}},
+                "content": content(&schemas::named("Refusal"), &examples::refusal(Some(code::RATE_LIMITED))),
+            },
+            "500": {
+                "description": "the exchange failed; what became of the request is not known",
+                "content": content(&schemas::named("Refusal"), &examples::refusal(Some(100_000))),
+            },
+        },
+    });
+    if row
+        .parameters
+        .iter()
+        .any(|parameter| parameter.place == Place::Body)
+    {
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": content(&body(row), &request),
+        });
+    }
+    operation
+}
+
+fn content(schema: &Value, example: &Value) -> Value {
+    json!({"application/json": {"schema": schema, "example": example}})
+}
+
+/// The object that a request's body is. Unknown fields are ignored, so they are allowed.
+fn body(row: &Row) -> Value {
+    let mut properties = Map::new();
+    for parameter in row.parameters {
+        properties.insert(parameter.name.to_owned(), schema_of(parameter));
+    }
+    let required: Vec<_> = row
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .map(|parameter| parameter.name)
+        .collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// What a parameter may hold: its name says more than its type.
+fn schema_of(parameter: &Parameter) -> Value {
+    let name = match (parameter.name, parameter.kind) {
+        ("exchange" | "owner" | "payerAddr" | "payeeAddr" | "to", _) => "Address",
+        ("poolAddress" | "ammPoolAddress" | "taker", _) => "AddressOrNone",
+        ("orderHash" | "hashApproved", _) => "HashOrNone",
+        ("eddsaSignature", _) if parameter.required => "EddsaSignature",
+        ("eddsaSignature", _) => "EddsaSignatureOrNone",
+        ("ecdsaSignature", _) => "EcdsaSignatureOrNone",
+        ("allOrNone", _) => "False",
+        ("fillAmountBOrS", _) => "Boolean",
+        ("maxFeeBips", _) => "MaxFeeBips",
+        ("orderType", _) => "OrderTypeOrNone",
+        ("clientOrderId", _) => "ClientOrderIdOrNone",
+        ("storageIds", _) => "StorageIds",
+        ("publicKey", _) => "SentPublicKey",
+        ("maxFee", Kind::Text) => "AmountOrVolume",
+        (_, Kind::Integer) if parameter.required => "Integer",
+        (_, Kind::Integer) => "IntegerOrNone",
+        (_, Kind::Flag) => "BooleanOrNone",
+        (_, Kind::Text) if parameter.required => "Text",
+        (_, Kind::Text) => "TextOrNone",
+        (_, Kind::TokenVolume) => "TokenVolumeGiven",
+        (_, Kind::JoinTokens) => "JoinTokens",
+        (_, Kind::ExitTokens) => "ExitTokens",
+    };
+    schemas::named(name)
+}
+
+fn signature(header: SignatureHeader) -> Option<Value> {
+    let (required, schema, description) = match header {
+        SignatureHeader::None => return None,
+        SignatureHeader::Eddsa => (true, "EddsaSignature", "EdDSA signature of the request"),
+        SignatureHeader::EddsaIfPresent => (
+            false,
+            "EddsaSignature",
+            "EdDSA signature of the request; verified where it is given",
+        ),
+        SignatureHeader::Ecdsa => (
+            false,
+            "EcdsaSignature",
+            "the owner's signature of what the body asks for; may be absent where the body carries a proof, unless the exchange is strict",
+        ),
+    };
+    Some(json!({
+        "name": "X-API-SIG",
+        "in": "header",
+        "required": required,
+        "description": description,
+        "schema": schemas::named(schema),
+    }))
+}

@@ -1,0 +1,69 @@
+//! What the exchange says of itself, and whether its answers are of that shape.
+
+use cambist_protocol::Endpoint;
+use cambist_protocol::endpoint::TABLE;
+use cambist_venue::Compat;
+use serde_json::Value;
+
+use crate::pairs::World;
+use crate::support::{Call, Exchange, config};
+
+#[path = "../../../protocol/tests/schema/mod.rs"]
+mod schema;
+
+#[test]
+fn the_document_is_served_to_everybody_and_names_the_public_address() {
+    let mut config = config();
+    config.public_url = Some("https://exchange.example/".to_owned());
+    let exchange = Exchange::with(&config);
+    let document = exchange.ask(&Call::get("/openapi.json"));
+    assert_eq!(document.good()["openapi"], "3.1.0");
+    assert_eq!(
+        document.body["servers"][0]["url"],
+        "https://exchange.example"
+    );
+    let post = exchange.ask(&Call::new("POST", "/openapi.json"));
+    assert_eq!(post.status, 405);
+}
+
+#[test]
+fn answers_are_of_the_shape_that_the_document_says() {
+    let mut world = World::new(Compat::Both);
+    let document = world
+        .exchange
+        .ask(&Call::get("/openapi.json"))
+        .good()
+        .clone();
+    let mut checked = 0;
+    for row in TABLE.iter().filter(|row| row.in_interface) {
+        // Whoever changes keys does so in a world of their own.
+        let mut other = World::new(Compat::Both);
+        let world = match row.endpoint {
+            Endpoint::UpdateAccount | Endpoint::ReplaceApiKey => &mut other,
+            _ => &mut world,
+        };
+        let (_, call) = world.good(row.endpoint);
+        let reply = world.exchange.ask(&call);
+        let path = row.path.replace('/', "~1");
+        let method = row.method.name().to_ascii_lowercase();
+        let schema = |status: u16| {
+            let pointer = format!(
+                "/paths/{path}/{method}/responses/{status}/content/application~1json/schema"
+            );
+            document.pointer(&pointer).cloned().unwrap_or(Value::Null)
+        };
+        let found = schema::problem(&document, &schema(reply.status), &reply.body);
+        assert_eq!(found, None, "{} {}: {}", row.path, reply.status, reply.text);
+        checked += usize::from(reply.status == 200);
+        if row.endpoint == Endpoint::SubmitOrder {
+            let hash = reply.body["hash"].as_str().unwrap();
+            let list = Call::get(format!("/api/v3/order?accountId=10000&orderHash={hash}"));
+            let one = world.exchange.ask(&list.header("X-API-KEY", "key-of-1"));
+            let pointer = "/components/schemas/OrderDetail";
+            let detail = document.pointer(pointer).unwrap();
+            assert_eq!(schema::problem(&document, detail, one.good()), None);
+        }
+    }
+    // Order and cancel ask for one that does not exist.
+    assert_eq!(checked, 17);
+}
