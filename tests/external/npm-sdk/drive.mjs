@@ -1,11 +1,11 @@
 // A public client library drives the exchange, unmodified: it unlocks the account with a wallet,
-// reads everything, trades, cancels, replaces its key, and is told honestly what is not there.
+// reads everything, trades, cancels, joins and leaves a pool, moves funds, replaces its keys.
 //
 // Usage: node drive.mjs BINARY EXAMPLE-CONFIGURATION [SEED]
 
 import { createRequire } from 'node:module'
 
-import { absentSteps } from './absent.mjs'
+import { fundsSteps } from './funds.mjs'
 import { keySteps, unlockSteps } from './keys.mjs'
 import { orderSteps } from './orders.mjs'
 import { readingSteps } from './reading.mjs'
@@ -54,7 +54,7 @@ const session = {
   global: new sdk.GlobalAPI(param),
 }
 await step('all parts were run to their end', async () => {
-  for (const part of [unlockSteps, readingSteps, orderSteps, absentSteps, keySteps]) {
+  for (const part of [unlockSteps, readingSteps, orderSteps, fundsSteps, keySteps]) {
     await part(session)
   }
 })

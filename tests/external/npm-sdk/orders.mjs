@@ -247,7 +247,7 @@ async function refusalSteps(session) {
     ['a validity in milliseconds', 102120, () => bid({ validUntil: Date.now() + 3_600_000 })],
     ['all or none', 102120, () => bid({ allOrNone: true })],
     ['a client id of 121 bytes', 102120, () => bid({ clientOrderId: 'x'.repeat(121) })],
-    ['an order through a pool', 102120, () => bid({ orderType: 'AMM', poolAddress: `0x${'b'.repeat(40)}` })],
+    ['an order through a pool that is not there', 102005, () => bid({ orderType: 'AMM', poolAddress: `0x${'b'.repeat(40)}` })],
   ]
   for (const [what, code, make] of refusals) {
     await step(`submit of ${what}: ${code}`, async () => refused(await submit(make()), code))

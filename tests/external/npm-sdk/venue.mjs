@@ -1,6 +1,6 @@
 // The exchange under test: its own process, its own folder, a free port, a seeded crowd.
 
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,6 +29,7 @@ export async function startVenue({ binary, template, eddsaKey, owner }) {
       url: `http://${started.address}`,
       accountId: started.account_id,
       apiKey: readFileSync(join(keys, 'api_key'), 'utf8').trim(),
+      admin: (...args) => admin(binary, config, args),
       stop: () => stop(child, ended, dir),
     }
   } catch (error) {
@@ -37,11 +38,19 @@ export async function startVenue({ binary, template, eddsaKey, owner }) {
   }
 }
 
+/** Asks for what only the operator may. */
+function admin(binary, config, args) {
+  const { status, stderr } = spawnSync(binary, ['venue', 'admin', '--config', config, ...args])
+  if (status !== 0) throw new Error(`${args[0]} ended with ${status}: ${stderr}`)
+}
+
 /** The example configuration with an address, folder, owner, funds and rate of our own. */
 function configure(text, owner) {
   const changes = [
     [/^address = "127\.0\.0\.1:\d+"$/m, 'address = "127.0.0.1:0"'],
     [/^keys_dir = .*$/m, 'keys_dir = "keys"'],
+    [/^# listen = "127\.0\.0\.1:\d+"$/m, 'listen = "127.0.0.1:0"'],
+    [/^# token_file = .*$/m, 'token_file = "admin_token"'],
     [/^owner = .*$/m, `owner = "${owner}"`],
     [/^ETH = .*$/m, 'ETH = "40"'],
     [/^USDC = .*$/m, 'USDC = "100000"'],

@@ -10,7 +10,7 @@ import time
 
 import shapes
 from exchange import Client, Exchange
-from pairs import ABSENT, Pairs
+from pairs import Pairs
 from signing import Signer, order_hash
 
 ETH, USDC = "0", "1"
@@ -287,30 +287,56 @@ def reading_codes(run):
     account = lambda owner: get("/api/v3/account", {"owner": owner})
     run.expect("GET /api/v3/account", 101001, "zero address", lambda: account("0x" + "0" * 40))
     run.expect("GET /api/v3/account", 101002, "nobody", lambda: account(NOBODY))
-    run.expect("GET /api/v3/amm/balance", 100000, "there is no pool",
+    run.expect("GET /api/v3/amm/user/transactions", 107001, "an account that is given and empty",
+               lambda: get("/api/v3/amm/user/transactions", {"accountId": ""}))
+    run.expect("GET /api/v3/amm/balance", 100001, "there is no pool",
                lambda: get("/api/v3/amm/balance", {"poolAddress": NOBODY}), "no such pool")
 
 
-def absent(run):
-    """Bodies as the text has them; the ECDSA signature is a stand-in, since nobody looks at it yet."""
-    until, stand_in = int(time.time()) + 86_400, "0x" + "ab" * 66
-    volume = {"tokenId": USDC, "volume": "1000000"}
-    fee = {"tokenId": USDC, "volume": "0"}
-    common = {"exchange": CONTRACT, "storageId": 1, "validUntil": until, "maxFee": fee}
+def moving(run):
+    """Transfers, withdrawals, keys, joins and exits: what is wrong with their fields comes before their
+    signatures, which are wrong too."""
+    stand_in = "0x" + "12" * 65
+    until = int(time.time()) + 3_600
+    fee, volume = {"tokenId": USDC, "volume": "0"}, {"tokenId": USDC, "volume": "1"}
+    common = {"exchange": CONTRACT, "maxFee": fee, "storageId": 1, "validUntil": until}
     pool = {"owner": OWNER, "poolAddress": NOBODY, "validUntil": until}
     pooled = [{"tokenId": ETH, "volume": "1"}, volume]
-    bodies = (
-        {**common, "payerId": run.account, "payerAddr": OWNER, "payeeId": 0, "payeeAddr": NOBODY,
-         "token": volume},
-        {**common, "accountId": run.account, "owner": OWNER, "token": volume, "minGas": 0, "to": OWNER},
-        {"exchange": CONTRACT, "owner": OWNER, "accountId": run.account, "publicKey": "0x" + "12" * 32,
-         "maxFee": fee, "validUntil": until, "nonce": 1},
-        {**pool, "joinTokens": {"pooled": pooled, "minimumLp": "1"}, "storageIds": "1,3"},
-        {**pool, "exitTokens": {"unPooled": pooled, "burned": "1"}, "storageId": 1, "maxFee": "0"},
-    )
-    for endpoint, body in zip(ABSENT, bodies, strict=True):
-        run.expect(endpoint, 100000, "says that it is not there yet", lambda endpoint=endpoint, body=body:
-                   run.client.post(endpoint.split()[1], body, signature=stand_in), "not available yet")
+    good = {
+        "POST /api/v3/transfer": {**common, "payerId": run.account, "payerAddr": OWNER, "payeeId": 0,
+                                  "payeeAddr": NOBODY, "token": volume},
+        "POST /api/v3/user/withdrawals": {**common, "accountId": run.account, "owner": OWNER,
+                                          "token": volume, "minGas": 0, "to": OWNER},
+        "POST /api/v3/account": {"exchange": CONTRACT, "owner": OWNER, "accountId": run.account,
+                                 "publicKey": dict(zip("xy", map(hex, run.exchange.signer.public))),
+                                 "maxFee": fee, "validUntil": until, "nonce": 1},
+        "POST /api/v3/amm/join": {**pool, "joinTokens": {"pooled": pooled, "minimumLp": "1"},
+                                  "storageIds": "1,3"},
+        "POST /api/v3/amm/exit": {**pool, "exitTokens": {"unPooled": pooled, "burned": "1"},
+                                  "storageId": 1, "maxFee": "0"},
+    }
+    zero = "0x" + "00" * 20
+    other_fee = {"maxFee": {"tokenId": 9, "volume": "0"}}
+    wrong = {
+        "POST /api/v3/transfer": ((102001, {"exchange": NOBODY}), (102021, {"storageId": 2**32}),
+                                  (102022, {"payerAddr": NOBODY}), (102023, {"payeeAddr": zero}),
+                                  (102024, other_fee)),
+        "POST /api/v3/user/withdrawals": ((102001, {"exchange": NOBODY}), (102021, {"storageId": 2**32}),
+                                          (102022, {"owner": NOBODY}), (102023, {"to": zero}),
+                                          (102024, other_fee)),
+        "POST /api/v3/account": ((102001, {"exchange": NOBODY}), (102022, {"owner": NOBODY}),
+                                 (102023, {"publicKey": "0x1"}), (102024, other_fee)),
+        "POST /api/v3/amm/join": ((102001, {}), (102022, {"owner": NOBODY})),
+        "POST /api/v3/amm/exit": ((102001, {}), (102022, {"owner": NOBODY})),
+    }
+    for place, cases in wrong.items():
+        for code, change in cases:
+            body = {**good[place], **change}
+            run.expect(place, code, "a wrong field", lambda place=place, body=body: run.client.post(
+                place.split()[1], body, signature=stand_in))
+    for place in ("POST /api/v3/transfer", "POST /api/v3/user/withdrawals"):
+        run.expect(place, 104005, "a wrong signature", lambda place=place: run.client.post(
+            place.split()[1], good[place], signature=stand_in))
 
 
 def key_codes(run):
@@ -378,7 +404,7 @@ def ended(code):
 def main(binary, template):
     pairs, passed, failed = Pairs(), 0, 0
     fast = {"endpoint_per_s": "10000", "endpoint_burst": "10000"}
-    parts = (reading, trading, order_codes, reading_codes, absent, key_codes, many_orders)
+    parts = (reading, trading, order_codes, reading_codes, moving, key_codes, many_orders)
     for changes, parts in (
         (fast, parts),
         ({**fast, "require_api_key_signature": "true"}, (signed_keys,)),

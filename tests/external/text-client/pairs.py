@@ -27,21 +27,16 @@ LISTED = {
     "GET /api/v3/amm/user/transactions": (100000, 107001, 104001, 104002, 104003),
 }
 
-# Endpoints that say that they are not there yet, with 100000.
-ABSENT = (
-    "POST /api/v3/transfer",
-    "POST /api/v3/user/withdrawals",
-    "POST /api/v3/account",
-    "POST /api/v3/amm/join",
-    "POST /api/v3/amm/exit",
-)
-
 _FAILURE = "only when the exchange itself fails"
 UNREACHABLE = {
     ("POST /api/v3/order", 102014): "locking never fails for a while: balance and book are one",
     ("POST /api/v3/order", 104004): "a missing signature is 102010, which says more",
-    ("DELETE /api/v3/order", 102118): "a cancel takes effect at once or is refused for good",
-    ("GET /api/v3/amm/user/transactions", 107001): "accountId is optional there",
+    ("DELETE /api/v3/order", 102118): "only while the operator has halted the exchange",
+    ("POST /api/v3/account", 102021): "the nonce is looked at after the signature, which the text does not describe",
+    **{(f"POST /api/v3/amm/{way}", code): "this exchange has no pool until its operator lists one"
+       for way in ("join", "exit") for code in (102021, 102023, 102024, 102025)},
+    **{(f"POST /api/v3/{path}", 102025): "nothing costs anything until the operator sets fees"
+       for path in ("transfer", "user/withdrawals", "account")},
 }
 
 # Codes beyond the text's list of an endpoint, which the text has elsewhere.
@@ -85,6 +80,4 @@ class Pairs:
     def _reason(endpoint, code):
         if (endpoint, code) in UNREACHABLE:
             return UNREACHABLE[endpoint, code]
-        if endpoint in ABSENT:
-            return "the endpoint is not there yet"
         return _FAILURE if code == 100000 else None
