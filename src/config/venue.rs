@@ -88,6 +88,8 @@ pub struct Exchange {
     pub endpoint_burst: u32,
     /// Whether a new API key may be asked for without a signature.
     pub require_api_key_signature: bool,
+    /// Whether the interface text alone counts, without what public clients do differently.
+    pub strict: bool,
     /// Folder in which everything is kept; in memory only without one.
     pub data_dir: Option<PathBuf>,
     /// The operator's door, if it is asked for.
@@ -156,6 +158,11 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     let maker_bips = section.number("maker_fee_bips", 0, 0..=63);
     let taker_bips = section.number("taker_fee_bips", 10, 0..=63);
     let require_signature = section.or("require_api_key_signature", false);
+    let compat = section.or("compat", "both".to_owned());
+    if !["both", "strict"].contains(&compat.value.as_str()) {
+        let what = "exchange.compat must be \"both\" or \"strict\"";
+        section.problem(compat.at, what);
+    }
     section.finish();
 
     let mut section = root.section("limits");
@@ -215,6 +222,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         endpoint_per_s: small(per_s.value),
         endpoint_burst: small(burst.value),
         require_api_key_signature: require_signature.value,
+        strict: compat.value == "strict",
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
         admin: token_file.map(|file| Admin {
             listen: admin_listen.value,

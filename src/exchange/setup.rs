@@ -101,7 +101,11 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         fee_collector: AccountId(FEE_COLLECTOR),
         fee_collector_owner: [0xfe; 20],
         first_account: AccountId(FIRST_ACCOUNT),
-        compat: Compat::Both,
+        compat: if exchange.strict {
+            Compat::Strict
+        } else {
+            Compat::Both
+        },
         ..VenueConfig::default()
     })
 }
