@@ -18,4 +18,3 @@ mod rates;
 mod rules;
 mod signatures;
 mod support;
-mod trace;
