@@ -8,9 +8,11 @@
 
 pub mod books;
 pub mod clock;
+pub mod faults;
 pub mod folder;
 pub mod http;
 pub mod keeping;
+pub mod message;
 pub mod process;
 pub mod proxy;
 pub mod random;
@@ -19,8 +21,10 @@ pub mod trace;
 
 pub use books::Books;
 pub use clock::until;
+pub use faults::{After, Fault, Other};
 pub use folder::Folder;
 pub use keeping::Keeping;
+pub use message::Message;
 pub use process::Program;
-pub use proxy::{Fault, Proxy};
+pub use proxy::Proxy;
 pub use stage::{Edit, Stage};

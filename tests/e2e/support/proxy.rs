@@ -2,14 +2,17 @@
 //! does to a chosen request what networks, gateways and caches do.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::BufReader;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::faults::{Fault, Other, act};
+use super::message::Message;
+
 /// Nothing in here waits longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request as it came by.
 #[derive(Clone, Debug)]
@@ -30,50 +33,25 @@ impl Seen {
     pub fn is_cancel(&self) -> bool {
         self.method == "DELETE"
     }
-}
 
-/// Called by the proxy at a moment of a request's life; the request stands still meanwhile.
-pub type Hook = Arc<dyn Fn() + Send + Sync>;
+    pub fn is_read_of(&self, path: &str) -> bool {
+        self.method == "GET" && self.path.strip_prefix("/api/v3/") == Some(path)
+    }
 
-/// What becomes of a request.
-#[derive(Clone)]
-pub enum Fault {
-    /// Nothing bad.
-    Pass,
-    /// As `Pass`, and the hook is called when the request has arrived, before it is handed over.
-    OnArrival(Hook),
-    /// As `Pass`, and the hook is called when the exchange has answered, before the answer is passed on.
-    OnAnswer(Hook),
-    /// Never handed over; the connection is closed.
-    LoseRequest,
-    /// Never handed over; silence.
-    HoldRequest,
-    /// Handed over; the connection is closed instead of an answer.
-    LoseAnswer,
-    /// Handed over; silence instead of an answer.
-    HoldAnswer,
-    /// Closed at once, and handed over only after this.
-    Late(Duration),
-    /// Handed over twice; the second answer is passed on.
-    Twice,
-    /// Handed over; half of the answer's body, then the end of the connection.
-    Truncate,
-    /// Handed over; one byte of the answer at a time.
-    Drip,
-    /// Handed over; the answer's body is changed.
-    Mangle(fn(&str) -> String),
-    /// Handed over or not; these bytes are the answer.
-    Instead { handed_over: bool, answer: Vec<u8> },
-    /// Handed over; a body without end is the answer.
-    Endless,
+    fn key(&self) -> Key {
+        (self.method.clone(), self.path.clone())
+    }
 }
 
 type Plan = Box<dyn Fn(&Seen) -> Fault + Send + Sync>;
 
+/// Method and path.
+type Key = (String, String);
+
 /// A plan, and how many requests of each kind have come since it was made.
 struct Planned {
     plan: Plan,
-    seen: BTreeMap<(String, String), u64>,
+    seen: BTreeMap<Key, u64>,
 }
 
 impl Planned {
@@ -85,13 +63,45 @@ impl Planned {
     }
 }
 
-struct State {
-    upstream: String,
+/// Answers that came by: the first of each kind, and the last two of different kinds.
+#[derive(Default)]
+struct Answers {
+    first: BTreeMap<Key, Vec<u8>>,
+    last: BTreeMap<Key, Vec<u8>>,
+}
+
+pub(super) struct State {
+    pub(super) upstream: String,
     plan: Mutex<Planned>,
+    answers: Mutex<Answers>,
     submits: Mutex<Vec<String>>,
     connections: AtomicU64,
     faults: AtomicU64,
+    closed: AtomicBool,
     stopped: AtomicBool,
+}
+
+impl State {
+    pub(super) fn remember(&self, seen: &Seen, answer: &Message) {
+        let mut answers = self.answers.lock().unwrap();
+        let bytes = answer.bytes();
+        answers
+            .first
+            .entry(seen.key())
+            .or_insert_with(|| bytes.clone());
+        answers.last.insert(seen.key(), bytes);
+    }
+
+    pub(super) fn another(&self, seen: &Seen, other: Other) -> Option<Vec<u8>> {
+        let answers = self.answers.lock().unwrap();
+        match other {
+            Other::First => answers.first.get(&seen.key()).cloned(),
+            Other::Elses => {
+                let mut elses = answers.last.iter().filter(|(key, _)| **key != seen.key());
+                elses.next().map(|(_, bytes)| bytes.clone())
+            }
+        }
+    }
 }
 
 pub struct Proxy {
@@ -108,15 +118,27 @@ impl Proxy {
         let state = Arc::new(State {
             upstream: upstream.to_owned(),
             plan: Mutex::new(Planned::new(|_| Fault::Pass)),
+            answers: Mutex::default(),
             submits: Mutex::default(),
             connections: AtomicU64::new(0),
             faults: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
         });
-        let shared = Arc::clone(&state);
+        let proxy = Self {
+            url: format!("http://{address}"),
+            address,
+            state,
+        };
+        proxy.listen(listener);
+        proxy
+    }
+
+    fn listen(&self, listener: TcpListener) {
+        let shared = Arc::clone(&self.state);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if shared.stopped.load(Ordering::Acquire) {
+                if shared.stopped.load(Ordering::Acquire) || shared.closed.load(Ordering::Acquire) {
                     return;
                 }
                 shared.connections.fetch_add(1, Ordering::Relaxed);
@@ -126,11 +148,25 @@ impl Proxy {
                 std::thread::spawn(move || drop(serve(stream, &shared)));
             }
         });
-        Self {
-            url: format!("http://{address}"),
-            address,
-            state,
-        }
+    }
+
+    /// Nobody listens any more: connections are refused, and those that were kept end with their next
+    /// request.
+    pub fn close(&self) {
+        self.state.closed.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Listens again at the same address.
+    pub fn open(&self) {
+        self.state.closed.store(false, Ordering::Release);
+        let bound = super::clock::within(PATIENCE, || TcpListener::bind(&self.address).ok());
+        self.listen(bound.unwrap());
+    }
+
+    /// Wakes the thread that waits for connections.
+    fn wake(&self) {
+        let _ = TcpStream::connect(&self.address);
     }
 
     /// What happens from now on.
@@ -157,8 +193,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.state.stopped.store(true, Ordering::Release);
-        // Wakes the thread that waits for connections.
-        let _ = TcpStream::connect(&self.address);
+        self.wake();
     }
 }
 
@@ -167,7 +202,10 @@ fn serve(client: TcpStream, state: &State) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     let mut client = BufReader::new(client);
     let mut upstream = None;
-    while let Some(request) = read(&mut client)? {
+    while let Some(request) = Message::read(&mut client)? {
+        if state.closed.load(Ordering::Acquire) {
+            break;
+        }
         let seen = see(&request, state);
         let fault = {
             let plan = state.plan.lock().unwrap();
@@ -176,105 +214,12 @@ fn serve(client: TcpStream, state: &State) -> std::io::Result<()> {
         if !matches!(fault, Fault::Pass) {
             state.faults.fetch_add(1, Ordering::Relaxed);
         }
-        if !act(&fault, &request, &mut client, &mut upstream, state)? {
-            // Closing with unread bytes would reset the connection and take the answer with it.
-            return client.get_mut().shutdown(Shutdown::Both);
+        if !act(&fault, &seen, &request, &mut client, &mut upstream, state)? {
+            break;
         }
     }
-    Ok(())
-}
-
-/// Does it; false ends the connection.
-fn act(
-    fault: &Fault,
-    request: &Message,
-    client: &mut BufReader<TcpStream>,
-    upstream: &mut Option<BufReader<TcpStream>>,
-    state: &State,
-) -> std::io::Result<bool> {
-    let mut ask = || ask(request, upstream, &state.upstream);
-    match fault {
-        Fault::Pass => client.get_mut().write_all(&ask()?.bytes())?,
-        Fault::OnArrival(hook) => {
-            hook();
-            let answer = ask()?;
-            client.get_mut().write_all(&answer.bytes())?;
-        }
-        Fault::OnAnswer(hook) => {
-            let answer = ask()?;
-            hook();
-            client.get_mut().write_all(&answer.bytes())?;
-        }
-        Fault::LoseRequest => return Ok(false),
-        Fault::HoldRequest => return silence(client),
-        Fault::LoseAnswer => {
-            ask()?;
-            return Ok(false);
-        }
-        Fault::HoldAnswer => {
-            ask()?;
-            return silence(client);
-        }
-        Fault::Late(pause) => {
-            client.get_mut().shutdown(Shutdown::Both)?;
-            std::thread::sleep(*pause);
-            ask()?;
-            return Ok(false);
-        }
-        Fault::Twice => {
-            ask()?;
-            let second = ask()?;
-            client.get_mut().write_all(&second.bytes())?;
-        }
-        Fault::Truncate => {
-            let bytes = ask()?.bytes();
-            let head = bytes
-                .windows(4)
-                .position(|four| four == b"\r\n\r\n")
-                .unwrap_or(0)
-                + 4;
-            client
-                .get_mut()
-                .write_all(&bytes[..head + (bytes.len() - head) / 2])?;
-            return Ok(false);
-        }
-        Fault::Drip => {
-            for byte in ask()?.bytes() {
-                client.get_mut().write_all(&[byte])?;
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
-        Fault::Mangle(change) => {
-            let mut answer = ask()?;
-            answer.body = change(&String::from_utf8_lossy(&answer.body)).into_bytes();
-            answer.set_length();
-            client.get_mut().write_all(&answer.bytes())?;
-        }
-        Fault::Instead {
-            handed_over,
-            answer,
-        } => {
-            if *handed_over {
-                ask()?;
-            }
-            client.get_mut().write_all(answer)?;
-            return Ok(false);
-        }
-        Fault::Endless => {
-            ask()?;
-            let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n[";
-            client.get_mut().write_all(head)?;
-            let spaces = [b' '; 0x1000];
-            while client.get_mut().write_all(&spaces).is_ok() {}
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Says nothing until the other side has gone away.
-fn silence(client: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
-    client.read(&mut [0]).map(|_| false)
+    // Closing with unread bytes would reset the connection and take the answer with it.
+    client.get_mut().shutdown(Shutdown::Both)
 }
 
 fn see(request: &Message, state: &State) -> Seen {
@@ -299,74 +244,4 @@ fn see(request: &Message, state: &State) -> Seen {
         state.submits.lock().unwrap().push(seen.body.clone());
     }
     seen
-}
-
-/// A request or an answer.
-struct Message {
-    head: Vec<String>,
-    body: Vec<u8>,
-}
-
-impl Message {
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = self.head.join("\r\n").into_bytes();
-        bytes.extend_from_slice(b"\r\n\r\n");
-        bytes.extend_from_slice(&self.body);
-        bytes
-    }
-
-    fn set_length(&mut self) {
-        let length = format!("content-length: {}", self.body.len());
-        self.head
-            .retain(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
-        self.head.push(length);
-    }
-}
-
-/// Hands a request over and reads the answer. A kept connection that the exchange has closed is
-/// replaced before anything was sent on it, or the caller sees an error.
-fn ask(
-    request: &Message,
-    kept: &mut Option<BufReader<TcpStream>>,
-    address: &str,
-) -> std::io::Result<Message> {
-    let mut upstream = if let Some(upstream) = kept.take() {
-        upstream
-    } else {
-        let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        BufReader::new(stream)
-    };
-    upstream.get_mut().write_all(&request.bytes())?;
-    let answer = read(&mut upstream)?;
-    *kept = Some(upstream);
-    answer.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
-}
-
-/// The next message of a connection; nothing when the connection has ended.
-fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Message>> {
-    let mut head = Vec::new();
-    loop {
-        let mut line = String::new();
-        if stream.read_line(&mut line)? == 0 {
-            return Ok(None);
-        }
-        let line = line.trim_end();
-        if line.is_empty() {
-            break;
-        }
-        head.push(line.to_owned());
-    }
-    if head.is_empty() {
-        return Ok(None);
-    }
-    let length = head.iter().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse().ok())?
-    });
-    let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body)?;
-    Ok(Some(Message { head, body }))
 }
