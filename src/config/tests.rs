@@ -404,6 +404,41 @@ fn mistakes_of_the_exchanges_file_are_named() {
             "no [[token]] is \"DAI\"",
         ),
         ("[maker]", "[makr]", "unknown key makr; did you mean maker?"),
+        (
+            "\"AMM-ETH-USDC\"",
+            "\"AMM-ETH-DAI\"",
+            "pool.name = \"AMM-ETH-DAI\" must be AMM- and the name of a listed market",
+        ),
+        (
+            "lp_id = 2",
+            "lp_id = 1",
+            "lp token LP-ETH-USDC (id 1): a listed token has this symbol or id",
+        ),
+        (
+            "quote_liquidity = \"500000 USDC\"",
+            "",
+            "pool.base_liquidity and pool.quote_liquidity are given together or not at all",
+        ),
+        (
+            "quote_liquidity = \"500000 USDC\"",
+            "quote_liquidity = \"0 USDC\"",
+            "a pool's liquidity must be above 0 on both sides",
+        ),
+        (
+            "join_fee = \"0 USDC\"",
+            "join_fee = \"0 ETH\"",
+            "is in ETH, but this key is in USDC",
+        ),
+        (
+            "# ETH = \"0.001\"",
+            "DAI = \"0.001\"",
+            "fees.withdrawal names a token that is not listed",
+        ),
+        (
+            "late_failures_permille = 0",
+            "late_failures_permille = 1001",
+            "delays.late_failures_permille = 1001 is outside 0 to 1000",
+        ),
     ] {
         let got = exchange_refused(from, to);
         assert!(got.contains(message), "{to}: {got}");

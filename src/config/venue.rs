@@ -1,5 +1,8 @@
-//! The exchange's configuration file: listen address, tokens, markets, fees, limits, the account of
-//! the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
+//! The exchange's configuration file: listen address, tokens, markets, pools, fees, limits, the account
+//! of the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
+
+mod pools;
+mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -12,6 +15,9 @@ use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
 use super::sections::{is_address, read_log, small, version};
 use super::source::Kind;
+
+pub use pools::Pool;
+pub use services::{ServiceDelays, ServiceFees};
 
 /// The account that a market maker trades with, and where its keys are written at first start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +100,7 @@ pub struct Exchange {
     pub data_dir: Option<PathBuf>,
     /// The operator's door, if it is asked for.
     pub admin: Option<Admin>,
-    /// Tokens.
+    /// Tokens; LP tokens of the pools come last.
     pub tokens: Vec<TokenSpec>,
     /// Token contract addresses, as the tokens.
     pub token_addresses: Vec<String>,
@@ -102,6 +108,12 @@ pub struct Exchange {
     pub markets: Vec<MarketSpec>,
     /// Price aggregation levels of each market.
     pub aggregation_levels: Vec<u8>,
+    /// Pools.
+    pub pools: Vec<Pool>,
+    /// What transfers, withdrawals and key updates cost.
+    pub service_fees: ServiceFees,
+    /// How long things take.
+    pub delays: ServiceDelays,
     /// The market maker's account.
     pub maker: Maker,
     /// Background traders.
@@ -190,7 +202,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         .map(|section| token(section, &mut listed))
         .collect();
     let tokens = tokens?;
-    let (addresses, tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
+    let (mut addresses, mut tokens): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
 
     let markets: Option<Vec<_>> = root
         .sections("market")
@@ -199,12 +211,17 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         .map(|(index, section)| market(index, section, &tokens))
         .collect();
     let markets = markets?;
+    let (markets, aggregation_levels): (Vec<_>, Vec<_>) = markets.into_iter().unzip();
     if markets.is_empty() {
         root.missing("market", "at least one [[market]] is needed");
     }
-    let (markets, aggregation_levels): (Vec<_>, Vec<_>) = markets.into_iter().unzip();
 
+    let service_fees = services::fees(root.section("fees"), &tokens);
+    let delays = services::delays(root.section("delays"));
     let maker = maker(root.section("maker"), folder, &tokens);
+    let (pools, shares) = pools::pools(root.sections("pool"), &markets, listed)?;
+    addresses.extend(pools.iter().map(|pool| pool.address.clone()));
+    tokens.extend(shares);
     let traders: Option<Vec<_>> = root
         .sections("traders")
         .into_iter()
@@ -232,6 +249,9 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         token_addresses: addresses,
         markets,
         aggregation_levels,
+        pools,
+        service_fees,
+        delays,
         maker: maker?,
         traders: traders?,
     })
@@ -352,23 +372,7 @@ fn maker(mut section: Section<'_, '_>, folder: &Path, tokens: &[TokenSpec]) -> O
     let keys_dir = section.req::<PathBuf>("keys_dir");
     let account_id = section.number("account_id", 10_000, 2..=MAKER_ACCOUNT_MAX);
     let owner = address(&mut section, "owner");
-    let (written, places) = section.section("funds").verbatim();
-    let mut funds = BTreeMap::new();
-    for (symbol, amount) in &written {
-        let at = places.get(symbol).copied().unwrap_or_default();
-        let token = tokens.iter().find(|token| &token.symbol == symbol);
-        let money = amount.as_str().and_then(Money::parse);
-        match (token, money) {
-            (Some(token), Some(money)) => {
-                let money = At { value: money, at };
-                if let Some(units) = units(&section, token, Some(money)) {
-                    funds.insert(token.id, units);
-                }
-            }
-            (None, _) => section.problem(at, "maker.funds names a token that is not listed"),
-            (Some(_), None) => section.problem(at, "maker.funds must be amounts in quotes"),
-        }
-    }
+    let funds = services::by_token(&section.section("funds"), "maker.funds", tokens);
     section.finish();
     Some(Maker {
         keys_dir: folder.join(keys_dir?.value),

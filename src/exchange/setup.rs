@@ -1,17 +1,17 @@
 //! From the exchange's checked file to a machine with its accounts and its crowd.
 
 use anyhow::Context;
-use cambist_core::VenueTime;
+use cambist_core::{Hash, VenueTime};
 use cambist_signing::Address;
 use cambist_venue::agents::{Agents, AgentsConfig};
 use cambist_venue::{
-    AccountId, ApiKey, Caller, Compat, Limits, MarketConfig, Operator, PublicKey, Request,
-    TokenConfig, TokenKind, Venue, VenueConfig,
+    AccountId, ApiKey, Caller, Compat, Delays, FeeSchedule, Limits, MarketConfig, Operator,
+    PoolConfig, PoolStatus, PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 
 use super::keys::MakerKeys;
 use crate::config::Exchange;
-use crate::config::venue::Traders;
+use crate::config::venue::{Pool, Traders};
 
 /// The account that receives fees.
 const FEE_COLLECTOR: u32 = 1;
@@ -19,6 +19,8 @@ const FEE_COLLECTOR: u32 = 1;
 const FIRST_TRADER: u32 = 1_000_000;
 /// Room between the crowds of two markets.
 const CROWD: u32 = 10_000;
+/// Accounts that hold the opening shares of pools begin here; a pool each.
+const FIRST_FOUNDER: u32 = 900_000;
 /// Account ids that clients open begin here.
 const FIRST_ACCOUNT: u32 = 20_000;
 
@@ -45,6 +47,9 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
             amount,
         }));
     }
+    for (index, pool) in (0..).zip(&exchange.pools) {
+        wishes.extend(founding(exchange, index, pool)?);
+    }
     let mut crowds = Vec::new();
     for (index, traders) in (0..).zip(&exchange.traders) {
         let config = crowd(traders);
@@ -60,6 +65,43 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
             .context("opening the exchange's accounts")?;
     }
     Ok((venue, crowds))
+}
+
+/// What fills a pool at the beginning: an account of the exchange's own, funds, and a join that counts
+/// as one from the chain.
+fn founding(exchange: &Exchange, index: u32, pool: &Pool) -> anyhow::Result<Vec<Request>> {
+    let Some(amounts) = pool.liquidity else {
+        return Ok(Vec::new());
+    };
+    let account = AccountId(FIRST_FOUNDER + index);
+    let market = &exchange.markets[usize::from(pool.market.0)];
+    let deposit = |token, amount| Operator::Deposit {
+        account,
+        token,
+        amount,
+    };
+    // First bytes that no hash and no key can have.
+    let (mut owner, mut hash) = ([0xfd; 20], [0xfd; 32]);
+    owner[16..].copy_from_slice(&account.0.to_be_bytes());
+    hash[28..].copy_from_slice(&account.0.to_be_bytes());
+    let wishes = [
+        Operator::CreateAccount {
+            id: Some(account),
+            owner,
+            public_key: PublicKey::default(),
+            api_key: None,
+            internal: true,
+        },
+        deposit(market.base.id, amounts[0]),
+        deposit(market.quote.id, amounts[1]),
+        Operator::JoinPool {
+            hash: Hash(hash),
+            account,
+            pool: address(&pool.address)?.0,
+            amounts,
+        },
+    ];
+    Ok(wishes.map(Request::Operator).into())
 }
 
 /// The exchange's configuration in its own types.
@@ -91,12 +133,45 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         maker_fee_bips: bips(exchange.fee_bips[0]),
         taker_fee_bips: bips(exchange.fee_bips[1]),
     });
+    let mut pools = Vec::new();
+    for pool in &exchange.pools {
+        let market = &exchange.markets[usize::from(pool.market.0)];
+        pools.push(PoolConfig {
+            name: pool.name.clone(),
+            address: address(&pool.address)?.0,
+            pooled: [market.base.id, market.quote.id],
+            lp: pool.lp,
+            fee_bips: pool.fee_bips,
+            price_precision: pool.price_precision,
+            amount_precision: pool.amount_precision,
+            status: PoolStatus::OPEN,
+            join_fee: pool.fees[0],
+            exit_fee: pool.fees[1],
+        });
+    }
+    let (fees, delays) = (&exchange.service_fees, &exchange.delays);
     Ok(VenueConfig {
         chain_id: exchange.chain_id,
         exchange: address(&exchange.address)?.0,
         deposit: address(&exchange.deposit_address)?.0,
         tokens,
         markets: markets.collect(),
+        pools,
+        fees: FeeSchedule {
+            transfer: fees.transfer.clone(),
+            withdrawal: fees.withdrawal.clone(),
+            update: fees.update.clone(),
+            same_token: fees.same_token,
+            ..FeeSchedule::default()
+        },
+        delays: Delays {
+            order_ms: delays.order_ms,
+            cancel_ms: delays.cancel_ms,
+            received_ms: delays.received_ms,
+            processing_ms: delays.processing_ms,
+            late_failures_permille: delays.late_failures_permille,
+            seed: delays.seed,
+        },
         limits: Limits::default(),
         fee_collector: AccountId(FEE_COLLECTOR),
         fee_collector_owner: [0xfe; 20],
@@ -106,7 +181,6 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         } else {
             Compat::Both
         },
-        ..VenueConfig::default()
     })
 }
 
@@ -130,4 +204,55 @@ fn crowd(traders: &Traders) -> AgentsConfig {
 
 fn address(text: &str) -> anyhow::Result<Address> {
     Address::from_hex(text).with_context(|| format!("address {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::reader::Source;
+
+    fn made(edit: impl FnOnce(String) -> String) -> Venue {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/venue.toml");
+        let mut source = Source::read(path.as_ref()).unwrap();
+        source.text = edit(source.text);
+        let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        let key = cambist_signing::SecretKey::from_hex("0x0b").unwrap();
+        let maker = MakerKeys {
+            api_key: zeroize::Zeroizing::new("k".repeat(64)),
+            secret: key,
+        };
+        venue(&exchange, &maker).unwrap().0
+    }
+
+    #[test]
+    fn a_pool_of_the_file_is_listed_and_holds_what_the_file_says() {
+        let venue = made(|text| text);
+        let pool = address("0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e004").unwrap();
+        let (reserves, supply) = venue.pool_reserves(&pool.0).unwrap();
+        assert_eq!(reserves, [200 * 10u128.pow(18), 500_000 * 10u128.pow(6)]);
+        assert!(supply > 0);
+        assert_eq!(venue.audit(), Ok(()));
+        let empty = made(|text| {
+            text.replace("base_liquidity = \"200 ETH\"", "")
+                .replace("quote_liquidity = \"500000 USDC\"", "")
+        });
+        assert_eq!(empty.pool_reserves(&pool.0), Some(([0, 0], 0)));
+    }
+
+    #[test]
+    fn fees_and_delays_of_the_file_are_the_exchanges() {
+        let venue = made(|text| {
+            text.replace("# ETH = \"0.001\"", "ETH = \"0.001\"")
+                .replace("cancel_ms = 0", "cancel_ms = 70")
+                .replace("same_token = false", "same_token = true")
+        });
+        let config = venue.config();
+        let fee = (cambist_core::TokenId(0), 10u128.pow(15));
+        assert_eq!(config.fees.withdrawal, [fee].into());
+        assert!(config.fees.transfer.is_empty() && config.fees.same_token);
+        assert_eq!((config.delays.order_ms, config.delays.cancel_ms), (0, 70));
+    }
 }

@@ -56,6 +56,8 @@ function configure(text, owner) {
     [/^USDC = .*$/m, 'USDC = "100000"'],
     [/^endpoint_per_s = .*$/m, 'endpoint_per_s = 40'],
     [/^endpoint_burst = .*$/m, 'endpoint_burst = 40'],
+    // The operator lists the pool here.
+    [/^\[\[pool\]\]\n(?:[^[].*\n|\n)*/m, ''],
   ]
   return changes.reduce((before, [from, to]) => {
     if (!from.test(before)) throw new Error(`the example configuration has no line like ${from}`)

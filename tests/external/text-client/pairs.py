@@ -33,7 +33,7 @@ UNREACHABLE = {
     ("POST /api/v3/order", 104004): "a missing signature is 102010, which says more",
     ("DELETE /api/v3/order", 102118): "only while the operator has halted the exchange",
     ("POST /api/v3/account", 102021): "the nonce is looked at after the signature, which the text does not describe",
-    **{(f"POST /api/v3/amm/{way}", code): "this exchange has no pool until its operator lists one"
+    **{(f"POST /api/v3/amm/{way}", code): "joins and exits here name a pool that is not there"
        for way in ("join", "exit") for code in (102021, 102023, 102024, 102025)},
     **{(f"POST /api/v3/{path}", 102025): "nothing costs anything until the operator sets fees"
        for path in ("transfer", "user/withdrawals", "account")},
