@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{print_json, print_text};
 use crate::config::Exchange;
+use crate::exchange::story::Lines;
 use crate::exchange::{data, keys, setup};
 use crate::exit::{Exit, Failure};
 use crate::live::signals::Signals;
@@ -60,6 +61,18 @@ pub enum VenueCommand {
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
+    /// Tell what a data folder knows of one account, as lines of JSON: balances at both ends, everything asked, trades, orders.
+    #[command(
+        after_help = "The exchange must not be running; of one that runs, export a backup. The lines are described in docs/audit.md.\n\nExample:\n  cambist venue export --data /backup/monday --account 10000 > monday.jsonl"
+    )]
+    Export {
+        /// The folder.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The account.
+        #[arg(long, value_name = "ID")]
+        account: u32,
+    },
     /// Ask a running exchange for what only its operator may, such as deposits, listings and limits.
     Admin(super::admin::AdminArgs),
     /// Read a data folder or a copy, also of a running exchange: every check, every input, the books.
@@ -83,6 +96,7 @@ pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
             copied(cambist_server::restore(from, data), "restored", data, json)
         }
         Some(VenueCommand::Verify { data }) => verify(data, json),
+        Some(VenueCommand::Export { data, account }) => export(data, *account),
         Some(VenueCommand::Admin(args)) => super::admin::run(args, json),
     }
 }
@@ -147,6 +161,22 @@ fn verify(folder: &Path, json: bool) -> anyhow::Result<Exit> {
         ))?;
     }
     Ok(Exit::Done)
+}
+
+fn export(folder: &Path, account: u32) -> anyhow::Result<Exit> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut lines = Lines::new(&mut out, account);
+    cambist_server::tell(folder, |told| lines.hear(&told)).map_err(data::failure)?;
+    let known = lines.is_known();
+    match lines.finish() {
+        Ok(()) if !known => {
+            let what = format!("{} has no account {account}", folder.display());
+            Err(Failure::new(Exit::CheckFailed, what).into())
+        }
+        // A reader that went away is no error.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(Exit::Done),
+    }
 }
 
 fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {

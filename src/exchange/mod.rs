@@ -3,3 +3,4 @@
 pub mod data;
 pub mod keys;
 pub mod setup;
+pub mod story;

@@ -294,7 +294,7 @@ fn nor_with_another_seed() {
 
 fn play(seed: u64) {
     let mut random = Random::new(seed);
-    let stage = Stage::open("crash", lively);
+    let stage = Stage::open_kept("crash", lively);
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, |file| {
         quick(file);
@@ -355,7 +355,7 @@ fn play(seed: u64) {
         keeping.0.len() > books.orders.len(),
         "no kill between seal and arrival"
     );
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 fn report(id: &str, hash: u8) -> OrderReport {

@@ -5,6 +5,7 @@
 
 mod support;
 
+mod auditor;
 mod clients;
 mod crash;
 mod demo;

@@ -55,8 +55,8 @@ mod state;
 pub use clock::Clock;
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
-    BackupFacts, DataError, DataFolder, Durable, RecoveryFacts, VerifyFacts, backup, restore,
-    verify,
+    BackupFacts, DataError, DataFolder, Durable, RecoveryFacts, Told, VerifyFacts, backup, restore,
+    tell, verify,
 };
 pub use handle::Handle;
 pub use machine::MachineError;

@@ -14,6 +14,10 @@ const STEP_MS: u64 = 100;
 /// What a background trader asked.
 pub(crate) type Act = (Caller, Request);
 
+/// Told of a request that was done again, and of its answer.
+pub(crate) type Heard<'a> =
+    dyn FnMut(VenueTime, &Caller, &Request, &Result<Response, Refusal>) + 'a;
+
 /// The state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
@@ -86,7 +90,7 @@ impl State {
             let mut acts = Vec::with_capacity(self.agents.len());
             for agents in &mut self.agents {
                 let wanted = agents.step(now, &self.venue);
-                act(&mut self.venue, now, &wanted);
+                act(&mut self.venue, now, &wanted, &mut |_, _, _, _| ());
                 acts.push(wanted);
             }
             keep(&Entry::Step {
@@ -99,8 +103,8 @@ impl State {
     }
 
     /// Takes in an input of the past. What traders asked then is done as it was written, whatever
-    /// they would ask now; false where that differs.
-    pub fn replay(&mut self, entry: &Entry<'_>) -> bool {
+    /// they would ask now; false where that differs. `heard` is told what everybody asked and was answered.
+    pub fn replay(&mut self, entry: &Entry<'_>, heard: &mut Heard<'_>) -> bool {
         match entry {
             Entry::Pass { now } => self.venue.advance(*now),
             Entry::Ask {
@@ -109,7 +113,8 @@ impl State {
                 request,
             } => {
                 // Refused then, refused now.
-                let _ = self.venue.handle(*now, caller, request);
+                let answer = self.venue.handle(*now, caller, request);
+                heard(*now, caller, request, &answer);
             }
             Entry::Step { now, acts } => {
                 self.stepped = Some(*now);
@@ -119,7 +124,7 @@ impl State {
                     if let Some(agents) = self.agents.get_mut(index) {
                         same &= agents.step(*now, &self.venue) == *asked;
                     }
-                    act(&mut self.venue, *now, asked);
+                    act(&mut self.venue, *now, asked, heard);
                 }
                 return same;
             }
@@ -132,10 +137,12 @@ impl State {
     }
 }
 
-fn act(venue: &mut Venue, now: VenueTime, acts: &[Act]) {
+fn act(venue: &mut Venue, now: VenueTime, acts: &[Act], heard: &mut Heard<'_>) {
     for (caller, request) in acts {
+        let answer = venue.handle(now, caller, request);
+        heard(now, caller, request, &answer);
         // A background trader lives with a refusal as everybody does.
-        if let Err(refusal) = venue.handle(now, caller, request) {
+        if let Err(refusal) = answer {
             tracing::trace!(%refusal, "background trader refused");
         }
     }

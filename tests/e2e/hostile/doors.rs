@@ -31,7 +31,7 @@ fn another_hash(body: &str) -> String {
 /// Whatever answers there, it is not the venue that the interface describes: a person has to look.
 #[test]
 fn an_acknowledgement_of_another_order_stops_trading() {
-    let stage = Stage::open("another-hash", lively);
+    let stage = Stage::open_kept("another-hash", lively);
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, quick);
     let mut daemon = stage.run("daemon");
@@ -51,12 +51,12 @@ fn an_acknowledgement_of_another_order_stops_trading() {
     assert!(daemon.stderr().contains("another order's hash"));
     assert_eq!(daemon.drain(SOON), 79, "{}", daemon.last_words());
     assert_whole(&stage, &daemon, "another hash");
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 #[test]
 fn a_start_survives_a_network_that_is_not_well_yet() {
-    let stage = Stage::open("bad-start", lively);
+    let stage = Stage::open_kept("bad-start", lively);
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, quick);
     proxy.plan(|seen| match (seen.path.ends_with("/order"), seen.nth) {
@@ -69,12 +69,12 @@ fn a_start_survives_a_network_that_is_not_well_yet() {
     until(SOON, "orders", || (stage.books().open() > 0).then_some(()));
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     assert_whole(&stage, &daemon, "bad start");
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 #[test]
 fn either_side_may_stand_still_for_a_while() {
-    let stage = Stage::open("pause", lively);
+    let stage = Stage::open_kept("pause", lively);
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, quick);
     let mut daemon = stage.run("daemon");
@@ -100,13 +100,13 @@ fn either_side_may_stand_still_for_a_while() {
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     assert_whole(&stage, &daemon, "pause");
     assert_same_bytes(&proxy.submits());
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 /// Three times nobody listens for longer than a request is waited for.
 #[test]
 fn connections_are_refused_in_bursts() {
-    let stage = Stage::open("refused", lively);
+    let stage = Stage::open_kept("refused", lively);
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, quick);
     let mut daemon = stage.run("daemon");
@@ -128,13 +128,13 @@ fn connections_are_refused_in_bursts() {
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     assert_whole(&stage, &daemon, "refused");
     assert_same_bytes(&proxy.submits());
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 /// Keys and signed orders must not reach whoever a redirect names.
 #[test]
 fn nobody_is_told_elsewhere() {
-    let stage = Stage::open("elsewhere", lively);
+    let stage = Stage::open_kept("elsewhere", lively);
     let proxy = Proxy::start(&stage.address);
     let elsewhere = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, quick);
@@ -160,7 +160,7 @@ fn nobody_is_told_elsewhere() {
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     assert_eq!(elsewhere.connections(), 0);
     assert_whole(&stage, &daemon, "elsewhere");
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 /// A venue that cannot be talked to is told as that, with its name, and nothing is begun.

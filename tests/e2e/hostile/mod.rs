@@ -24,7 +24,7 @@ const FAULTS: u64 = 12;
 
 fn play(scenario: &Scenario) {
     let name = scenario.name;
-    let stage = Stage::open(name, |file| {
+    let stage = Stage::open_kept(name, |file| {
         lively(file);
         file.put("traders.0.noise", 3)
             .put("traders.0.passive", 2)
@@ -60,22 +60,18 @@ fn play(scenario: &Scenario) {
         assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
         (proxy.submits().len() > submits).then_some(())
     });
-    let page = body(&address, "/metrics").unwrap();
-    let violated = metric(&page, "cambist_invariant_violations_total", &[]);
-    assert!(violated < 0.5, "{name}: {violated} invariants violated");
-    let counted: f64 = scenario
-        .counted
-        .iter()
-        .map(|outcome| {
+    // What was held back is given up only after its time.
+    let counted = || {
+        let page = body(&address, "/metrics")?;
+        let of = |outcome: &&str| {
             let label = format!("outcome=\"{outcome}\"");
             metric(&page, "cambist_http_requests_total", &[&label])
-        })
-        .sum();
-    assert!(
-        counted >= 3.0,
-        "{name}: {counted} were counted as {:?}",
-        scenario.counted
-    );
+        };
+        (scenario.counted.iter().map(of).sum::<f64>() >= 3.0).then_some(page)
+    };
+    let page = until(SOON, "three outcomes as expected", counted);
+    let violated = metric(&page, "cambist_invariant_violations_total", &[]);
+    assert!(violated < 0.5, "{name}: {violated} invariants violated");
     assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
     let log = daemon.stderr();
     // Told once a cause, however often it happened.
@@ -91,7 +87,7 @@ fn play(scenario: &Scenario) {
 
     assert_whole(&stage, &daemon, name);
     assert_same_bytes(&proxy.submits());
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 /// Nothing rests, the books are equal, and the store knows every order at the exchange with its end.

@@ -6,6 +6,7 @@
     reason = "two test binaries share this folder and each uses a part of it"
 )]
 
+pub mod audit;
 pub mod books;
 pub mod clock;
 pub mod faults;

@@ -54,6 +54,16 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// As `open`, and the exchange keeps everything, so that it can be audited.
+    pub fn open_kept(name: &str, edit: impl FnOnce(&mut Table)) -> Self {
+        Self::open(name, |file| {
+            let mut data = Table::new();
+            data.insert("dir".to_owned(), super::audit::DATA.into());
+            file.insert("data".to_owned(), data.into());
+            edit(file);
+        })
+    }
+
     /// Starts an exchange with generous rate limits.
     pub fn open(name: &str, edit: impl FnOnce(&mut Table)) -> Self {
         let folder = Folder::new(name);

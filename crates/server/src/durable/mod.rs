@@ -25,6 +25,7 @@ mod keeper;
 mod recover;
 mod schema;
 mod snapshot;
+mod story;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -36,6 +37,7 @@ use std::io;
 pub use backup::{BackupFacts, VerifyFacts, backup, restore, verify};
 pub(crate) use commit::{Log, LogState};
 pub use folder::{DataFolder, Durable};
+pub use story::{Told, tell};
 
 use disk::Disk;
 

@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::files::Files;
-use super::frame::{FolderId, Place};
+use super::frame::{FolderId, Frame, Place};
 use super::walk::{Last, walk};
 use super::{DataError, RecoveryFacts, snapshot};
 use crate::state::{Entry, State};
@@ -37,21 +37,11 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
             Err(error) => return Err(error),
         };
         let walked = walk(disk, &files, opened.folder, opened.place, until, |frame| {
-            let mut rest = frame.payload;
-            for _ in 0..frame.count {
-                let (entry, behind) = postcard::take_from_bytes::<Entry<'_>>(rest)
-                    .map_err(|_| "a frame is good but holds no inputs of this program")?;
-                if !state.replay(&entry) {
-                    facts.steps_changed += 1;
-                }
+            entries(frame, |entry| {
+                let same = state.replay(entry, &mut |_, _, _, _| ());
+                facts.steps_changed += u64::from(!same);
                 facts.replayed += 1;
-                rest = behind;
-            }
-            if rest.is_empty() {
-                Ok(())
-            } else {
-                Err("a frame is good but holds more than it says")
-            }
+            })
         })?;
         facts.snapshot_position = position;
         facts.position = walked.place.position;
@@ -69,4 +59,23 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
     Err(problem.unwrap_or_else(|| DataError::Empty {
         folder: disk.name(),
     }))
+}
+
+/// Every input of a frame, in order.
+pub(super) fn entries(
+    frame: &Frame<'_>,
+    mut take: impl FnMut(&Entry<'_>),
+) -> Result<(), &'static str> {
+    let mut rest = frame.payload;
+    for _ in 0..frame.count {
+        let (entry, behind) = postcard::take_from_bytes::<Entry<'_>>(rest)
+            .map_err(|_| "a frame is good but holds no inputs of this program")?;
+        take(&entry);
+        rest = behind;
+    }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err("a frame is good but holds more than it says")
+    }
 }

@@ -1,0 +1,96 @@
+//! Everything a data folder remembers, told again: the oldest state that can still be read, every input
+//! since then with the answer that it led to, and the state at the end.
+//!
+//! For whoever wants to check the books with a program of his own. Changes nothing; what lines are made
+//! of it is the caller's.
+
+use std::path::Path;
+
+use cambist_core::VenueTime;
+use cambist_venue::{Caller, Refusal, Request, Response, Venue};
+
+use super::disk::Folder;
+use super::files::Files;
+use super::recover::entries;
+use super::walk::walk;
+use super::{DataError, RecoveryFacts, snapshot};
+
+/// One thing that a data folder tells.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// First: how everything stood before the inputs that follow.
+    Opening {
+        /// Inputs before that.
+        position: u64,
+        /// The machine.
+        venue: &'a Venue,
+    },
+    /// Somebody, background traders included, asked for something that may have changed the state.
+    Asked {
+        /// When.
+        now: VenueTime,
+        /// Who.
+        caller: &'a Caller,
+        /// What.
+        request: &'a Request,
+        /// What came of it.
+        answer: &'a Result<Response, Refusal>,
+    },
+    /// Last: how everything stands, its own audit passed.
+    Closing {
+        /// Inputs in all.
+        position: u64,
+        /// The machine.
+        venue: &'a Venue,
+    },
+}
+
+/// Tells what is in the folder of an exchange that does not run, or in a copy.
+pub fn tell(data: &Path, mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts, DataError> {
+    let disk = Folder::look(data)?;
+    let files = Files::of(&disk)?;
+    let mut facts = RecoveryFacts::default();
+    let mut found = None;
+    for position in files.snapshots.iter().copied() {
+        match snapshot::read(&disk, position) {
+            Ok(read) => {
+                found = Some(read);
+                break;
+            }
+            Err(DataError::Damaged { .. }) => facts.damaged_snapshots += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    let (opened, mut state) = found.ok_or_else(|| DataError::Empty {
+        folder: data.display().to_string(),
+    })?;
+    facts.snapshot_position = opened.place.position;
+    hear(Told::Opening {
+        position: opened.place.position,
+        venue: &state.venue,
+    });
+    let walked = walk(&disk, &files, opened.folder, opened.place, None, |frame| {
+        entries(frame, |entry| {
+            let same = state.replay(entry, &mut |now, caller, request, answer| {
+                hear(Told::Asked {
+                    now,
+                    caller,
+                    request,
+                    answer,
+                });
+            });
+            facts.steps_changed += u64::from(!same);
+            facts.replayed += 1;
+        })
+    })?;
+    facts.position = walked.place.position;
+    facts.frames = walked.frames;
+    facts.log_bytes = walked.bytes;
+    facts.torn_bytes = walked.last.torn_bytes as u64;
+    state.venue.audit().map_err(DataError::Audit)?;
+    hear(Told::Closing {
+        position: facts.position,
+        venue: &state.venue,
+    });
+    Ok(facts)
+}

@@ -1,0 +1,315 @@
+//! What a data folder tells of one account, as lines of JSON: the interface by which the exchange's books
+//! can be checked with other people's programs. Described in docs/audit.md.
+//!
+//! Amounts are texts of base units, times milliseconds, hashes hexadecimal. Decides nothing.
+
+use std::io::Write;
+
+use cambist_core::{Amount, Hash, OrderStatus, VenueTime};
+use cambist_server::Told;
+use cambist_venue::{
+    AccountId, Caller, Operator, OrderView, OrdersQuery, PoolTransactionView,
+    PoolTransactionsQuery, PoolTxKind, PoolTxStatus, Refusal, Request, Response, Trade, Venue,
+};
+use serde_json::{Value, json};
+
+/// Writes lines about one account.
+pub struct Lines<'a> {
+    out: &'a mut dyn Write,
+    account: AccountId,
+    now: VenueTime,
+    known: bool,
+    failed: std::io::Result<()>,
+}
+
+impl<'a> Lines<'a> {
+    /// Lines about `account`.
+    pub fn new(out: &'a mut dyn Write, account: u32) -> Self {
+        Self {
+            out,
+            account: AccountId(account),
+            now: VenueTime(0),
+            known: false,
+            failed: Ok(()),
+        }
+    }
+
+    /// Whether there was such an account at the end.
+    pub const fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Whether everything was written.
+    pub fn finish(self) -> std::io::Result<()> {
+        self.failed.and_then(|()| self.out.flush())
+    }
+
+    /// Writes what was told.
+    pub fn hear(&mut self, told: &Told<'_>) {
+        match told {
+            Told::Opening { position, venue } => {
+                let delays = venue.config().delays;
+                let delayed = delays.order_ms > 0 || delays.cancel_ms > 0;
+                self.line(&json!({
+                    "line": "opening",
+                    "account": self.account.0,
+                    "inputs": position,
+                    "delayed": delayed,
+                }));
+                self.balances("opening_balance", venue);
+            }
+            Told::Asked {
+                now,
+                caller,
+                request,
+                answer,
+            } => {
+                self.now = *now;
+                self.asked(caller, request, answer);
+            }
+            Told::Closing { position, venue } => {
+                self.closing(venue);
+                self.line(&json!({"line": "end", "inputs": position, "at_ms": self.now.0}));
+            }
+        }
+    }
+
+    fn line(&mut self, value: &Value) {
+        if self.failed.is_ok() {
+            self.failed = writeln!(self.out, "{value}");
+        }
+    }
+
+    fn balances(&mut self, name: &str, venue: &Venue) {
+        let Some(account) = venue.account(self.account) else {
+            return;
+        };
+        for (token, balance) in account.balances() {
+            let symbol = venue.token(token).map(|token| &token.spec.symbol);
+            self.line(&json!({
+                "line": name,
+                "token": token.0,
+                "symbol": symbol,
+                "total": units(balance.total),
+                "locked": units(balance.locked),
+            }));
+        }
+    }
+
+    fn asked(&mut self, caller: &Caller, request: &Request, answer: &Result<Response, Refusal>) {
+        let at_ms = self.now.0;
+        if let Some((account, asked)) = describe(request)
+            && account.is_none_or(|account| account == self.account)
+        {
+            let reason = answer.as_ref().err();
+            let reason = reason.map(|refusal| format!("{:?}", refusal.reason));
+            self.line(&json!({
+                "line": "asked",
+                "at_ms": at_ms,
+                "by_operator": *caller == Caller::Operator,
+                "taken": answer.is_ok(),
+                "reason": reason,
+                "request": asked,
+            }));
+        }
+        if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, answer) {
+            for trade in &submitted.trades {
+                if order.account == self.account || trade.maker_account == self.account {
+                    self.line(&traded(at_ms, order.hash, order.account, trade));
+                }
+            }
+        }
+    }
+
+    fn closing(&mut self, venue: &Venue) {
+        self.known = venue.account(self.account).is_some();
+        // A question may let time pass: asked of a copy.
+        let mut asked = venue.clone();
+        let account = self.account;
+        let caller = Caller::Account {
+            account,
+            signed: None,
+        };
+        let mut offset = 0;
+        loop {
+            let query = OrdersQuery {
+                offset,
+                ..OrdersQuery::all(account)
+            };
+            let answer = asked.handle(self.now, &caller, &Request::Orders(query));
+            let Ok(Response::Orders(page)) = answer else {
+                break;
+            };
+            for order in &page.orders {
+                self.line(&listed(order));
+            }
+            offset += page.orders.len() as u64;
+            if page.orders.is_empty() || offset >= page.total {
+                break;
+            }
+        }
+        let mut offset = 0;
+        loop {
+            let query = PoolTransactionsQuery {
+                offset,
+                ..PoolTransactionsQuery::all(account)
+            };
+            let answer = asked.handle(self.now, &caller, &Request::PoolTransactions(query));
+            let Ok(Response::PoolTransactions(page)) = answer else {
+                break;
+            };
+            for moved in &page.transactions {
+                self.line(&pooled(moved));
+            }
+            offset += page.transactions.len() as u64;
+            if page.transactions.is_empty() || offset >= page.total {
+                break;
+            }
+        }
+        self.balances("closing_balance", venue);
+    }
+}
+
+fn units(amount: Amount) -> String {
+    amount.to_string()
+}
+
+fn hex(hash: Hash) -> String {
+    hash.to_string()
+}
+
+/// Whose account a request is about, if it is about one, and what is asked.
+fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
+    Some(match request {
+        Request::Submit(order) => (
+            Some(order.account),
+            json!({
+                "what": "submit",
+                "hash": hex(order.hash),
+                "client_id": order.client_id,
+                "storage_id": order.storage_id,
+                "sell_token": order.sell_token.0,
+                "sell_amount": units(order.sell_amount),
+                "buy_token": order.buy_token.0,
+                "buy_amount": units(order.buy_amount),
+                "valid_until_s": order.valid_until_s,
+            }),
+        ),
+        Request::Cancel {
+            account,
+            hash,
+            client_id,
+        } => (
+            Some(*account),
+            json!({"what": "cancel", "hash": hash.map(hex), "client_id": client_id}),
+        ),
+        Request::Operator(
+            Operator::Deposit {
+                account,
+                token,
+                amount,
+            }
+            | Operator::ConfirmDeposit {
+                account,
+                token,
+                amount,
+            },
+        ) => (Some(*account), flow("deposit", token.0, *amount)),
+        Request::Operator(Operator::Withdraw {
+            account,
+            token,
+            amount,
+        }) => (Some(*account), flow("withdrawal", token.0, *amount)),
+        Request::Operator(Operator::SetDelays(_)) => (None, json!({"what": "set_delays"})),
+        // What they moved stands in the list of pool transactions.
+        Request::Join(_) => (None, json!({"what": "join"})),
+        Request::Exit(_) => (None, json!({"what": "exit"})),
+        // Told, but not what they moved: books with such flows are not added up.
+        Request::Transfer(_) => (None, json!({"what": "transfer"})),
+        Request::Withdraw(_) => (None, json!({"what": "withdraw"})),
+        Request::Operator(_)
+        | Request::UpdateKey(_)
+        | Request::ApiKey { .. }
+        | Request::RotateApiKey { .. }
+        | Request::Order { .. }
+        | Request::Orders(_)
+        | Request::Depth { .. }
+        | Request::Balances { .. }
+        | Request::Account(_)
+        | Request::NextStorageId { .. }
+        | Request::ExchangeInfo
+        | Request::Tokens
+        | Request::Markets
+        | Request::Pools
+        | Request::PoolBalance { .. }
+        | Request::PoolTransactions(_)
+        | Request::Submission { .. }
+        | Request::Log { .. } => return None,
+    })
+}
+
+fn flow(what: &str, token: u16, amount: Amount) -> Value {
+    json!({"what": what, "token": token, "amount": units(amount)})
+}
+
+fn traded(at_ms: u64, taker: Hash, taker_account: AccountId, trade: &Trade) -> Value {
+    json!({
+        "line": "trade",
+        "at_ms": at_ms,
+        "maker": hex(trade.maker),
+        "maker_account": trade.maker_account.0,
+        "taker": hex(taker),
+        "taker_account": taker_account.0,
+        "taker_side": trade.taker_side.name(),
+        "base": units(trade.base),
+        "quote": units(trade.quote),
+        "maker_fee": units(trade.maker_fee),
+        "taker_fee": units(trade.taker_fee),
+    })
+}
+
+const fn status(status: OrderStatus) -> &'static str {
+    match status {
+        OrderStatus::Waiting => "waiting",
+        OrderStatus::Processing => "processing",
+        OrderStatus::Processed => "processed",
+        OrderStatus::Cancelling => "cancelling",
+        OrderStatus::Cancelled => "cancelled",
+        OrderStatus::Expired => "expired",
+        OrderStatus::Failed => "failed",
+        OrderStatus::Other => "other",
+    }
+}
+
+fn listed(order: &OrderView) -> Value {
+    json!({
+        "line": "order",
+        "hash": hex(order.hash),
+        "client_id": order.client_id,
+        "market": order.market,
+        "side": order.side.name(),
+        "status": status(order.status),
+        "open": !order.status.is_final(),
+        "base_filled": units(order.base_filled),
+        "quote_filled": units(order.quote_filled),
+        "fee": units(order.fee),
+        "sell_token": order.sell_token.0,
+        "storage_id": order.storage_id,
+        "valid_until_s": order.valid_until_s,
+        "created_ms": order.created.0,
+        "updated_ms": order.updated.0,
+    })
+}
+
+fn pooled(moved: &PoolTransactionView) -> Value {
+    let part = |part: &cambist_venue::PoolTransferView| json!({"token": part.token.0, "actual": units(part.actual), "fee": units(part.fee)});
+    json!({
+        "line": "pool_transaction",
+        "hash": hex(moved.hash),
+        "join": moved.kind == PoolTxKind::Join,
+        "settled": moved.status == PoolTxStatus::Processed,
+        "undecided": moved.status == PoolTxStatus::Processing,
+        "pooled": moved.pooled.iter().map(part).collect::<Vec<_>>(),
+        "lp": part(&moved.lp),
+    })
+}

@@ -1,0 +1,242 @@
+//! The auditor must agree with a run that went well, and find each thing that is not as it should be.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::support::audit::{audit, export};
+use crate::support::process::run;
+use crate::support::stage::{lively, quick};
+use crate::support::{Folder, Stage, until};
+
+const SOON: Duration = Duration::from_secs(40);
+
+/// Name, statements that change the store, a change of the exchange's lines, words of a finding.
+type Case = (
+    &'static str,
+    &'static str,
+    fn(Vec<String>) -> Vec<String>,
+    &'static str,
+);
+
+fn as_it_is(lines: Vec<String>) -> Vec<String> {
+    lines
+}
+
+/// Lines of which those that hold `mark` are changed.
+fn changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    let mut done = false;
+    lines
+        .into_iter()
+        .flat_map(|line| {
+            if !done && line.contains(mark) {
+                done = true;
+                change(&line)
+            } else {
+                vec![line]
+            }
+        })
+        .collect()
+}
+
+/// An order that was filled, an end that was a fill.
+const FILLED: &str = "(SELECT number FROM ends WHERE end = 'filled' LIMIT 1)";
+
+/// What may be wrong on this side.
+fn in_the_store() -> Vec<Case> {
+    vec![
+        (
+            "an intent is missing",
+            "DELETE FROM intents WHERE number = FILLED",
+            as_it_is,
+            "is no intent here",
+        ),
+        (
+            "another amount was signed",
+            "UPDATE intents SET sell_amount = sell_amount || '0' WHERE number = FILLED",
+            as_it_is,
+            "has other terms than the intent",
+        ),
+        (
+            "a fill is booked twice",
+            "INSERT INTO fills SELECT (SELECT max(id) + 1 FROM fills), number, market, side, base, quote,
+             fee, mid, at_us, sum FROM fills WHERE number = FILLED LIMIT 1",
+            as_it_is,
+            "fills make",
+        ),
+        (
+            "a fill is booked with a unit less",
+            "UPDATE fills SET base = cast(cast(base AS INTEGER) - 1 AS TEXT) WHERE id =
+             (SELECT max(id) FROM fills WHERE number = FILLED)",
+            as_it_is,
+            "fills make",
+        ),
+        (
+            "an end is another",
+            "UPDATE ends SET end = 'cancelled' WHERE number = FILLED",
+            as_it_is,
+            "ended as cancelled here and is processed there",
+        ),
+        (
+            "an end is a conclusion that was wrong",
+            "UPDATE ends SET end = 'fenced' WHERE number = FILLED",
+            as_it_is,
+            "ended as fenced here",
+        ),
+        (
+            "an end is missing",
+            "DELETE FROM ends WHERE number = FILLED",
+            as_it_is,
+            "has no end",
+        ),
+        (
+            "a storage id is used twice",
+            "UPDATE intents SET storage_id = (SELECT storage_id FROM intents AS other WHERE
+             other.sell_token = intents.sell_token AND other.number < intents.number LIMIT 1)
+             WHERE number = (SELECT max(number) FROM intents)",
+            as_it_is,
+            "share storage id",
+        ),
+        (
+            "it was over before it traded",
+            "UPDATE ends SET at_us = at_us - 3600000000 WHERE number = FILLED",
+            as_it_is,
+            "after its end",
+        ),
+    ]
+}
+
+/// What may be wrong on the other side.
+fn at_the_exchange() -> Vec<Case> {
+    vec![
+        (
+            "the exchange holds a unit more",
+            "",
+            |lines| {
+                changed(lines, "\"closing_balance\"", |line| {
+                    vec![line.replace("\"total\":\"", "\"total\":\"1")]
+                })
+            },
+            "recomputed",
+        ),
+        (
+            "the exchange has forgotten an order",
+            "",
+            |lines| changed(lines, "\"line\":\"order\"", |_| Vec::new()),
+            "does not list it",
+        ),
+        (
+            "an order of ours that nobody sealed",
+            "",
+            |lines| {
+                changed(lines, "\"what\":\"submit\"", |line| {
+                    let other = line.replace("\"hash\":\"0x", "\"hash\":\"0xff");
+                    vec![line.to_owned(), other]
+                })
+            },
+            "is no intent here",
+        ),
+        (
+            "bytes that were taken twice",
+            "",
+            |lines| {
+                changed(lines, "\"what\":\"submit\"", |line| {
+                    vec![line.to_owned(), line.to_owned()]
+                })
+            },
+            "was taken 2 times",
+        ),
+        (
+            "a trade is missing",
+            "",
+            |lines| changed(lines, "\"line\":\"trade\"", |_| Vec::new()),
+            "single trades make",
+        ),
+        (
+            "something rests",
+            "",
+            |lines| {
+                changed(lines, "\"line\":\"order\"", |line| {
+                    vec![line.replace("\"open\":false", "\"open\":true")]
+                })
+            },
+            "still rests",
+        ),
+        (
+            "the export was cut",
+            "",
+            |mut lines| {
+                lines.pop();
+                lines
+            },
+            "no end",
+        ),
+    ]
+}
+
+#[test]
+fn the_auditor_agrees_and_finds_what_is_wrong() {
+    let mut stage = Stage::open_kept("auditor", lively);
+    stage.daemon("daemon", &stage.url(), quick);
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    until(SOON, "filled orders", || {
+        let filled = |o: &&cambist_core::order::OrderReport| o.base_filled == o.base_amount;
+        (stage.books().orders.iter().filter(filled).count() >= 2).then_some(())
+    });
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    assert_eq!(stage.venue.drain(SOON), 0);
+    let venue = export(stage.folder.path());
+    let data = stage.path("venue-data").display().to_string();
+    let nobody = ["venue", "export", "--data", &data, "--account", "9"];
+    let (code, _, log) = run(stage.folder.path(), "nobody", &nobody, SOON);
+    assert_eq!(code, 1);
+    assert!(log.contains("has no account 9"), "{log}");
+    let state = stage.path("daemon-state");
+    let Some(good) = audit(&state, &venue, &["--final"]) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&good.stdout).into_owned();
+    assert!(good.status.success(), "{text}");
+    assert!(
+        text.contains("all agree") && !text.starts_with('0'),
+        "{text}"
+    );
+
+    let lines: Vec<String> = std::fs::read_to_string(&venue)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let cases = in_the_store().into_iter().chain(at_the_exchange());
+    for (name, sql, change, words) in cases {
+        let sql = sql.replace("FILLED", FILLED);
+        let folder = Folder::new("tampered");
+        tamper(&state, folder.path(), &sql);
+        let file = folder.path().join("venue.jsonl");
+        let changed = change(lines.clone());
+        assert!(
+            !sql.is_empty() || changed != lines,
+            "{name}: nothing was changed"
+        );
+        std::fs::write(&file, changed.join("\n")).unwrap();
+        let found = audit(folder.path(), &file, &["--final"]).unwrap();
+        let text = [found.stdout, found.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(found.status.code(), Some(1), "{name}: {text}");
+        assert!(text.contains(words), "{name}: no {words:?} in {text}");
+    }
+}
+
+fn tamper(state: &Path, copy: &Path, sql: &str) {
+    for name in ["cambist.db", "cambist.db-wal"] {
+        if state.join(name).exists() {
+            std::fs::copy(state.join(name), copy.join(name)).unwrap();
+        }
+    }
+    let database = Connection::open(copy.join("cambist.db")).unwrap();
+    if !sql.is_empty() {
+        assert_ne!(database.execute(sql, []).unwrap(), 0, "{sql}");
+    }
+}

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""Recomputes orders and money of one account from what the daemon stored and from what the exchange
+exported, and says where they disagree. Shares no code with either: Python and its standard library.
+
+    cambist venue export --data VENUE_DATA --account 10000 > venue.jsonl
+    python3 audit.py --store STATE_FOLDER --venue venue.jsonl [--final] [--summary FILE] [--json]
+
+Both formats are described in docs/audit.md. The daemon must not be running; its store is read from a
+copy, so that its own recovery stays what the next start does.
+
+--final    also demand that nothing rests and that every intent has an end
+--summary  a daemon's output: the inventory of its last summary must be the exchange's totals
+
+Exit codes: 0 they agree, 1 they do not (one line per finding), 2 usage, 3 this machine's SQLite is too
+old to read the store.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections import Counter, defaultdict
+
+SLOTS = 1 << 14
+# An end is noted after it was read; the exchange's clock and the daemon's are compared with this slack.
+CLOCK_SLACK_MS = 2_000
+STATUS_OF_END = {"filled": "processed", "cancelled": "cancelled", "expired": "expired", "failed_late": "failed"}
+CONCLUDED = {"never_sent", "fenced", "rejected"}
+
+
+class Books:
+    """What both sides say, and what was found wrong."""
+
+    def __init__(self, intents, fills, instance, lines):
+        self.intents, self.fills, self.instance = intents, fills, instance
+        self.by_kind = defaultdict(list)
+        for line in lines:
+            self.by_kind[line["line"]].append(line)
+        self.orders = {order["hash"]: order for order in self.by_kind["order"]}
+        self.asked = [line for line in self.by_kind["asked"]]
+        self.submits = [line for line in self.asked if line["request"]["what"] == "submit"]
+        self.by_hash = {intent["hash"]: intent for intent in intents.values()}
+        self.account = self.by_kind["opening"][0]["account"] if self.by_kind["opening"] else None
+        self.delayed = any(line["delayed"] for line in self.by_kind["opening"]) or any(
+            line["request"]["what"] == "set_delays" for line in self.asked)
+        self.findings = []
+
+    def find(self, what):
+        self.findings.append(what)
+
+
+def read_store(folder):
+    """Intents by client order id and fills by number, from a copy of the database."""
+    with tempfile.TemporaryDirectory() as copy:
+        for name in ("cambist.db", "cambist.db-wal"):
+            source = pathlib.Path(folder) / name
+            if source.exists():
+                shutil.copy(source, copy)
+        database = sqlite3.connect(pathlib.Path(copy) / "cambist.db")
+        database.row_factory = sqlite3.Row
+        tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+        if "intents" not in tables:
+            return {}, {}, None
+        instance = database.execute("SELECT instance FROM meta").fetchone()[0]
+        intents = {}
+        rows = database.execute(
+            "SELECT i.*, e.end, e.base AS end_base, e.quote AS end_quote, e.fee AS end_fee, e.at_us AS end_us "
+            "FROM intents i LEFT JOIN ends e USING (number) ORDER BY number")
+        for row in rows:
+            intent = dict(row)
+            intent["hash"] = "0x" + row["hash"].hex()
+            intents[f"c{instance:08x}-{row['strategy']}-{row['number']}"] = intent
+        fills = defaultdict(list)
+        for row in database.execute("SELECT * FROM fills ORDER BY id"):
+            fills[row["number"]].append(dict(row))
+        database.close()
+        return intents, fills, instance
+
+
+def ours(books, client_id):
+    return client_id is not None and client_id.startswith(f"c{books.instance or 0:08x}-")
+
+
+def orders_are_known(books):
+    """Whatever reached the exchange was an intent before, with the same terms."""
+    for line in books.submits:
+        submit = line["request"]
+        intent = books.by_hash.get(submit["hash"])
+        if intent is None:
+            books.find(f"order {submit['client_id']} ({submit['hash']}) reached the exchange and is no intent here")
+            continue
+        terms = ("storage_id", "sell_token", "buy_token", "valid_until_s")
+        same = all(intent[name] == submit[name] for name in terms)
+        same &= all(int(intent[name]) == int(submit[name]) for name in ("sell_amount", "buy_amount"))
+        if not same:
+            books.find(f"order {submit['client_id']} at the exchange has other terms than the intent")
+    for order in books.orders.values():
+        intent = books.intents.get(order["client_id"])
+        if intent is None or intent["hash"] != order["hash"]:
+            books.find(f"order {order['client_id']} ({order['hash']}) rests or rested and is no intent here")
+
+
+def intents_are_there(books, final):
+    """Every intent ended here as it ended there, or never got there."""
+    reached = Counter(line["request"]["hash"] for line in books.submits)
+    taken = Counter(line["request"]["hash"] for line in books.submits if line["taken"])
+    for name, intent in books.intents.items():
+        order, end = books.orders.get(intent["hash"]), intent["end"]
+        if taken[intent["hash"]] and order is None:
+            books.find(f"{name}: was taken, and the exchange does not list it")
+        if end is None:
+            if final:
+                books.find(f"{name}: has no end")
+        elif order is None:
+            if end not in CONCLUDED:
+                books.find(f"{name}: ended as {end}, and the exchange never had it")
+            if end == "never_sent" and reached[intent["hash"]]:
+                books.find(f"{name}: reached the exchange, and is said never to have been sent")
+        elif STATUS_OF_END.get(end) != order["status"]:
+            books.find(f"{name}: ended as {end} here and is {order['status']} there")
+        if final and order is not None and order["open"]:
+            books.find(f"{name}: still rests")
+
+
+def nothing_is_doubled(books):
+    """Bytes are taken once, ids name one order, storage ids and occupied slots are not used again."""
+    taken = Counter(line["request"]["hash"] for line in books.submits if line["taken"])
+    for order_hash, times in taken.items():
+        if times > 1:
+            books.find(f"order {order_hash} was taken {times} times")
+    hashes = defaultdict(set)
+    for line in books.submits:
+        if ours(books, line["request"]["client_id"]):
+            hashes[line["request"]["client_id"]].add(line["request"]["hash"])
+    for client_id, found in hashes.items():
+        if len(found) > 1:
+            books.find(f"{client_id} names {len(found)} orders")
+    used, last = {}, {}
+    for name, intent in books.intents.items():
+        key = (intent["sell_token"], intent["storage_id"])
+        if key in used:
+            books.find(f"{name} and {used[key]} share storage id {key[1]} of token {key[0]}")
+        used[key] = name
+        if intent["storage_id"] % 2:
+            books.find(f"{name}: storage id {intent['storage_id']} is odd")
+        if intent["storage_id"] <= last.get(intent["sell_token"], -1):
+            books.find(f"{name}: storage id {intent['storage_id']} of token {intent['sell_token']} does not rise")
+        last[intent["sell_token"]] = intent["storage_id"]
+    slots = defaultdict(list)
+    for order in books.orders.values():
+        slots[(order["sell_token"], order["storage_id"] % SLOTS)].append(order)
+    for (token, slot), orders in slots.items():
+        orders.sort(key=lambda order: order["created_ms"])
+        for before, after in zip(orders, orders[1:]):
+            if before["open"] or before["updated_ms"] > after["created_ms"]:
+                books.find(f"slot {slot} of token {token} held {before['client_id']} and {after['client_id']} at once")
+
+
+def fills_are_booked_once(books):
+    """Orders there, fills and ends here, and the single trades of the log name the same amounts."""
+    traded = defaultdict(lambda: [0, 0, 0])
+    for trade in books.by_kind["trade"]:
+        for role in ("maker", "taker"):
+            if trade[f"{role}_account"] == books.account:
+                amounts = (trade["base"], trade["quote"], trade[f"{role}_fee"])
+                for index, amount in enumerate(amounts):
+                    traded[trade[role]][index] += int(amount)
+    known = set()
+    for name, intent in books.intents.items():
+        known.add(intent["number"])
+        order = books.orders.get(intent["hash"])
+        there = [int(order[key]) for key in ("base_filled", "quote_filled", "fee")] if order else [0, 0, 0]
+        booked = books.fills.get(intent["number"], [])
+        here = [sum(int(fill[key]) for fill in booked) for key in ("base", "quote", "fee")]
+        if intent["end"] is not None:
+            ended = [int(intent[key]) for key in ("end_base", "end_quote", "end_fee")]
+            if ended != there:
+                books.find(f"{name}: its end says {ended}, the exchange {there}")
+            if here != there:
+                books.find(f"{name}: {len(booked)} fills make {here}, the exchange says {there}")
+        elif any(mine > theirs for mine, theirs in zip(here, there)):
+            books.find(f"{name}: {len(booked)} fills make {here}, the exchange says only {there}")
+        trades = traded[intent["hash"]]
+        if trades != there and not (books.delayed and all(a <= b for a, b in zip(trades, there))):
+            books.find(f"{name}: single trades make {trades}, the order says {there}")
+    for number in books.fills:
+        if number not in known:
+            books.find(f"fills of order number {number}, which is no intent")
+
+
+def nothing_lives_after_its_end(books):
+    ends = {intent["hash"]: intent for intent in books.intents.values() if intent["end"] is not None}
+    for trade in books.by_kind["trade"]:
+        for role in ("maker", "taker"):
+            intent = ends.get(trade[role])
+            if intent and trade["at_ms"] > intent["end_us"] // 1000 + CLOCK_SLACK_MS:
+                books.find(f"order number {intent['number']} traded after its end")
+    for line in books.submits:
+        intent = ends.get(line["request"]["hash"])
+        if intent and line["taken"] and line["at_ms"] > intent["end_us"] // 1000 + CLOCK_SLACK_MS:
+            books.find(f"order number {intent['number']} was taken after its end")
+
+
+def money_adds_up(books, summary):
+    """Opening + fills - fees + explained flows = closing, for every token, in base units."""
+    totals = {line["token"]: int(line["total"]) for line in books.by_kind["opening_balance"]}
+    totals = defaultdict(int, totals)
+    tokens = {intent["hash"]: (intent["sell_token"], intent["buy_token"]) for intent in books.intents.values()}
+    for order in books.orders.values():
+        if order["hash"] not in tokens:
+            continue  # found already: nobody here knows it
+        sold, bought = tokens[order["hash"]]
+        buys = order["side"] == "buy"
+        base, quote, fee = (int(order[key]) for key in ("base_filled", "quote_filled", "fee"))
+        totals[sold] -= quote if buys else base
+        totals[bought] += (base if buys else quote) - fee
+    for moved in books.by_kind["pool_transaction"]:
+        if moved["settled"]:
+            sign = -1 if moved["join"] else 1
+            for part in moved["pooled"]:
+                totals[part["token"]] += sign * int(part["actual"]) - int(part["fee"])
+            totals[moved["lp"]["token"]] -= sign * int(moved["lp"]["actual"])
+    unexplained = False
+    for line in books.asked:
+        request = line["request"]
+        if line["taken"] and request["what"] in ("deposit", "withdrawal"):
+            sign = 1 if request["what"] == "deposit" else -1
+            totals[request["token"]] += sign * int(request["amount"])
+        unexplained |= line["taken"] and request["what"] in ("transfer", "withdraw")
+    closing = {line["token"]: int(line["total"]) for line in books.by_kind["closing_balance"]}
+    if unexplained:
+        print("note: transfers or withdrawals were made; the totals are not recomputed", file=sys.stderr)
+    else:
+        for token in sorted(set(totals) | set(closing)):
+            if totals[token] != closing.get(token, 0):
+                books.find(f"token {token}: recomputed {totals[token]}, the exchange holds {closing.get(token, 0)}")
+    if summary is not None:
+        symbols = {line["symbol"]: int(line["total"]) for line in books.by_kind["closing_balance"]}
+        inventory = {symbol: int(amount) for symbol, amount in last_object(summary)["inventory"].items()}
+        for symbol, amount in inventory.items():
+            if symbols.get(symbol, 0) != amount:
+                books.find(f"{symbol}: the daemon holds {amount}, the exchange {symbols.get(symbol, 0)}")
+
+
+def last_object(path):
+    """The last JSON value of a file that holds several."""
+    text, at, found = pathlib.Path(path).read_text(), 0, None
+    decoder = json.JSONDecoder()
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        found, at = decoder.raw_decode(text, at)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", required=True)
+    parser.add_argument("--venue", required=True)
+    parser.add_argument("--final", action="store_true")
+    parser.add_argument("--summary")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    if sqlite3.sqlite_version_info < (3, 37):
+        print(f"skipped: SQLite {sqlite3.sqlite_version} is older than 3.37")
+        return 3
+    text = pathlib.Path(arguments.venue).read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    if not lines or lines[0]["line"] != "opening" or lines[-1]["line"] != "end":
+        print("the exchange's export has no beginning or no end", file=sys.stderr)
+        return 1
+    books = Books(*read_store(arguments.store), lines)
+    orders_are_known(books)
+    intents_are_there(books, arguments.final)
+    nothing_is_doubled(books)
+    fills_are_booked_once(books)
+    nothing_lives_after_its_end(books)
+    money_adds_up(books, arguments.summary)
+    counts = {
+        "intents": len(books.intents),
+        "submits": len(books.submits),
+        "orders": len(books.orders),
+        "trades": len(books.by_kind["trade"]),
+        "fills": sum(len(fills) for fills in books.fills.values()),
+        "findings": books.findings,
+    }
+    if arguments.json:
+        print(json.dumps(counts, indent=2))
+    else:
+        for finding in books.findings:
+            print(finding)
+        print("{intents} intents, {submits} submits, {orders} orders, {trades} trades, {fills} fills: ".format(**counts)
+              + (f"{len(books.findings)} findings" if books.findings else "all agree"))
+    return 1 if books.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
