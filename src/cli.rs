@@ -75,6 +75,11 @@ pub enum Command {
     /// Evaluate files of test vectors of the wire's hashes and signatures.
     #[command(after_help = "Example:\n  cambist vectors crates/signing/tests/vectors/*.json")]
     Vectors(VectorsArgs),
+    /// Run seeded worlds of engine, exchange, network, disk, clock and operator, checked after every step.
+    #[command(
+        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
+    )]
+    Sim(commands::sim::SimArgs),
     /// Run a recording through the engine and compare every action.
     #[command(
         after_help = "Example, after a run with config/demo.toml:\n  cambist replay target/two-terminals/tape/0000000001.tape"
@@ -87,7 +92,7 @@ impl Command {
     /// value of their own for that, or none.
     const fn answers_in_json_when_it_fails(&self) -> bool {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Replay(_) => true,
+            Self::Demo(_) | Self::Run(_) | Self::Replay(_) | Self::Sim(_) => true,
             Self::Resume(_)
             | Self::Check(_)
             | Self::Venue(_)
@@ -277,6 +282,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Strategy(command) => commands::strategy::run(command, cli.json),
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),
+        Command::Sim(args) => commands::sim::run(args, cli.json),
     }
 }
 

@@ -16,6 +16,7 @@ pub mod live;
 pub mod notify;
 pub mod recording;
 pub mod secrets;
+pub mod simulation;
 pub mod store;
 pub mod telemetry;
 pub mod vectors;

@@ -75,7 +75,7 @@ fn usage_is_2_and_help_has_examples() {
         assert!(output.stdout.is_empty(), "{bad:?}");
     }
     for command in [
-        "demo", "run", "check", "venue", "strategy", "vectors", "replay",
+        "demo", "run", "check", "venue", "strategy", "vectors", "replay", "sim",
     ] {
         let output = cambist(&[command, "--help"]);
         assert_eq!(exit(&output), 0, "{command}");
@@ -495,5 +495,64 @@ fn the_service_unit_fits_the_program() {
             unit.contains(&format!("LoadCredentialEncrypted={name}:")),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn a_seed_leaves_the_same_trace_in_two_processes() {
+    let trace = || {
+        cambist(&[
+            "sim", "--seeds", "1", "--seed", "3", "--hours", "0.1", "--trace",
+        ])
+    };
+    let (one, two) = (trace(), trace());
+    assert_eq!(exit(&one), 0, "{}", stderr(&one));
+    let text = stdout(&one);
+    assert!(
+        text.lines().count() > 1_000 && text.contains("Transmit"),
+        "{} bytes",
+        text.len()
+    );
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("trace hash ") && last.len() == 75,
+        "{last}"
+    );
+    assert!(one.stdout == two.stdout, "two processes differ");
+}
+
+#[test]
+fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
+    let folder = Folder::new("sim");
+    let file = folder.0.join("results.jsonl").display().to_string();
+    let run = |seeds: &str| {
+        let output = cambist(&[
+            "sim",
+            "--json",
+            "--hours",
+            "0.02",
+            "--seeds",
+            seeds,
+            "--results",
+            &file,
+        ]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        json(&output)
+    };
+    let (few, more, again) = (run("2"), run("4"), run("4"));
+    assert_eq!(few["seeds"], 2);
+    assert_eq!(more["seeds"], 4);
+    assert!(more["faults"].as_u64() > few["faults"].as_u64());
+    assert_eq!(more["violations"], 0);
+    assert_eq!(again["steps"], more["steps"], "nothing is counted twice");
+    let lines = std::fs::read_to_string(&file).unwrap();
+    assert!(lines.lines().count() <= 4, "{lines}");
+    for bad in [
+        &["sim", "--seeds", "2", "--trace"][..],
+        &["sim", "--shard", "3/2"],
+        &["sim", "--without", "weather"],
+        &["sim", "--without", "crash", "--results", "nowhere.jsonl"],
+    ] {
+        assert_eq!(exit(&cambist(bad)), 2, "{bad:?}");
     }
 }

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod replay;
 pub mod resume;
 pub mod run;
+pub mod sim;
 pub mod strategy;
 pub mod vectors;
 pub mod venue;

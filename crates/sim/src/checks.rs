@@ -1,5 +1,5 @@
 //! What must hold after every step: belief against truth. A check that fails is told as data, with
-//! seed, time and the command that shows it again.
+//! seed and time; the command that shows it again is the trial's to say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -37,15 +37,10 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
+        write!(
             f,
             "{} at {} ms (step {}): {}",
             self.check, self.at_ms, self.step, self.detail
-        )?;
-        write!(
-            f,
-            "  again: cambist sim --seeds 1 --seed {} --trace",
-            self.seed
         )
     }
 }

@@ -15,12 +15,15 @@ mod defect;
 mod disk;
 mod drawn;
 mod exchange;
+mod family;
 mod network;
 mod outcome;
 mod preset;
 mod queue;
 mod sealer;
+mod tally;
 mod trace;
+mod trial;
 mod truth;
 mod world;
 
@@ -31,8 +34,11 @@ pub use config::{
 pub use defect::Defect;
 pub use disk::{Disk, Durable, Intent};
 pub use exchange::{Exchange, OWN_ACCOUNT};
+pub use family::{Family, NoFamily};
 pub use network::Network;
 pub use outcome::{Counts, Outcome, run};
 pub use sealer::Sealer;
+pub use tally::Tally;
 pub use trace::TraceHash;
+pub use trial::Trial;
 pub use world::{Tap, World};

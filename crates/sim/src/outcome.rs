@@ -71,12 +71,8 @@ pub struct Outcome {
 /// Makes a market for the configured time with faults; ends all faults and waits until quotes rest
 /// again; drains.
 pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
-    let duration = Time::from_ms(config.duration_ms);
     let mut world = World::new(config)?;
-    world.run_until(duration);
-    world.calm();
-    world.recover();
-    let proven = world.end();
+    let proven = world.play();
     Ok(world.outcome(proven))
 }
 
@@ -97,6 +93,14 @@ impl Counts {
 }
 
 impl World {
+    /// The whole play of [`run`]; false when the end was not proven.
+    pub fn play(&mut self) -> bool {
+        self.run_until(Time::from_ms(self.config().duration_ms));
+        self.calm();
+        self.recover();
+        self.end()
+    }
+
     /// What came of everything so far.
     pub fn outcome(&self, proven: bool) -> Outcome {
         let counts = self.counts();

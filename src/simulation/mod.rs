@@ -1,0 +1,8 @@
+//! Campaigns of simulated worlds: who runs which seed, what is kept of it, what is shown.
+//!
+//! What a world is, and what must hold in it, is in `crates/sim`; here are threads, files and people.
+
+pub mod crew;
+pub mod results;
+pub mod seeds;
+pub mod trace;

@@ -1,0 +1,153 @@
+//! Ranges of seeds: shards of them, and what is left when some were run before.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Seeds `first`, `first + 1`, …, `count` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seeds {
+    /// The first one.
+    pub first: u64,
+    /// How many.
+    #[serde(rename = "seeds")]
+    pub count: u64,
+}
+
+/// One part of several, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    part: u64,
+    parts: u64,
+}
+
+/// A text that names no shard.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no shard; write which of how many, such as 1/4")]
+pub struct NoShard(String);
+
+impl FromStr for Shard {
+    type Err = NoShard;
+
+    fn from_str(text: &str) -> Result<Self, NoShard> {
+        let wrong = || NoShard(text.to_owned());
+        let (part, parts) = text.split_once('/').ok_or_else(wrong)?;
+        let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());
+        let (part, parts) = (number(part)?, number(parts)?);
+        if part == 0 || part > parts || parts > 10_000 {
+            return Err(wrong());
+        }
+        Ok(Self { part, parts })
+    }
+}
+
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.first, self.last())
+    }
+}
+
+impl Seeds {
+    /// The last one.
+    pub const fn last(&self) -> u64 {
+        self.first.saturating_add(self.count.saturating_sub(1))
+    }
+
+    /// The seeds of one shard. All shards together are all seeds, each once.
+    #[must_use]
+    pub fn shard(self, shard: Shard) -> Self {
+        let at = |part: u64| {
+            let share = u128::from(self.count) * u128::from(part) / u128::from(shard.parts);
+            u64::try_from(share).unwrap_or(self.count)
+        };
+        let (from, to) = (at(shard.part - 1), at(shard.part));
+        Self {
+            first: self.first.saturating_add(from),
+            count: to - from,
+        }
+    }
+
+    /// What remains without those that were run before.
+    pub fn without(self, done: &[Self]) -> Vec<Self> {
+        let mut done: Vec<_> = done.iter().filter(|d| d.count > 0).collect();
+        done.sort_by_key(|d| d.first);
+        let mut left = Vec::new();
+        let (mut next, last) = (self.first, self.last());
+        if self.count == 0 {
+            return left;
+        }
+        for d in done {
+            if d.first > last {
+                break;
+            }
+            if d.first > next {
+                left.push(Self {
+                    first: next,
+                    count: d.first - next,
+                });
+            }
+            next = next.max(d.last().saturating_add(1));
+        }
+        if next <= last {
+            left.push(Self {
+                first: next,
+                count: last - next + 1,
+            });
+        }
+        left
+    }
+
+    /// The same seeds in pieces of at most `most`.
+    pub fn pieces(self, most: u64) -> impl Iterator<Item = Self> {
+        let most = most.max(1);
+        (0..self.count.div_ceil(most)).map(move |piece| Self {
+            first: self.first + piece * most,
+            count: most.min(self.count - piece * most),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    const fn seeds(first: u64, count: u64) -> Seeds {
+        Seeds { first, count }
+    }
+
+    #[test]
+    fn shards_are_all_seeds_each_once() {
+        let all = seeds(5, 10);
+        let mut next = 5;
+        for part in 1..=3 {
+            let shard = all.shard(format!("{part}/3").parse().unwrap());
+            assert_eq!(shard.first, next);
+            next += shard.count;
+        }
+        assert_eq!(next, 15);
+        for bad in ["", "1", "0/2", "3/2", "a/b", "1/0", "1/2/3"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_was_run_is_not_run_again() {
+        let all = seeds(10, 10);
+        assert_eq!(all.without(&[]), [all]);
+        assert_eq!(all.without(&[seeds(0, 10)]), [all]);
+        assert_eq!(
+            all.without(&[seeds(12, 3), seeds(8, 3), seeds(19, 9)]),
+            [seeds(11, 1), seeds(15, 4)]
+        );
+        assert!(all.without(&[seeds(10, 5), seeds(15, 5)]).is_empty());
+        assert!(seeds(3, 0).without(&[]).is_empty());
+    }
+
+    #[test]
+    fn pieces_are_the_whole() {
+        let pieces: Vec<_> = seeds(1, 7).pieces(3).collect();
+        assert_eq!(pieces, [seeds(1, 3), seeds(4, 3), seeds(7, 1)]);
+    }
+}

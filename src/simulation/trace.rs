@@ -1,0 +1,57 @@
+//! The trace of a world for people: a line for everything the engine heard, and one for everything it
+//! did about it.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use cambist_core::Time;
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+use cambist_sim::Tap;
+
+/// Writes every step.
+pub fn every(mut out: impl Write + 'static) -> Tap {
+    Box::new(move |now, event, actions| {
+        for line in lines(now, event, actions) {
+            // Whoever does not read any more does not need it.
+            let _ = writeln!(out, "{line}");
+        }
+    })
+}
+
+/// Keeps the last lines of the first part of a world, up to a number of steps of the engine.
+#[derive(Clone, Default)]
+pub struct Last(Rc<RefCell<std::collections::VecDeque<String>>>);
+
+impl Last {
+    /// Somebody who watches and keeps the last `kept` lines.
+    pub fn tap(&self, kept: usize) -> Tap {
+        let shared = Rc::clone(&self.0);
+        Box::new(move |now, event, actions| {
+            let mut lines_kept = shared.borrow_mut();
+            for line in lines(now, event, actions) {
+                if lines_kept.len() >= kept {
+                    lines_kept.pop_front();
+                }
+                lines_kept.push_back(line);
+            }
+        })
+    }
+
+    /// What was kept.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.borrow().iter().cloned().collect()
+    }
+}
+
+/// One step as lines.
+fn lines(now: Time, event: &Event, actions: &[Action]) -> Vec<String> {
+    let mut lines = Vec::with_capacity(actions.len() + 1);
+    if !actions.is_empty() || *event != Event::Wake {
+        let (s, us) = (now.0 / 1_000_000, now.0 % 1_000_000);
+        lines.push(format!("{s}.{us:06} {event:?}"));
+    }
+    lines.extend(actions.iter().map(|action| format!("    {action:?}")));
+    lines
+}
