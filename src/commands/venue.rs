@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use cambist_server::admin::{AdminConfig, AdminServer};
-use cambist_server::{Durable, Handle, Rate, RateLimits, Server, ServerConfig};
+use cambist_server::{Durable, Handle, Server, ServerConfig};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{print_json, print_text};
 use crate::config::Exchange;
 use crate::exchange::story::Lines;
-use crate::exchange::{data, keys, setup};
+use crate::exchange::{data, handles, keys, setup};
 use crate::exit::{Exit, Failure};
 use crate::live::signals::Signals;
 use crate::{address, telemetry};
@@ -273,18 +273,14 @@ async fn ends(signals: &mut Signals) -> bool {
 }
 
 fn server_config(exchange: &Exchange) -> ServerConfig {
-    let rate = Rate {
-        per_s: exchange.endpoint_per_s,
-        burst: exchange.endpoint_burst,
-    };
+    let mut connections = exchange.bounds.connections;
+    connections.connections_max = handles::connections_max(connections.connections_max);
     ServerConfig {
         public_url: exchange.public_url.clone(),
         require_api_key_signature: exchange.require_api_key_signature,
-        rates: RateLimits {
-            key_and_endpoint: rate,
-            keyless_and_endpoint: rate,
-            ..RateLimits::default()
-        },
+        cors_origin: exchange.cors_origin.clone(),
+        rates: exchange.bounds.rates,
+        connections,
         ..ServerConfig::new(exchange.listen)
     }
 }

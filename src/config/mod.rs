@@ -5,6 +5,7 @@
 //! or every mistake it found, each with file, line and column.
 
 pub mod bind;
+pub mod bounds;
 pub mod daemon;
 pub mod market;
 pub mod meaning;

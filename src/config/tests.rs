@@ -115,8 +115,8 @@ fn the_demo_fits_its_exchange() {
     let held = exchange.maker.funds[&TokenId(0)];
     assert!(bound.engine.markets[0].inventory_max > held);
     // Our bucket fits into the exchange's, so our own budget never causes a 429.
-    assert!(demo.budget.endpoint_per_s <= exchange.endpoint_per_s);
-    assert!(demo.budget.endpoint_burst <= exchange.endpoint_burst);
+    assert!(demo.budget.endpoint_per_s <= exchange.bounds.rates.key_and_endpoint.per_s);
+    assert!(demo.budget.endpoint_burst <= exchange.bounds.rates.key_and_endpoint.burst);
     assert!(bound.load.refresh_share_bps <= 5_000);
 }
 

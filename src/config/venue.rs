@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
 
+use super::bounds::{self, Bounds};
 use super::daemon::LogConfig;
 use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
@@ -88,10 +89,10 @@ pub struct Exchange {
     pub deposit_address: String,
     /// Maker and taker fee in ten-thousandths, taken from the bought token.
     pub fee_bips: [u16; 2],
-    /// Requests per second and key on one endpoint.
-    pub endpoint_per_s: u32,
-    /// Burst of the above.
-    pub endpoint_burst: u32,
+    /// What one customer, one address and one connection may occupy.
+    pub bounds: Bounds,
+    /// Web pages of this origin may ask, `*` for all; none may without one.
+    pub cors_origin: Option<String>,
     /// Whether a new API key may be asked for without a signature.
     pub require_api_key_signature: bool,
     /// Whether the interface text alone counts, without what public clients do differently.
@@ -155,6 +156,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     let listen = section.or("address", SocketAddr::from(([127, 0, 0, 1], 8_787)));
     let public_url = section.opt::<String>("public_url");
     let allow_remote = section.or("allow_remote", false);
+    let cors_origin = cors_origin(&mut section);
     if !listen.value.ip().is_loopback() && !allow_remote.value {
         let what = "listen.address is reachable from other machines and speaks plain HTTP; use 127.0.0.1, or state listen.allow_remote = true";
         section.problem(listen.at, what);
@@ -177,10 +179,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     }
     section.finish();
 
-    let mut section = root.section("limits");
-    let per_s = section.number("endpoint_per_s", 5, 1..=10_000);
-    let burst = section.number("endpoint_burst", 5, 1..=10_000);
-    section.finish();
+    let bounds = bounds::read(&mut root);
 
     let mut section = root.section("data");
     let data_dir = section.opt::<PathBuf>("dir");
@@ -236,8 +235,8 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         address: exchange_address?,
         deposit_address: deposit_address?,
         fee_bips: [small(maker_bips.value), small(taker_bips.value)],
-        endpoint_per_s: small(per_s.value),
-        endpoint_burst: small(burst.value),
+        bounds,
+        cors_origin,
         require_api_key_signature: require_signature.value,
         strict: compat.value == "strict",
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
@@ -255,6 +254,20 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         maker: maker?,
         traders: traders?,
     })
+}
+
+/// An origin as browsers write it: scheme, host, perhaps a port, and nothing behind.
+fn cors_origin(section: &mut Section<'_, '_>) -> Option<String> {
+    let found = section.opt::<String>("cors_origin")?;
+    let host = found.value.split_once("://").map(|(_, host)| host);
+    let is_origin = host.is_some_and(|host| !host.is_empty() && !host.contains('/'));
+    let visible = found.value.bytes().all(|byte| byte.is_ascii_graphic());
+    if visible && (is_origin || found.value == "*") {
+        return Some(found.value);
+    }
+    let what = "listen.cors_origin must be an origin such as \"https://app.example\", without a path, or \"*\"";
+    section.problem(found.at, what);
+    None
 }
 
 fn address(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {

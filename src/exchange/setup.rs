@@ -5,8 +5,8 @@ use cambist_core::{Hash, VenueTime};
 use cambist_signing::Address;
 use cambist_venue::agents::{Agents, AgentsConfig};
 use cambist_venue::{
-    AccountId, ApiKey, Caller, Compat, Delays, FeeSchedule, Limits, MarketConfig, Operator,
-    PoolConfig, PoolStatus, PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
+    AccountId, ApiKey, Caller, Compat, Delays, FeeSchedule, MarketConfig, Operator, PoolConfig,
+    PoolStatus, PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 
 use super::keys::MakerKeys;
@@ -172,7 +172,7 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
             late_failures_permille: delays.late_failures_permille,
             seed: delays.seed,
         },
-        limits: Limits::default(),
+        limits: exchange.bounds.limits.clone(),
         fee_collector: AccountId(FEE_COLLECTOR),
         fee_collector_owner: [0xfe; 20],
         first_account: AccountId(FIRST_ACCOUNT),

@@ -63,7 +63,9 @@ fn every_endpoint_parameter_and_code_is_in_it_and_nothing_else() {
         .values()
         .map(|path| path.as_object().unwrap().len())
         .sum();
-    assert_eq!(shown, operations);
+    // And whether it is well.
+    assert_eq!(shown, operations + 1);
+    assert!(paths.contains_key("/health"));
     let at = openapi::document(Some("https://exchange.example"));
     assert_eq!(at["servers"][0]["url"], "https://exchange.example");
     assert_eq!(

@@ -101,6 +101,8 @@ pub struct ServerConfig {
     /// How clients reach it (scheme, host, port, prefix; no trailing slash), because request
     /// signatures cover it. `http://` and the `Host` header are accepted besides.
     pub public_url: Option<String>,
+    /// Origin whose web pages may ask from a browser, `*` for all; without one, none.
+    pub cors_origin: Option<String>,
     /// Whether POST apiKey must carry a signature.
     pub require_api_key_signature: bool,
     /// Rate limits.
@@ -121,6 +123,7 @@ impl ServerConfig {
         Self {
             listen,
             public_url: None,
+            cors_origin: None,
             require_api_key_signature: false,
             rates: RateLimits::default(),
             connections: ConnectionLimits::default(),

@@ -31,6 +31,7 @@
 
 mod accounts;
 pub mod admin;
+mod browsers;
 mod clock;
 mod config;
 mod connection;

@@ -18,6 +18,7 @@ use cambist_protocol::endpoint::{Row, TABLE};
 use cambist_protocol::{Endpoint, Method, openapi};
 use http_body_util::BodyExt;
 
+use crate::browsers::Browsers;
 use crate::config::ConnectionLimits;
 use crate::denial::Denial;
 use crate::shell::{Call, Shell};
@@ -41,16 +42,21 @@ pub(crate) struct Connection {
 struct Context {
     shell: Arc<Shell>,
     limits: ConnectionLimits,
+    browsers: Browsers,
 }
 
 /// The routes of the endpoint table.
-pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits) -> Router {
-    let context = Context { shell, limits };
+pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits, browsers: Browsers) -> Router {
+    let context = Context {
+        shell,
+        limits,
+        browsers,
+    };
     let mut router = Router::new();
     for row in &TABLE {
         router = router.route(row.path, route(row, &context));
     }
-    let (unknown, wrong_method) = (context.clone(), context.clone());
+    let (unknown, wrong_method, health) = (context.clone(), context.clone(), context.clone());
     let text = Bytes::from(openapi::bytes(context.shell.public_url.as_deref()));
     router
         .route(
@@ -59,7 +65,16 @@ pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits) -> Router {
                 ready(described(&context, &request, &text))
             }),
         )
+        .route(
+            "/health",
+            on(MethodFilter::GET, move |request: Request<Body>| {
+                ready(alive(&health, &request))
+            }),
+        )
         .method_not_allowed_fallback(move |request: Request<Body>| {
+            if request.method() == axum::http::Method::OPTIONS && wrong_method.browsers.any() {
+                return ready(preflight(&wrong_method, &request));
+            }
             let denial = Denial::transport(405, format!("{} is not served here", request.method()));
             ready(refused(&wrong_method, &request, denial))
         })
@@ -71,11 +86,39 @@ pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits) -> Router {
 
 /// What can be asked here, as a document; it is the same for everybody.
 fn described(context: &Context, request: &Request<Body>, text: &Bytes) -> Response<Body> {
+    for_everybody(context, request, || Ok(text.to_vec()))
+}
+
+/// Whether it answers at all, for whoever watches it.
+fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
+    for_everybody(context, request, || {
+        if context.shell.machine.is_broken() {
+            return Err(Denial::internal());
+        }
+        Ok(br#"{"status":"ok"}"#.to_vec())
+    })
+}
+
+/// A browser's question before the question.
+fn preflight(context: &Context, request: &Request<Body>) -> Response<Body> {
+    let mut response = for_everybody(context, request, || Ok(Vec::new()));
+    if response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        Browsers::allow(&mut response);
+    }
+    response
+}
+
+fn for_everybody(
+    context: &Context,
+    request: &Request<Body>,
+    answer: impl FnOnce() -> Result<Vec<u8>, Denial>,
+) -> Response<Body> {
     let connection = request.extensions().get::<Connection>().cloned();
     let result = connection
         .as_ref()
         .map_or(Ok(()), |connection| context.shell.knock(connection.peer))
-        .map(|()| text.to_vec());
+        .and_then(|()| answer());
     respond(context, connection.as_ref(), result)
 }
 
@@ -150,19 +193,17 @@ async fn answer(
 }
 
 fn refused(context: &Context, request: &Request<Body>, denial: Denial) -> Response<Body> {
-    let connection = request.extensions().get::<Connection>().cloned();
-    let knocked = connection
-        .as_ref()
-        .map_or(Ok(()), |connection| context.shell.knock(connection.peer));
-    let denial = knocked.err().unwrap_or(denial);
-    respond(context, connection.as_ref(), Err(denial))
+    for_everybody(context, request, || Err(denial))
 }
 
-/// A header as text. An empty one counts as none; one that is no text is kept as something that no
-/// key and no signature can be.
+/// A header as text. An empty one counts as none; one that is no text, or is there twice with different
+/// values, is kept as something that no key and no signature can be.
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    let value = headers.get(name)?;
-    let text = value.to_str().unwrap_or("\u{fffd}").trim();
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    let same = values.all(|other| other == value);
+    let text = value.to_str().ok().filter(|_| same);
+    let text = text.unwrap_or("\u{fffd}").trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -223,6 +264,7 @@ fn respond(
     );
     // Answers are about this moment and partly secret.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    context.browsers.mark(headers);
     if let Some(date) = date(context.shell.clock.now()) {
         headers.insert(header::DATE, date);
     }

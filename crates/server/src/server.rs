@@ -13,6 +13,7 @@ use cambist_venue::agents::Agents;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::browsers::Browsers;
 use crate::config::{ConnectionLimits, ServerConfig};
 use crate::connection::{self, Peers};
 use crate::durable::{Durable, Log};
@@ -82,6 +83,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     limits: ConnectionLimits,
+    browsers: Browsers,
     shell: Arc<Shell>,
 }
 
@@ -118,6 +120,7 @@ impl Server {
             listener,
             address,
             limits: config.connections,
+            browsers: Browsers::new(config.cors_origin.as_deref()),
             shell: Arc::new(Shell::new(config, state, log)),
         })
     }
@@ -135,7 +138,7 @@ impl Server {
     /// Serves until `shutdown` ends, then lets requests under way finish within the deadline.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let router = router(Arc::clone(&self.shell), self.limits);
+        let router = router(Arc::clone(&self.shell), self.limits, self.browsers);
         let (stop, stopping) = watch::channel(false);
         let peers = Peers::default();
         let mut connections = JoinSet::new();

@@ -24,7 +24,9 @@ class Exchange:
         text = Path(template).read_text()
         changes = {"address": '"127.0.0.1:0"', "keys_dir": '"keys"', **changes}
         for key, value in changes.items():
-            text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text, count=1)
+            # A key that the example only shows is named with its mark.
+            line = f"{key.removeprefix('# ')} = {value}"
+            text, count = re.subn(rf"(?m)^{key} = .*$", line, text, count=1)
             assert count == 1, f"the example configuration has no line with {key}"
         config = self.folder / "venue.toml"
         config.write_text(text)

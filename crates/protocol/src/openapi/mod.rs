@@ -7,9 +7,12 @@
 mod examples;
 mod schemas;
 
+use cambist_core::Reason;
 use serde_json::{Map, Value, json};
 
 use crate::code;
+
+use crate::Endpoint;
 use crate::endpoint::{KeyRule, Kind, Parameter, Place, Row, SignatureHeader, TABLE};
 
 /// The document. `server` is how clients reach the venue, where that is known.
@@ -19,6 +22,7 @@ pub fn document(server: Option<&str>) -> Value {
         let path = paths.entry(row.path).or_insert_with(|| json!({}));
         path[row.method.name().to_ascii_lowercase()] = operation(row);
     }
+    paths.insert("/health".to_owned(), health());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -45,16 +49,7 @@ pub fn bytes(server: Option<&str>) -> Vec<u8> {
 
 fn operation(row: &Row) -> Value {
     let codes: Vec<_> = row.codes.iter().copied().map(code::number).collect();
-    let messages: Map<_, _> = row
-        .codes
-        .iter()
-        .map(|reason| {
-            (
-                code::number(*reason).to_string(),
-                json!(code::message(*reason)),
-            )
-        })
-        .collect();
+    let (messages, others) = (messages(row.codes), messages(others(row.endpoint)));
     let mut parameters: Vec<Value> = row
         .parameters
         .iter()
@@ -82,6 +77,7 @@ fn operation(row: &Row) -> Value {
             KeyRule::None => json!([]),
         },
         "x-status-codes": messages,
+        "x-other-status-codes": others,
         "x-outside-interface": !row.in_interface,
         "responses": {
             "200": {
@@ -89,7 +85,7 @@ fn operation(row: &Row) -> Value {
                 "content": content(&schemas::answer(row.endpoint), &answer),
             },
             "400": {
-                "description": format!("refused, with one of the codes {codes:?} or with 100001 for what cannot be read"),
+                "description": format!("refused, with one of the codes {codes:?}, one about keys and signatures (104001 to 104005), 100001 for what cannot be read, or, unless the exchange is strict, one of x-other-status-codes"),
                 "content": content(&schemas::named("Refusal"), &examples::refusal(codes.last().copied())),
             },
             "429": {
@@ -114,6 +110,68 @@ fn operation(row: &Row) -> Value {
         });
     }
     operation
+}
+
+fn messages(reasons: &[Reason]) -> Map<String, Value> {
+    let message = |reason: &Reason| {
+        (
+            code::number(*reason).to_string(),
+            json!(code::message(*reason)),
+        )
+    };
+    reasons.iter().map(message).collect()
+}
+
+/// Codes that say what is wrong where the interface lists none that does.
+fn others(endpoint: Endpoint) -> &'static [Reason] {
+    match endpoint {
+        Endpoint::Transfer
+        | Endpoint::Withdraw
+        | Endpoint::UpdateAccount
+        | Endpoint::JoinPool
+        | Endpoint::ExitPool => &[
+            Reason::UnsupportedToken,
+            Reason::OrderExpired,
+            Reason::InsufficientBalance,
+            Reason::AmountTooSmall,
+            Reason::AmountTooLarge,
+        ],
+        Endpoint::SubmitOrder
+        | Endpoint::GetOrder
+        | Endpoint::CancelOrder
+        | Endpoint::ListOrders
+        | Endpoint::Depth
+        | Endpoint::GetAccount
+        | Endpoint::ReplaceApiKey
+        | Endpoint::Balances
+        | Endpoint::ExchangeInfo
+        | Endpoint::Tokens
+        | Endpoint::Markets
+        | Endpoint::Pools
+        | Endpoint::PoolBalance
+        | Endpoint::PoolTransactions
+        | Endpoint::GetApiKey
+        | Endpoint::StorageId
+        | Endpoint::Timestamp
+        | Endpoint::OffchainFee => &[],
+    }
+}
+
+/// Whether the exchange answers at all; whoever watches it needs no key.
+fn health() -> Value {
+    let refusal = |status, code| json!({"description": status, "content": content(&schemas::named("Refusal"), &examples::refusal(Some(code)))});
+    let schema = json!({"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]});
+    json!({"get": {
+        "operationId": "Health",
+        "summary": "whether the exchange answers",
+        "security": [],
+        "x-outside-interface": true,
+        "responses": {
+            "200": {"description": "it does", "content": content(&schema, &json!({"status": "ok"}))},
+            "429": refusal("too many requests", code::RATE_LIMITED),
+            "500": refusal("the exchange failed", 100_000),
+        },
+    }})
 }
 
 fn content(schema: &Value, example: &Value) -> Value {
@@ -170,12 +228,12 @@ fn signature(header: SignatureHeader) -> Option<Value> {
         SignatureHeader::Eddsa => (true, "EddsaSignature", "EdDSA signature of the request"),
         SignatureHeader::EddsaIfPresent => (
             false,
-            "EddsaSignature",
+            "EddsaSignatureOrNone",
             "EdDSA signature of the request; verified where it is given",
         ),
         SignatureHeader::Ecdsa => (
             false,
-            "EcdsaSignature",
+            "EcdsaSignatureOrNone",
             "the owner's signature of what the body asks for; may be absent where the body carries a proof, unless the exchange is strict",
         ),
     };

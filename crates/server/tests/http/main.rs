@@ -15,6 +15,7 @@ mod path;
 mod pools;
 mod population;
 mod rates;
+mod raw;
 mod rules;
 mod signatures;
 mod support;
