@@ -118,6 +118,10 @@ pub struct DemoArgs {
     /// Which strategy quotes (see `cambist strategy list`).
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<String>,
+    /// Leave the daemon alone: otherwise it is killed at two thirds of the time, in the middle of a
+    /// submit, and started again.
+    #[arg(long)]
+    pub no_pull_the_plug: bool,
 }
 
 /// Arguments of commands that run until they are told to stop.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_core::event::Command;
+use cambist_report::summary::{Closing, Orders, Summary};
+use cambist_report::text;
 use cambist_report::text::SEPARATOR;
-use cambist_report::{Summary, text};
 use tokio::time::Instant;
 
 use super::{print_json, print_text};
@@ -14,9 +15,11 @@ use crate::cli::DemoArgs;
 use crate::config::{Daemon, Exchange};
 use crate::demo::child::{Child, LOOK};
 use crate::demo::files::{self, Folder};
+use crate::demo::plug::{self, Crash};
 use crate::demo::proof::{self, Books};
 use crate::demo::screen::Screen;
 use crate::demo::status;
+use crate::demo::wire::Wire;
 use crate::exit::{self, Exit, Failure};
 use crate::live::signals::Signals;
 
@@ -41,7 +44,7 @@ async fn watch(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     let mut screen = Screen::new();
     let mut folder = Folder::new()?;
     let result = scene(args, &mut screen, &mut folder, &mut signals).await;
-    let (summary, problems) = match result {
+    let (summary, crash, problems) = match result {
         Ok(ended) => ended,
         Err(error) => {
             where_to_look(&mut screen, &folder);
@@ -52,9 +55,13 @@ async fn watch(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     if json {
         let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
         let failures: Vec<_> = problems.iter().map(failed).collect();
-        print_json(&exit::with_failures(shape(&summary)?, &failures))?;
+        let shape = shape(&summary, crash.as_ref())?;
+        print_json(&exit::with_failures(shape, &failures))?;
     } else {
         print_text(&format!("\n{}", text::summary(&summary)))?;
+        if let Some(crash) = &crash {
+            print_text(&crash.text())?;
+        }
     }
     for problem in &problems {
         screen.say(&format!("NOT PROVEN: {problem}"));
@@ -102,12 +109,13 @@ Next:
 }
 
 /// The summary in the shape that is promised: without what only texts need.
-fn shape(summary: &Summary) -> anyhow::Result<serde_json::Value> {
+fn shape(summary: &Summary, crash: Option<&Crash>) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
         object.remove("ends");
         object.remove("quote");
         object.remove("inventory_tokens");
+        object.insert("crash".to_owned(), serde_json::to_value(crash)?);
     }
     Ok(value)
 }
@@ -116,6 +124,8 @@ fn shape(summary: &Summary) -> anyhow::Result<serde_json::Value> {
 struct Cast {
     venue: Child,
     daemon: Child,
+    /// The line between them, if something will happen on it.
+    wire: Option<Wire>,
     config: Daemon,
     metrics: String,
 }
@@ -138,21 +148,20 @@ async fn open(args: &DemoArgs, screen: &mut Screen, folder: &mut Folder) -> anyh
         args.seed
     ));
 
+    let wire = match plug::when(args) {
+        Ok(_) => Some(Wire::lay(&address).await?),
+        Err(why) => {
+            screen.say(&format!("nobody pulls the plug: {why}"));
+            None
+        }
+    };
+    let base_url = wire
+        .as_ref()
+        .map_or(base_url, |wire| format!("http://{}", wire.address()));
     let strategy = args.strategy.as_deref();
     let daemon_file = files::write_daemon(folder.path(), &base_url, strategy)?;
     let config = Daemon::load(&daemon_file)?;
-    let daemon_text = daemon_file.display().to_string();
-    let mut daemon = Child::start(
-        "daemon",
-        folder.path(),
-        &[
-            "run",
-            "--config",
-            &daemon_text,
-            "--json",
-            "--until-stdin-closes",
-        ],
-    )?;
+    let mut daemon = daemon(folder, &config, "daemon")?;
     let metrics = daemon
         .address(&config.metrics_address_file(), READY)
         .await?;
@@ -162,9 +171,17 @@ async fn open(args: &DemoArgs, screen: &mut Screen, folder: &mut Folder) -> anyh
     Ok(Cast {
         venue,
         daemon,
+        wire,
         config,
         metrics,
     })
+}
+
+/// Starts the daemon, its output in files of that name.
+fn daemon(folder: &Folder, config: &Daemon, files: &str) -> anyhow::Result<Child> {
+    let file = config.source.path.display().to_string();
+    let args = ["run", "--config", &file, "--json", "--until-stdin-closes"];
+    Child::start_as("daemon", files, folder.path(), &args)
 }
 
 /// Runs both processes and checks what they left.
@@ -173,14 +190,15 @@ async fn scene(
     screen: &mut Screen,
     folder: &mut Folder,
     signals: &mut Signals,
-) -> anyhow::Result<(Summary, Vec<String>)> {
+) -> anyhow::Result<(Summary, Option<Crash>, Vec<String>)> {
     let opened = tokio::select! {
         opened = open(args, screen, folder) => Some(opened?),
         () = told_to_end(signals) => None,
     };
     let Some(Cast {
         mut venue,
-        mut daemon,
+        daemon,
+        wire,
         config,
         metrics,
     }) = opened
@@ -194,11 +212,23 @@ async fn scene(
     } else {
         Some(Duration::from_secs(args.duration))
     };
+    let mut stage = Stage {
+        begun,
+        daemon,
+        metrics,
+        crash: None,
+    };
+    let plug = wire.as_ref().zip(plug::when(args).ok());
     tokio::select! {
         gone = venue.gone() => return Err(gone),
-        shown = show(screen, &mut daemon, &metrics, length) => shown?,
+        played = stage.play(screen, folder, &config, plug, length) => played?,
         () = told_to_end(signals) => {}
     }
+    let Stage {
+        mut daemon,
+        mut crash,
+        ..
+    } = stage;
     screen.say("ending: cancelling everything and proving that nothing rests");
     daemon.ask_to_end();
     let longest = Duration::from_millis(config.drain_deadline_ms) + GOODBYE;
@@ -212,26 +242,43 @@ async fn scene(
     let duration_s = begun.elapsed().as_secs_f64();
 
     let books = proof::books(&config).await?;
-    let replayed = config
+    let asked = crash.as_ref().map(Crash::asked).unwrap_or_default();
+    let played = config
         .tape
         .as_ref()
-        .map(|tape| proof::replay(&tape.dir))
+        .map(|tape| proof::replay(&tape.dir, &asked))
         .transpose()?;
     venue.ask_to_end();
     let venue_status = venue.end(GOODBYE).await?;
 
     let output = daemon.output()?;
-    let summary: Summary = serde_json::from_str(&output)
+    let told: Summary = serde_json::from_str(&output)
         .with_context(|| format!("the daemon told no summary:\n{}", daemon.last_words()))?;
+    let residual_units = residual(&told, &books);
+    let all_lives = crash
+        .as_ref()
+        .and_then(|_| played.as_ref()?.session.as_ref())
+        .map(|(session, now)| session.summary(*now, &Closing::default(), super::run::code));
     let summary = Summary {
         seed: Some(args.seed),
         duration_s,
-        resting_after: Some(books.resting),
-        residual_units: residual(&summary, &books),
-        replay_equal: replayed,
-        ..summary
+        resting_after: Some(books.resting()),
+        residual_units,
+        replay_equal: played.as_ref().map(|played| played.equal),
+        // What is held, and what is not proven gone, is the last life's to say.
+        inventory: told.inventory.clone(),
+        inventory_tokens: told.inventory_tokens.clone(),
+        orders: Orders {
+            unknown_left: told.orders.unknown_left,
+            ..all_lives.as_ref().unwrap_or(&told).orders.clone()
+        },
+        ..all_lives.unwrap_or(told)
     };
+    if let (Some(crash), Some(played)) = (&mut crash, &played) {
+        crash.conclude(played, &books, &config)?;
+    }
     let mut problems = problems(&summary);
+    problems.extend(crash.iter().flat_map(Crash::problems));
     if !status.success() {
         let how = daemon.how(status);
         problems.push(format!("{how}:\n{}", daemon.last_words()));
@@ -240,7 +287,7 @@ async fn scene(
         let how = venue.how(venue_status);
         problems.push(format!("{how}:\n{}", venue.last_words()));
     }
-    Ok((summary, problems))
+    Ok((summary, crash, problems))
 }
 
 /// Until somebody wants the end; a level means nothing here.
@@ -248,34 +295,80 @@ async fn told_to_end(signals: &mut Signals) {
     while signals.next().await != Command::Drain {}
 }
 
-/// Shows the daemon's line until the time is over or the daemon ends by itself.
-async fn show(
-    screen: &mut Screen,
-    daemon: &mut Child,
-    metrics: &str,
-    length: Option<Duration>,
-) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    let mut next = Duration::from_secs(1);
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let now = begun.elapsed();
-        match daemon.exited()? {
-            // By a signal: it has told nothing, and what it left is for its next start.
-            Some(status) if status.code().is_none() => anyhow::bail!(daemon.how(status)),
-            Some(_) => return Ok(()),
-            None => {}
+/// What changes while the demo runs.
+struct Stage {
+    begun: Instant,
+    daemon: Child,
+    metrics: String,
+    crash: Option<Crash>,
+}
+
+impl Stage {
+    /// Shows the daemon until the time is over, and pulls its plug on the way if that is planned.
+    async fn play(
+        &mut self,
+        screen: &mut Screen,
+        folder: &Folder,
+        config: &Daemon,
+        plug: Option<(&Wire, Duration)>,
+        length: Option<Duration>,
+    ) -> anyhow::Result<()> {
+        if let Some((wire, at)) = plug {
+            if self.show(screen, Some(at)).await? == Shown::Ended {
+                return Ok(());
+            }
+            screen.say("pulling the plug: kill -9 in the middle of a submit");
+            let again = || daemon(folder, config, "daemon-again");
+            let pulled = plug::pull(self.begun, wire, &mut self.daemon, config, again);
+            let (daemon, metrics, crash) = pulled.await?;
+            screen.say(&format!(
+                "daemon is back: both sides quoted {:.2} s after the kill, {} of {} open orders had been unknown",
+                crash.recovery_s,
+                crash.unknown.len(),
+                crash.open
+            ));
+            self.daemon = daemon;
+            self.metrics = metrics;
+            self.crash = Some(crash);
         }
-        if length.is_some_and(|length| now >= length) {
-            return Ok(());
-        }
-        if now >= next {
-            next = now + Duration::from_secs(1);
-            if let Some(line) = status::line(metrics).await {
-                screen.line(&format!("{:>4} s{SEPARATOR}{line}", now.as_secs()));
+        self.show(screen, length).await.map(|_| ())
+    }
+
+    /// Shows the daemon's line until then, or until the daemon ends by itself.
+    async fn show(
+        &mut self,
+        screen: &mut Screen,
+        until: Option<Duration>,
+    ) -> anyhow::Result<Shown> {
+        let mut next = self.begun.elapsed() + Duration::from_secs(1);
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = self.begun.elapsed();
+            match self.daemon.exited()? {
+                // By a signal: it has told nothing, and what it left is for its next start.
+                Some(status) if status.code().is_none() => anyhow::bail!(self.daemon.how(status)),
+                Some(_) => return Ok(Shown::Ended),
+                None => {}
+            }
+            if until.is_some_and(|until| now >= until) {
+                return Ok(Shown::TimeIsOver);
+            }
+            if now >= next {
+                next = now + Duration::from_secs(1);
+                if let Some(line) = status::line(&self.metrics).await {
+                    screen.line(&format!("{:>4} s{SEPARATOR}{line}", now.as_secs()));
+                }
             }
         }
     }
+}
+
+/// Why nothing is shown any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    TimeIsOver,
+    /// The daemon has ended by itself.
+    Ended,
 }
 
 /// Ledger less the exchange's books, for every token that either knows.

@@ -154,7 +154,7 @@ async fn told_to_stop(signals: &mut Signals) {
 }
 
 /// A refusal as the venue numbers it.
-fn code(reason: Reason) -> String {
+pub(super) fn code(reason: Reason) -> String {
     match reason {
         Reason::RateLimited => "429".to_owned(),
         other => cambist_protocol::code::number(other).to_string(),

@@ -24,9 +24,19 @@ pub struct Child {
 impl Child {
     /// Starts this program again with other arguments; its output goes to files of the folder.
     pub fn start(name: &'static str, folder: &Path, args: &[&str]) -> anyhow::Result<Self> {
+        Self::start_as(name, name, folder, args)
+    }
+
+    /// As `start`, with other names for the files.
+    pub fn start_as(
+        name: &'static str,
+        files: &str,
+        folder: &Path,
+        args: &[&str],
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program's own path")?;
-        let log = folder.join(format!("{name}.log"));
-        let out = folder.join(format!("{name}.out"));
+        let log = folder.join(format!("{files}.log"));
+        let out = folder.join(format!("{files}.out"));
         let file = |path: &Path| File::create(path).with_context(|| path.display().to_string());
         let process = Command::new(program)
             .args(args)
@@ -81,6 +91,14 @@ impl Child {
             // A child that has ended already needs no asking.
             let _ = kill_process(pid, Signal::TERM);
         }
+    }
+
+    /// Ends it as `kill -9` does, and waits until it is gone.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        let killed = self.process.kill().and_then(|()| self.process.wait());
+        killed
+            .map(|_| ())
+            .with_context(|| format!("killing the {}", self.name))
     }
 
     /// Waits for its end.

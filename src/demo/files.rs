@@ -95,6 +95,8 @@ pub fn write_daemon(
         folder.join("tape").display().to_string(),
     );
     set(&mut file, &["metrics", "listen"], "127.0.0.1:0");
+    // Somebody watches closely.
+    set(&mut file, &["poll", "status_ms"], 200);
     if let Some(name) = strategy {
         choose(&mut file, name)?;
     }

@@ -5,8 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use cambist_client::{Client, ClientConfig, Credentials, SecretString};
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+use cambist_core::note::{End, Note};
+use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
-use cambist_core::{TokenId, VenueTime};
+use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
+use cambist_report::Session;
 use cambist_signing::SecretKey;
 use cambist_tape::{Reader, compare};
 
@@ -15,32 +20,50 @@ use crate::recording::Player;
 use crate::secrets;
 
 /// Entries asked for at once.
-const PAGE: u32 = 50;
+const PAGE: u32 = 500;
 
 /// The exchange's own books for the daemon's account.
 pub struct Books {
-    /// Own orders that rest.
-    pub resting: u64,
+    /// Every order of the account that the exchange still shows, whatever became of it.
+    pub orders: Vec<OrderReport>,
     /// Totals by token symbol, base units.
     pub totals: BTreeMap<String, u128>,
 }
 
-/// Asks the exchange for the account's orders and balances.
-pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
+impl Books {
+    /// Own orders that rest.
+    pub fn resting(&self) -> u64 {
+        let open = self.orders.iter().filter(|order| !order.status.is_final());
+        open.count() as u64
+    }
+}
+
+/// Asks the exchange for the account's orders created at or after `from`.
+pub async fn orders_since(daemon: &Daemon, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
+    orders(&client(daemon)?, from).await
+}
+
+/// A client with the daemon's keys.
+fn client(daemon: &Daemon) -> anyhow::Result<Client> {
     let secrets = secrets::load(&daemon.keys)?;
     let key = SecretKey::from_hex(&secrets.eddsa_key).context("the daemon's key file")?;
     let owner = crate::live::start::parse_owner(daemon)?;
     let api_key = SecretString::from(secrets.api_key.as_str());
     let credentials = Credentials::new(daemon.venue.account_id, Some(owner), Some(api_key), key);
     let config = ClientConfig::new(&daemon.venue.base_url.value);
-    let client = Client::new(&config, Some(credentials))?;
+    Ok(Client::new(&config, Some(credentials))?)
+}
+
+/// Asks the exchange for the account's orders and balances.
+pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
+    let client = client(daemon)?;
     let symbols: BTreeMap<TokenId, String> = client
         .tokens()
         .await?
         .into_iter()
         .map(|token| (token.token_id, token.symbol))
         .collect();
-    let resting = resting(&client).await?;
+    let orders = orders(&client, VenueTime(0)).await?;
     let Outcome::Reply(Reply::Balances(balances)) = patiently(&client, &Query::Balances).await?
     else {
         bail!("the exchange did not tell the balances");
@@ -55,29 +78,26 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
             )
         })
         .collect();
-    Ok(Books { resting, totals })
+    Ok(Books { orders, totals })
 }
 
-async fn resting(client: &Client) -> anyhow::Result<u64> {
-    let (mut offset, mut resting) = (0, 0);
+async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
+    let mut all = Vec::new();
     loop {
         let page = OrdersPage {
-            from: VenueTime(0),
+            from,
             to: VenueTime(0),
-            offset,
+            offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
             limit: PAGE,
         };
         let outcome = patiently(client, &Query::Orders(page)).await?;
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
             bail!("the exchange did not list the orders");
         };
-        resting += orders
-            .iter()
-            .filter(|order| !order.status.is_final())
-            .count() as u64;
-        offset += u32::try_from(orders.len()).unwrap_or(u32::MAX);
-        if orders.is_empty() || offset >= total {
-            return Ok(resting);
+        let is_last = orders.is_empty();
+        all.extend(orders);
+        if is_last || all.len() >= total as usize {
+            return Ok(all);
         }
     }
 }
@@ -99,8 +119,18 @@ async fn patiently(client: &Client, query: &Query) -> anyhow::Result<Outcome> {
     bail!("the exchange kept answering 429")
 }
 
-/// Replays every tape of a folder; true if each led to the same actions.
-pub fn replay(dir: &Path) -> anyhow::Result<bool> {
+/// What the tapes of a folder hold.
+pub struct Played {
+    /// Each led to the same actions.
+    pub equal: bool,
+    /// Everything they tell, over all lives of the daemon; nothing if the first life's beginning is gone.
+    pub session: Option<(Session, Time)>,
+    /// What became of the orders in question in the last life: when after its start, and how.
+    pub evidence: BTreeMap<ClientOrderId, (u64, String)>,
+}
+
+/// Replays every tape of a folder, and says what the last life found out about some orders.
+pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -113,6 +143,7 @@ pub fn replay(dir: &Path) -> anyhow::Result<bool> {
     if tapes.is_empty() {
         bail!("no tape in {}", dir.display());
     }
+    let mut story = Story::default();
     for tape in tapes {
         let name = || tape.display().to_string();
         let file = std::fs::File::open(&tape).with_context(name)?;
@@ -120,14 +151,101 @@ pub fn replay(dir: &Path) -> anyhow::Result<bool> {
         let mut player = Player::new(reader.header(), reader.snapshot()).with_context(name)?;
         let replayed = compare(&mut reader, |now, event, actions| {
             player.hear(now, event, actions);
+            story.heard(now, event, actions, asked);
         })
         .with_context(name)?;
         if let Some(failure) = player.failure() {
             bail!("{}: {failure}", name());
         }
-        if !replayed.is_equal() {
-            return Ok(false);
+        story.equal &= replayed.is_equal();
+    }
+    Ok(Played {
+        equal: story.equal,
+        session: story.session.map(|session| (session, story.now)),
+        evidence: story.evidence,
+    })
+}
+
+/// The notes of several lives, one after the other.
+struct Story {
+    equal: bool,
+    session: Option<Session>,
+    /// When this life's clock began, on the clock of the first.
+    begun: Time,
+    now: Time,
+    evidence: BTreeMap<ClientOrderId, (u64, String)>,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self {
+            equal: true,
+            session: None,
+            begun: Time(0),
+            now: Time(0),
+            evidence: BTreeMap::new(),
         }
     }
-    Ok(true)
+}
+
+impl Story {
+    fn heard(&mut self, now: Time, event: &Event, actions: &[Action], asked: &[ClientOrderId]) {
+        if let Event::Start(start) = event {
+            self.begun = self.now;
+            self.evidence.clear();
+            match &mut self.session {
+                None => self.session = Some(Session::new(&start.markets)),
+                Some(session) => session.next_life(self.now),
+            }
+            if let Some(session) = &mut self.session {
+                for found in &start.open {
+                    let order = &found.order;
+                    let has_filled = found.base_filled > 0;
+                    session.found(order.client_id, order.valid_until_s, has_filled);
+                }
+            }
+        }
+        self.now = Time(self.begun.0.saturating_add(now.0));
+        for action in actions {
+            let Action::Note(note) = action else { continue };
+            if let Some(session) = &mut self.session {
+                session.observe(self.now, note);
+            }
+            if let Some((order, what)) = finding(note)
+                && asked.contains(&order)
+            {
+                let found = (now.as_ms(), what);
+                self.evidence.entry(order).or_insert(found);
+            }
+        }
+    }
+}
+
+/// What a note proves about an order whose fate was unknown.
+fn finding(note: &Note) -> Option<(ClientOrderId, String)> {
+    if let Note::Acknowledged { order, .. } = note {
+        let what = "the exchange acknowledged the same bytes, sent again";
+        Some((*order, what.to_owned()))
+    } else if let Note::Resolved { order, status } = note {
+        let status = format!("{status:?}").to_lowercase();
+        Some((*order, format!("the exchange's list shows it {status}")))
+    } else if let Note::Ended { order, end, .. } = note {
+        Some((*order, ended(*end).to_owned()))
+    } else {
+        None
+    }
+}
+
+const fn ended(end: End) -> &'static str {
+    match end {
+        End::Filled => "the exchange's list shows it filled",
+        End::Cancelled => "the exchange's list shows it cancelled",
+        End::Expired => "the exchange's list shows it expired",
+        End::FailedLate => "the exchange's list shows that it failed",
+        End::Refused => "every copy was refused for a reason that proves it dead",
+        End::NeverSent => "it had never left",
+        End::Fenced => {
+            "the exchange's clock passed its expiry and grace, and a complete list begun after that does not show it"
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -12,17 +13,31 @@ const PAGE_MAX: u64 = 1 << 20;
 
 /// The line, or nothing if it cannot be had now.
 pub async fn line(address: &str) -> Option<String> {
-    let page = tokio::time::timeout(PATIENCE, page(address))
-        .await
-        .ok()?
-        .ok()?;
-    let (_, body) = page.split_once("\r\n\r\n")?;
-    let status: serde_json::Value = serde_json::from_str(body).ok()?;
-    Some(status.get("line")?.as_str()?.to_owned())
+    Some(page(address).await?.get("line")?.as_str()?.to_owned())
+}
+
+/// Whether the daemon says that it trades and that its quotes rest on both sides of every market.
+pub async fn quotes_both_sides(address: &str) -> bool {
+    let Some(page) = page(address).await else {
+        return false;
+    };
+    let live = |market: &Value, key: &str| market.get(key).and_then(Value::as_u64) > Some(0);
+    let both = |market| live(market, "live_buy") && live(market, "live_sell");
+    let markets = page.get("markets").and_then(Value::as_array);
+    page.get("ready") == Some(&Value::Bool(true))
+        && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
+}
+
+/// The page, if it can be had now.
+async fn page(address: &str) -> Option<Value> {
+    let text = tokio::time::timeout(PATIENCE, text(address)).await;
+    let text = text.ok()?.ok()?;
+    let (_, body) = text.split_once("\r\n\r\n")?;
+    serde_json::from_str(body).ok()
 }
 
 /// One answer of HTTP/1.0, which ends with its connection: nothing more is needed of HTTP here.
-async fn page(address: &str) -> std::io::Result<String> {
+async fn text(address: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /status HTTP/1.0\r\nHost: {address}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

@@ -127,7 +127,7 @@ impl Desk {
         self.count_answer(event);
         let mut actions = Vec::new();
         self.engine.on_event(now, event, &mut actions);
-        self.recorder.did(now, &actions, &self.engine);
+        self.recorder.did(&actions, &self.engine);
         let mut finished = false;
         for action in actions {
             finished |= self.act(now, action);

@@ -18,8 +18,6 @@ use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 use crate::config::daemon::TapeConfig;
 use crate::recording;
 
-/// Between flushes to the operating system.
-const FLUSH_MS: u64 = 1_000;
 /// How much may wait for the disk before the recording ends.
 const WAITING_MAX: usize = 4_096;
 /// Segments that the limit of all of them is divided into.
@@ -30,7 +28,7 @@ const SEGMENT_MIN: u64 = 500_000;
 /// What the thread is told.
 enum Task {
     Heard(Time, Event),
-    Did(Time, Vec<Action>),
+    Did(Vec<Action>),
     Rotate(Vec<u8>),
 }
 
@@ -87,11 +85,11 @@ impl Recorder {
     }
 
     /// Records what the engine wanted done, and lets the tape go on in a new segment when it is time.
-    pub fn did(&mut self, now: Time, actions: &[Action], engine: &Engine) {
+    pub fn did(&mut self, actions: &[Action], engine: &Engine) {
         if self.tasks.is_none() {
             return;
         }
-        self.tell(Task::Did(now, actions.to_vec()));
+        self.tell(Task::Did(actions.to_vec()));
         if self.due.swap(false, Ordering::AcqRel) {
             match recording::snapshot(engine, &self.markets) {
                 Ok(snapshot) => self.tell(Task::Rotate(snapshot)),
@@ -132,39 +130,37 @@ impl Drop for Recorder {
 
 /// The thread: writes what it is told until nobody tells it anything or the disk fails.
 fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool) {
-    let mut flushed = Time(0);
     while let Ok(task) = inbox.recv() {
-        if let Err(error) = take(&mut tape, task, &mut flushed, due) {
+        if let Err(error) = take(&mut tape, task, inbox, due) {
             tracing::error!(%error, "tape not written");
             return;
         }
     }
-    if let Err(error) = tape.flush() {
-        tracing::error!(%error, "the end of the tape is not written");
-    }
 }
 
+/// Takes a task and whatever waits behind it, and hands all of it to the operating system: what a killed
+/// process was told is on its tape but for what was still waiting.
 fn take(
     tape: &mut Segments<Folder>,
     task: Task,
-    flushed: &mut Time,
+    inbox: &Receiver<Task>,
     due: &AtomicBool,
 ) -> Result<(), SegmentError> {
-    match task {
-        Task::Heard(now, event) => tape.heard(now, &event),
-        // Asked for twice when much was waiting: the first has done it.
-        Task::Rotate(_) if !tape.is_due() => Ok(()),
-        Task::Rotate(snapshot) => tape.rotate(&snapshot),
-        Task::Did(now, actions) => {
-            tape.did(&actions)?;
-            due.store(tape.is_due(), Ordering::Release);
-            if now.ms_since(*flushed) < FLUSH_MS {
-                return Ok(());
+    let mut next = Some(task);
+    while let Some(task) = next {
+        match task {
+            Task::Heard(now, event) => tape.heard(now, &event)?,
+            // Asked for twice when much was waiting: the first has done it.
+            Task::Rotate(_) if !tape.is_due() => {}
+            Task::Rotate(snapshot) => tape.rotate(&snapshot)?,
+            Task::Did(actions) => {
+                tape.did(&actions)?;
+                due.store(tape.is_due(), Ordering::Release);
             }
-            *flushed = now;
-            tape.flush()
         }
+        next = inbox.try_recv().ok();
     }
+    tape.flush()
 }
 
 fn make_folder(dir: &std::path::Path) -> std::io::Result<()> {

@@ -11,6 +11,7 @@ mod level;
 mod lock;
 mod recover;
 mod schema;
+pub mod view;
 
 use std::path::{Path, PathBuf};
 

@@ -23,7 +23,7 @@ pub(super) struct Verified {
 }
 
 /// Trouble while reading: the database's, or ours.
-enum Trouble {
+pub(super) enum Trouble {
     Database(rusqlite::Error),
     Damage(String),
 }
@@ -42,7 +42,7 @@ impl From<rusqlite::Error> for Trouble {
 }
 
 impl Trouble {
-    fn at(self, file: &Path) -> StoreError {
+    pub(super) fn at(self, file: &Path) -> StoreError {
         match self {
             Self::Database(error) => database_error(file, error),
             Self::Damage(what) => StoreError::Corrupt {
@@ -169,7 +169,7 @@ fn ends(database: &Connection) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn read_intent(row: &SqlRow<'_>) -> Result<IntentRow, Trouble> {
+pub(super) fn read_intent(row: &SqlRow<'_>) -> Result<IntentRow, Trouble> {
     let number = row.get::<_, i64>("number")?.cast_unsigned();
     let body_sum: Vec<u8> = row.get("body_sum")?;
     let body_sum = Sum::read(&body_sum)
@@ -302,7 +302,7 @@ fn order(row: &IntentRow, instance: u32, market: MarketId) -> Option<UnsignedOrd
 }
 
 /// What was booked for an order so far.
-fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
+pub(super) fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
     let mut query =
         database.prepare("SELECT base, quote, fee, at_us, sum FROM fills WHERE number = ?1")?;
     let mut rows = query.query([number.cast_signed()])?;

@@ -11,7 +11,7 @@ use crate::support::{Folder, Program, process, until};
 type Kind = fn(&Value) -> bool;
 
 /// Fields of the object, dotted, with their kind.
-const FIELDS: [(&str, Kind); 29] = [
+const FIELDS: [(&str, Kind); 38] = [
     ("seed", Value::is_u64),
     ("duration_s", Value::is_number),
     ("orders.submitted", Value::is_u64),
@@ -41,11 +41,21 @@ const FIELDS: [(&str, Kind); 29] = [
     ("requests", Value::is_object),
     ("pnl_quote", Value::is_object),
     ("ack_ms", Value::is_object),
+    ("crash", Value::is_object),
+    ("crash.at_s", Value::is_number),
+    ("crash.mid_submit", Value::is_boolean),
+    ("crash.open", Value::is_u64),
+    ("crash.unknown", Value::is_array),
+    ("crash.recovery_s", Value::is_number),
+    ("crash.recovery_max_s", Value::is_number),
+    ("crash.doubled", Value::is_u64),
+    ("crash.forgotten", Value::is_u64),
 ];
 
 /// What the object itself holds, and nothing else.
-const TOP: [&str; 12] = [
+const TOP: [&str; 13] = [
     "ack_ms",
+    "crash",
     "duration_s",
     "fills",
     "inventory",
@@ -154,6 +164,60 @@ fn demo(seed: &str, strategy: &str) {
         log.contains("/metrics"),
         "says where the metrics are: {log}"
     );
+    killed(&object["crash"], &out);
+}
+
+/// At two thirds of its time the demo has killed its daemon in the middle of a submit.
+fn killed(crash: &Value, out: &str) {
+    assert_eq!(crash["mid_submit"], true, "{out}");
+    let at_s = crash["at_s"].as_f64().unwrap();
+    assert!((16.0..25.0).contains(&at_s), "{out}");
+    assert_eq!(
+        (&crash["doubled"], &crash["forgotten"]),
+        (&0.into(), &0.into())
+    );
+    let unknown = crash["unknown"].as_array().unwrap();
+    assert!(!unknown.is_empty(), "{out}");
+    assert!(
+        crash["open"].as_u64().unwrap() >= unknown.len() as u64,
+        "{out}"
+    );
+    for order in unknown {
+        let text = |key: &str| order[key].as_str().unwrap();
+        assert!(text("client_order_id").starts_with('c'), "{out}");
+        assert!(["buy", "sell"].contains(&text("side")), "{out}");
+        assert!(!text("evidence").is_empty(), "{out}");
+        assert!(order["evidence_after_s"].is_number(), "{out}");
+    }
+    let unheard = unknown
+        .iter()
+        .any(|one| one["exchange_had_answered"].is_string());
+    assert!(unheard, "an answer was on its way: {out}");
+    let seconds = |key: &str| crash[key].as_f64().unwrap();
+    assert!(seconds("recovery_s") <= seconds("recovery_max_s"), "{out}");
+}
+
+#[test]
+fn a_plug_that_is_left_alone_is_told_and_null() {
+    let folder = Folder::new("demo-plugged");
+    for (more, why) in [
+        (
+            &["--duration", "20s", "--no-pull-the-plug"][..],
+            "--no-pull-the-plug",
+        ),
+        (&["--duration", "3s"][..], "shorter than 20 s"),
+    ] {
+        let args = [&["demo", "--json"][..], more].concat();
+        let limit = Duration::from_secs(100);
+        let (code, out, log) = process::run(folder.path(), more[1], &args, limit);
+        assert_eq!(code, 0, "{out}\n{log}");
+        let object: Value = serde_json::from_str(&out).unwrap();
+        assert!(object["crash"].is_null(), "{out}");
+        assert!(
+            log.contains(&format!("nobody pulls the plug: {why}")),
+            "{log}"
+        );
+    }
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub struct Session {
     flows: BTreeMap<TokenId, i128>,
     comparison: Comparison,
     status: Status,
+    /// Requests sent and allowed in earlier lives.
+    requests_before: [u64; 2],
 }
 
 impl Session {
@@ -100,11 +102,28 @@ impl Session {
             flows: BTreeMap::new(),
             comparison: Comparison::default(),
             status: Status::default(),
+            requests_before: [0; 2],
         }
+    }
+
+    /// The daemon was gone from `now` on and begins another life: what it tells next is added to what it
+    /// has told, and time without it counts for nothing. Orders that it finds are told by `found`.
+    pub fn next_life(&mut self, now: Time) {
+        for market in &mut self.markets {
+            market.sides.pause(now);
+        }
+        let status = std::mem::take(&mut self.status);
+        let [sent, allowed] = &mut self.requests_before;
+        *sent = sent.saturating_add(status.sent);
+        *allowed = allowed.saturating_add(status.allowed);
+        self.comparison = Comparison::default();
     }
 
     /// An order of an earlier run that may be alive, told before the first note.
     pub fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
+        if self.alive.contains_key(&order) {
+            return;
+        }
         self.ends.recovered += 1;
         let alive = Alive {
             valid_until_s,
@@ -217,8 +236,8 @@ impl Session {
                 p99: self.ack_ms(0.99),
             },
             requests: Requests {
-                sent: self.status.sent,
-                allowed: self.status.allowed,
+                sent: self.requests_before[0].saturating_add(self.status.sent),
+                allowed: self.requests_before[1].saturating_add(self.status.allowed),
                 http_429: self.http_429,
             },
             resting_after: closing.resting_after,

@@ -2,12 +2,16 @@
 
 use cambist_core::Time;
 
-/// Counts from the first moment with both sides live until it is closed.
+/// Counts from the first moment with both sides live until it is closed, without what lies between two
+/// lives of the daemon.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sides {
     first: Option<Time>,
     since: Option<Time>,
     both_us: u64,
+    /// Since when the daemon is away, until it quotes both sides again.
+    away: Option<Time>,
+    away_us: u64,
     closed: Option<Time>,
 }
 
@@ -18,10 +22,22 @@ impl Sides {
             return;
         }
         if both {
+            if let Some(away) = self.away.take() {
+                self.away_us = self.away_us.saturating_add(now.micros_since(away));
+            }
             self.first.get_or_insert(now);
             self.since.get_or_insert(now);
         } else if let Some(since) = self.since.take() {
             self.both_us = self.both_us.saturating_add(now.micros_since(since));
+        }
+    }
+
+    /// The daemon is gone: nothing counts until both sides are live again. How long that took is told
+    /// elsewhere.
+    pub fn pause(&mut self, now: Time) {
+        self.set(now, false);
+        if self.first.is_some() && self.closed.is_none() {
+            self.away.get_or_insert(now);
         }
     }
 
@@ -36,7 +52,10 @@ impl Sides {
         let end = self.closed.unwrap_or(now);
         let Some(first) = self.first else { return 0.0 };
         let open_us = self.since.map_or(0, |since| end.micros_since(since));
-        let all_us = end.micros_since(first);
+        let away_us = self.away.map_or(0, |away| end.micros_since(away));
+        let all_us = end
+            .micros_since(first)
+            .saturating_sub(self.away_us.saturating_add(away_us));
         if all_us == 0 {
             // Closed in the moment it began.
             return if self.since.is_some() { 1.0 } else { 0.0 };
@@ -68,5 +87,18 @@ mod tests {
         sides.close(at(200));
         sides.set(at(210), true);
         assert!((percent(&sides, 10_000) - 90.0).abs() < 0.5);
+    }
+
+    #[test]
+    fn time_between_two_lives_does_not_count() {
+        let at = Time::from_ms;
+        let mut sides = Sides::default();
+        sides.set(at(100), true);
+        sides.pause(at(200));
+        assert!((sides.ratio(at(900)) - 1.0).abs() < 0.01);
+        sides.set(at(900), true);
+        sides.set(at(950), false);
+        sides.close(at(1_000));
+        assert!((sides.ratio(at(2_000)) - 0.75).abs() < 0.01);
     }
 }

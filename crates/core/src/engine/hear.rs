@@ -155,6 +155,10 @@ impl State {
             Purpose::Balances { fills, own_locked } => {
                 if let Outcome::Reply(Reply::Balances(balances)) = outcome {
                     self.ledger.balances(sent, now, fills, own_locked, balances);
+                    if !self.ready {
+                        // The less time lies between, the less likely does a fill.
+                        self.polls.look_soon();
+                    }
                 }
             }
             Purpose::Markets => self.hear_markets(outcome),

@@ -203,6 +203,8 @@ impl State {
             })
         });
         match self.ledger.pass_ended(pass.begun, all_seen) {
+            // A fill came between, and nothing else is in the way of the opening.
+            None if all_seen && !self.ready => self.polls.balances_soon(),
             None => {}
             Some(Cut::Opening(opening)) => {
                 self.ready = true;

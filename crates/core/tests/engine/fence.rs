@@ -39,8 +39,9 @@ fn a_lost_submit_is_sent_again_only_after_the_list_did_not_show_it() {
 #[test]
 fn a_lost_submit_that_the_list_shows_is_live_and_never_sent_again() {
     let mut desk = Desk::ready(&BID);
-    let id = desk.answer_submit(LOST);
+    let (_, id) = desk.submits[0];
     desk.show(id, OrderStatus::Processing, 0);
+    desk.answer_submit(LOST);
     desk.run_ms(5_000);
     assert_eq!(desk.transmissions(id), 1);
     assert!(

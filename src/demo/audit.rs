@@ -1,0 +1,192 @@
+//! Doubled and forgotten orders, from the exchange's own list beside what the daemon's store remembers.
+//! Nothing that the daemon says of itself goes into it.
+
+use std::collections::BTreeMap;
+
+use cambist_core::order::OrderReport;
+
+use crate::store::view::Remembered;
+
+/// What was found; texts for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Orders that are there twice.
+    pub doubled: Vec<String>,
+    /// Orders, or fills of them, that the daemon does not know.
+    pub forgotten: Vec<String>,
+}
+
+/// Orders that stand for the same quote at the same time: same market, side and amounts, both open.
+pub fn twins(shown: &[OrderReport]) -> Vec<String> {
+    let mut quotes: BTreeMap<_, u64> = BTreeMap::new();
+    for order in shown.iter().filter(|order| !order.status.is_final()) {
+        let quote = (
+            &order.market,
+            order.side.name(),
+            order.base_amount,
+            order.quote_amount,
+        );
+        *quotes.entry(quote).or_default() += 1;
+    }
+    let twice = quotes.into_iter().filter(|(_, count)| *count > 1);
+    twice
+        .map(|((market, side, base, quote), count)| {
+            format!("{count} open orders {side} {base} for {quote} on {market}")
+        })
+        .collect()
+}
+
+/// Compares the complete list of the end with a store whose daemon has ended.
+pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Findings {
+    let mut found = Findings::default();
+    let mut ids: BTreeMap<_, u64> = BTreeMap::new();
+    for order in shown {
+        *ids.entry(order.client_id).or_default() += 1;
+        let remembered = known.values().find(|one| one.hash == order.hash);
+        let hash = order.hash;
+        let Some(remembered) = remembered else {
+            found
+                .forgotten
+                .push(format!("order {hash} is not in the store"));
+            continue;
+        };
+        let id = remembered.client_id;
+        if !order.status.is_final() {
+            found.forgotten.push(format!("order {id} is still open"));
+        }
+        let booked = remembered.filled;
+        if (order.base_filled, order.quote_filled, order.fee)
+            != (booked.base, booked.quote, booked.fee)
+        {
+            found.forgotten.push(format!(
+                "order {id} filled {} for {}, booked are {} for {}",
+                order.base_filled, order.quote_filled, booked.base, booked.quote
+            ));
+        }
+    }
+    for (id, count) in ids {
+        if let Some(id) = id.filter(|_| count > 1) {
+            found
+                .doubled
+                .push(format!("{count} orders have the id {id}"));
+        }
+    }
+    let mut slots: BTreeMap<_, u64> = BTreeMap::new();
+    for one in known.values() {
+        *slots.entry((one.sell_token, one.storage_id)).or_default() += 1;
+        if one.end.is_none() {
+            let id = one.client_id;
+            found
+                .forgotten
+                .push(format!("order {id} has no proven end"));
+        }
+    }
+    for ((token, storage_id), count) in slots {
+        if count > 1 {
+            let token = token.0;
+            found.doubled.push(format!(
+                "{count} orders have storage id {storage_id} of token {token}"
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::{ClientOrderId, Hash, OrderStatus, Side, StrategyId, TokenId, VenueTime};
+
+    use super::*;
+    use crate::store::Filled;
+
+    fn shown(number: u8) -> OrderReport {
+        OrderReport {
+            hash: Hash([number; 32]),
+            client_id: Some(id(number)),
+            market: "ETH-USDC".to_owned(),
+            side: Side::Buy,
+            status: OrderStatus::Cancelled,
+            base_amount: 10 + u128::from(number),
+            quote_amount: 20,
+            base_filled: 5,
+            quote_filled: 10,
+            fee: 1,
+            valid_until_s: 0,
+            valid_since: VenueTime(0),
+        }
+    }
+
+    fn id(number: u8) -> ClientOrderId {
+        ClientOrderId {
+            instance: 1,
+            strategy: StrategyId(0),
+            number: number.into(),
+        }
+    }
+
+    fn known(number: u8) -> (u64, Remembered) {
+        let remembered = Remembered {
+            client_id: id(number),
+            hash: Hash([number; 32]),
+            market: "ETH-USDC".to_owned(),
+            side: "buy".to_owned(),
+            price: 1,
+            sell_token: TokenId(1),
+            sell_amount: 20,
+            storage_id: 2 * u32::from(number),
+            valid_until_s: 0,
+            made_at: VenueTime(0),
+            end: Some("cancelled".to_owned()),
+            filled: Filled {
+                base: 5,
+                quote: 10,
+                fee: 1,
+            },
+        };
+        (number.into(), remembered)
+    }
+
+    #[test]
+    fn what_is_known_and_ended_on_both_sides_is_nothing_to_tell() {
+        let found = compare(&[shown(1), shown(2)], &[known(1), known(2)].into());
+        assert_eq!(found, Findings::default());
+        // Sealed, never sent: the exchange does not know it.
+        let found = compare(&[shown(1)], &[known(1), known(2)].into());
+        assert_eq!(found, Findings::default());
+    }
+
+    #[test]
+    fn every_way_to_forget_is_found() {
+        let stranger = compare(&[shown(3)], &BTreeMap::new());
+        assert_eq!(stranger.forgotten.len(), 1, "{stranger:?}");
+        let mut open = shown(1);
+        open.status = OrderStatus::Processing;
+        assert_eq!(compare(&[open], &[known(1)].into()).forgotten.len(), 1);
+        let mut fuller = shown(1);
+        fuller.base_filled += 1;
+        assert_eq!(compare(&[fuller], &[known(1)].into()).forgotten.len(), 1);
+        let mut endless = known(1);
+        endless.1.end = None;
+        assert_eq!(compare(&[shown(1)], &[endless].into()).forgotten.len(), 1);
+    }
+
+    #[test]
+    fn every_way_to_double_is_found() {
+        let mut again = shown(1);
+        again.hash = Hash([9; 32]);
+        let found = compare(&[shown(1), again], &[known(1)].into());
+        assert_eq!(found.doubled.len(), 1, "{found:?}");
+        let mut slot = known(2);
+        slot.1.storage_id = 2;
+        let found = compare(&[], &[known(1), slot].into());
+        assert_eq!(found.doubled.len(), 1, "{found:?}");
+        let open = |number: u8| OrderReport {
+            status: OrderStatus::Processing,
+            base_amount: 10,
+            ..shown(number)
+        };
+        assert_eq!(twins(&[open(1), open(2)]).len(), 1);
+        assert_eq!(twins(&[open(1), shown(2)]), Vec::<String>::new());
+    }
+}
