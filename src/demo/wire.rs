@@ -241,7 +241,7 @@ mod tests {
         };
         let (is_caught, ()) = tokio::join!(wire.catch(Duration::from_secs(20)), caught);
         assert!(is_caught);
-        there.write_all(b"more").await.unwrap();
+        there.write_all(b"\n").await.unwrap();
         drop(there);
         let mut heard = Vec::new();
         daemon.read_to_end(&mut heard).await.unwrap();
