@@ -8,6 +8,7 @@ pub mod action;
 pub mod config;
 pub mod engine;
 pub mod event;
+pub mod fence;
 pub mod market;
 pub mod note;
 pub mod order;

@@ -17,7 +17,7 @@ mod hear;
 mod ledger;
 mod observe;
 mod orders;
-mod passes;
+pub(crate) mod passes;
 mod poll;
 mod risk;
 mod send;

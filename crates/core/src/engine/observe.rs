@@ -2,11 +2,12 @@
 //! not fit what we believed is told.
 
 use crate::action::Action;
+use crate::fence::Word;
 use crate::note::{End, Fill, Note};
 use crate::order::{ClientOrderId, OrderReport, OrderStatus};
 use crate::time::Time;
 
-use super::orders::{Increment, Phase, Word};
+use super::orders::{Increment, Phase};
 use super::state::{Purpose as Asking, State};
 
 /// Foreign orders remembered, so that each is told once.

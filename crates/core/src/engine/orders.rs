@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::BatchId;
+use crate::fence::Word;
 use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use crate::request::RequestId;
@@ -47,17 +48,6 @@ pub(crate) struct CancelState {
     pub(crate) in_flight: Option<RequestId>,
     /// Requests so far.
     pub(crate) attempts: u32,
-}
-
-/// What the venue itself has said about an order's existence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Word {
-    /// Nothing yet.
-    None,
-    /// It took it or showed it. A list that leaves it out is then not enough: its report is asked for.
-    Known,
-    /// Asked by hash after the fence, it did not know it.
-    Disowned,
 }
 
 /// One order that may be alive.

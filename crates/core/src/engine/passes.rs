@@ -20,8 +20,8 @@ const PAGE_ATTEMPTS: u32 = 4;
 const ROUNDS_MAX: u32 = 6;
 
 /// What a pass is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Purpose {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Purpose {
     /// Evidence of what is shown.
     Look,
     /// Evidence of absence as well.
@@ -29,8 +29,8 @@ pub(crate) enum Purpose {
 }
 
 /// A reading of the list under way.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Pass {
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Pass {
     pub(crate) purpose: Purpose,
     from: VenueTime,
     to: VenueTime,
@@ -55,7 +55,7 @@ pub(crate) struct Pass {
 
 /// What a page led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub enum Progress {
     /// Another page is wanted.
     More,
     /// The pass is complete for its purpose.
@@ -71,7 +71,7 @@ impl Pass {
     }
 
     /// Readings of the window from `from` to now until two agree.
-    pub(crate) fn proof(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
+    pub fn proof(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
         Self::new(Purpose::Proof, now, venue_now, (from, venue_now), limit)
     }
 
@@ -100,8 +100,18 @@ impl Pass {
         }
     }
 
+    /// The venue's clock had passed this when it began.
+    pub const fn begun_venue(&self) -> VenueTime {
+        self.begun_venue
+    }
+
+    /// Whether an order is in the round that is now counted.
+    pub fn shows(&self, hash: Hash) -> bool {
+        self.seen.contains(&hash)
+    }
+
     /// The page to ask for next.
-    pub(crate) fn page(&self) -> OrdersPage {
+    pub fn page(&self) -> OrdersPage {
         OrdersPage {
             from: self.from,
             to: self.to,
@@ -112,14 +122,14 @@ impl Pass {
 
     /// The page that was asked for brought no answer: the same one again, or false when that has been
     /// tried often enough. What was read before it stays read.
-    pub(crate) fn ask_again(&mut self) -> bool {
+    pub fn ask_again(&mut self) -> bool {
         self.request = None;
         self.unanswered += 1;
         self.unanswered < PAGE_ATTEMPTS
     }
 
     /// Takes in the page that was asked for.
-    pub(crate) fn take(&mut self, orders: &[OrderReport], total: u32) -> Progress {
+    pub fn take(&mut self, orders: &[OrderReport], total: u32) -> Progress {
         self.request = None;
         self.unanswered = 0;
         self.pages += 1;

@@ -1,6 +1,7 @@
 //! What leaves: first transmissions, resends of the same bytes, and cancels.
 
 use crate::action::Action;
+use crate::fence;
 use crate::note::{End, Note};
 use crate::order::ClientOrderId;
 use crate::request::{Endpoint, Query};
@@ -72,10 +73,13 @@ impl State {
 
     /// Whether the same bytes may leave once more at all.
     pub(crate) fn may_be_resent(&self, now: Time, tracked: &Tracked) -> bool {
-        let last = tracked.valid_until().minus_ms(self.config.resend_margin_ms);
         tracked.attempts < self.config.attempts_max
-            && tracked.cancel.is_none()
-            && self.clock.at_least(now) < last
+            && fence::may_be_resent(
+                self.clock.at_least(now),
+                tracked.valid_until(),
+                self.config.resend_margin_ms,
+                tracked.cancel.is_some(),
+            )
     }
 
     /// Sends again what got no answer and was not seen since, and what provably never left.

@@ -7,6 +7,7 @@
 
 use crate::action::Action;
 use crate::event::Level;
+use crate::fence::{self, Pass, Progress, Purpose, Word};
 use crate::note::{End, Note};
 use crate::order::{ClientOrderId, Hash};
 use crate::reason::Reason;
@@ -14,8 +15,7 @@ use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
 use super::ledger::Cut;
-use super::orders::{Phase, Word};
-use super::passes::{Pass, Progress, Purpose};
+use super::orders::Phase;
 use super::state::State;
 
 /// Ledger and venue may differ for this long before nothing new is sent.
@@ -67,7 +67,7 @@ impl State {
             }
             Outcome::Refused(reason) if reason.proves_submit_dead() => {
                 tracked.disproved = tracked.disproved.saturating_add(1);
-                if waiting && tracked.disproved == tracked.attempts {
+                if waiting && fence::are_all_disproved(tracked.attempts, tracked.disproved) {
                     self.end(id, End::Refused, actions);
                     let pause_ms = self.config.resend_after_ms;
                     self.market_mut(market).rest(now, pause_ms);
@@ -86,7 +86,7 @@ impl State {
             Outcome::NotSent => {
                 tracked.disproved = tracked.disproved.saturating_add(1);
                 if waiting {
-                    let never_left = tracked.disproved == tracked.attempts;
+                    let never_left = fence::are_all_disproved(tracked.attempts, tracked.disproved);
                     tracked.phase = if never_left {
                         Phase::Sealed
                     } else {
@@ -135,7 +135,7 @@ impl State {
                 let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
                 let grace_ms = self.config.grace_ms;
                 if let Some(tracked) = self.orders.get_mut(id)
-                    && asked_at > tracked.valid_until().plus_ms(grace_ms)
+                    && fence::is_behind(asked_at, tracked.valid_until(), grace_ms)
                 {
                     tracked.word = Word::Disowned;
                 }
@@ -246,9 +246,11 @@ impl State {
             .orders
             .iter()
             .filter(|t| t.may_have_left())
-            .filter(|t| pass.begun_venue > t.valid_until().plus_ms(self.config.grace_ms))
-            .filter(|t| t.hash.is_none_or(|hash| !pass.seen.contains(&hash)))
-            .filter(|t| t.word != Word::Known)
+            .filter(|t| {
+                let shown = t.hash.is_some_and(|hash| pass.seen.contains(&hash));
+                let grace_ms = self.config.grace_ms;
+                fence::is_proven_dead(pass.begun_venue, t.valid_until(), grace_ms, shown, t.word)
+            })
             .map(|t| t.order.client_id)
             .collect();
         for id in dead {

@@ -1,0 +1,100 @@
+//! The fence: by what evidence an order with an unknown fate ends, and nothing else.
+//!
+//! Every rule is a pure function, used by the engine and by the model that tries every interleaving of
+//! loss, repetition, delay and crash (`crates/fence-model`). What a refusal proves is `Reason`'s. The
+//! numbers behind them (ttl, grace, margin) are configuration; times are the venue's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::VenueTime;
+
+pub use crate::engine::passes::{Pass, Progress, Purpose};
+
+/// What the venue itself has said about an order's existence.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum Word {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// It took it or showed it. A list that leaves it out is then not enough: its report is asked for.
+    Known,
+    /// Asked by hash after the fence, it did not know it.
+    Disowned,
+}
+
+/// Whether no copy of an order can rest: each of its transmissions was refused for a reason that a
+/// delivered twin cannot cause, or provably never left.
+pub const fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
+    disproved == transmissions
+}
+
+/// Whether `venue_time`, which the venue's clock has passed, is behind the fence of an order: nothing
+/// of it can come into being or show up for the first time any more.
+pub fn is_behind(venue_time: VenueTime, valid_until: VenueTime, grace_ms: u64) -> bool {
+    venue_time > valid_until.plus_ms(grace_ms)
+}
+
+/// Whether a complete list of a closed window, begun when the venue's clock had passed `list_begun`,
+/// ends an order that may have left.
+pub fn is_proven_dead(
+    list_begun: VenueTime,
+    valid_until: VenueTime,
+    grace_ms: u64,
+    shown: bool,
+    word: Word,
+) -> bool {
+    let contradicted = match word {
+        Word::Known => true,
+        Word::None | Word::Disowned => false,
+    };
+    is_behind(list_begun, valid_until, grace_ms) && !shown && !contradicted
+}
+
+/// Whether the same bytes may leave once more: not after a cancel was decided, and not so late that
+/// they would arrive after their expiry.
+pub fn may_be_resent(
+    venue_now: VenueTime,
+    valid_until: VenueTime,
+    margin_ms: u64,
+    cancel_decided: bool,
+) -> bool {
+    !cancel_decided && venue_now < valid_until.minus_ms(margin_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNTIL: VenueTime = VenueTime(10_000);
+
+    #[test]
+    fn only_every_transmission_disproved_is_proof() {
+        assert!(are_all_disproved(2, 2));
+        assert!(!are_all_disproved(2, 1));
+    }
+
+    #[test]
+    fn the_fence_is_passed_behind_expiry_and_grace() {
+        assert!(!is_behind(VenueTime(13_000), UNTIL, 3_000));
+        assert!(is_behind(VenueTime(13_001), UNTIL, 3_000));
+    }
+
+    #[test]
+    fn a_list_proves_death_only_behind_the_fence_and_uncontradicted() {
+        let dead = |begun, shown, word| is_proven_dead(VenueTime(begun), UNTIL, 3_000, shown, word);
+        assert!(dead(13_001, false, Word::None));
+        assert!(dead(13_001, false, Word::Disowned));
+        assert!(!dead(13_000, false, Word::None));
+        assert!(!dead(13_001, true, Word::None));
+        assert!(!dead(13_001, false, Word::Known));
+    }
+
+    #[test]
+    fn bytes_leave_again_only_in_time_and_uncancelled() {
+        assert!(may_be_resent(VenueTime(8_999), UNTIL, 1_000, false));
+        assert!(!may_be_resent(VenueTime(9_000), UNTIL, 1_000, false));
+        assert!(!may_be_resent(VenueTime(8_999), UNTIL, 1_000, true));
+    }
+}
