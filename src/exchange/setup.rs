@@ -1,9 +1,9 @@
 //! From the exchange's checked file to a machine with its accounts and its crowd.
 
 use anyhow::Context;
-use cambist_core::{Hash, VenueTime};
+use cambist_core::VenueTime;
 use cambist_signing::Address;
-use cambist_venue::agents::{Agents, AgentsConfig};
+use cambist_venue::agents::{Agents, AgentsConfig, found};
 use cambist_venue::{
     AccountId, ApiKey, Caller, Compat, Delays, FeeSchedule, MarketConfig, Operator, PoolConfig,
     PoolStatus, PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
@@ -11,7 +11,7 @@ use cambist_venue::{
 
 use super::keys::MakerKeys;
 use crate::config::Exchange;
-use crate::config::venue::{Pool, Traders};
+use crate::config::venue::Traders;
 
 /// The account that receives fees.
 const FEE_COLLECTOR: u32 = 1;
@@ -48,7 +48,10 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
         }));
     }
     for (index, pool) in (0..).zip(&exchange.pools) {
-        wishes.extend(founding(exchange, index, pool)?);
+        if let Some(amounts) = pool.liquidity {
+            let listed = &venue.config().pools[index as usize];
+            wishes.extend(found(AccountId(FIRST_FOUNDER + index), listed, amounts));
+        }
     }
     let mut crowds = Vec::new();
     for (index, traders) in (0..).zip(&exchange.traders) {
@@ -65,43 +68,6 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
             .context("opening the exchange's accounts")?;
     }
     Ok((venue, crowds))
-}
-
-/// What fills a pool at the beginning: an account of the exchange's own, funds, and a join that counts
-/// as one from the chain.
-fn founding(exchange: &Exchange, index: u32, pool: &Pool) -> anyhow::Result<Vec<Request>> {
-    let Some(amounts) = pool.liquidity else {
-        return Ok(Vec::new());
-    };
-    let account = AccountId(FIRST_FOUNDER + index);
-    let market = &exchange.markets[usize::from(pool.market.0)];
-    let deposit = |token, amount| Operator::Deposit {
-        account,
-        token,
-        amount,
-    };
-    // First bytes that no hash and no key can have.
-    let (mut owner, mut hash) = ([0xfd; 20], [0xfd; 32]);
-    owner[16..].copy_from_slice(&account.0.to_be_bytes());
-    hash[28..].copy_from_slice(&account.0.to_be_bytes());
-    let wishes = [
-        Operator::CreateAccount {
-            id: Some(account),
-            owner,
-            public_key: PublicKey::default(),
-            api_key: None,
-            internal: true,
-        },
-        deposit(market.base.id, amounts[0]),
-        deposit(market.quote.id, amounts[1]),
-        Operator::JoinPool {
-            hash: Hash(hash),
-            account,
-            pool: address(&pool.address)?.0,
-            amounts,
-        },
-    ];
-    Ok(wishes.map(Request::Operator).into())
 }
 
 /// The exchange's configuration in its own types.

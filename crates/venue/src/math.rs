@@ -57,6 +57,21 @@ pub(crate) fn compare_products(a: u128, b: u128, c: u128, d: u128) -> Ordering {
     wide(a, b).cmp(&wide(c, d))
 }
 
+/// Compares `a · b · c` of either side: 384 bits, nothing is lost.
+pub(crate) fn compare_triples(left: [u128; 3], right: [u128; 3]) -> Ordering {
+    triple(left).cmp(&triple(right))
+}
+
+/// `a · b · c` in three parts of 128 bits, highest first.
+fn triple([a, b, c]: [u128; 3]) -> [u128; 3] {
+    let (high, low) = wide(a, b);
+    let (carry, lowest) = wide(low, c);
+    let (highest, middle) = wide(high, c);
+    let (middle, over) = middle.overflowing_add(carry);
+    // (2^128 − 1)^3 fits 384 bits, so the highest part never overflows.
+    [highest + u128::from(over), middle, lowest]
+}
+
 /// Greatest common divisor; `gcd(a, 0) = a`.
 pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {
@@ -69,6 +84,18 @@ pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    #[test]
+    fn triple_products_compare_exactly() {
+        let most = u128::MAX;
+        assert_eq!(triple([most, most, 1])[0], 0);
+        assert_eq!(triple([most, most, most]), [most - 2, 2, most]);
+        let (left, right) = ([most, most - 1, most], [most, most, most - 1]);
+        assert!(compare_triples(left, right).is_eq());
+        assert!(compare_triples([most, most, most], right).is_gt());
+        assert!(compare_triples([most - 1, most, most - 1], right).is_lt());
+        assert!(compare_triples([2, 3, 7], [1, 6, 7]).is_eq());
+    }
 
     #[test]
     fn products_beyond_128_bits_divide_exactly() {

@@ -43,6 +43,11 @@ impl Scale {
             .map(Price)
     }
 
+    /// Quote units for one base unit at `price`, as a fraction. `None` beyond what can be counted.
+    pub(crate) fn ratio(&self, price: Price) -> Option<(u128, u128)> {
+        Some((self.per_unit(price)?, self.denominator))
+    }
+
     /// Quote units for `base` at `price`, rounded down.
     pub fn quote_floor(&self, base: Amount, price: Price) -> Option<Amount> {
         if self.denominator > 1 {

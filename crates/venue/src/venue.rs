@@ -316,6 +316,20 @@ impl Venue {
         self.markets.get(usize::from(market.0))?.book.best(side)
     }
 
+    /// The best prices of a side and what is offered at each, base units.
+    pub(crate) fn best_levels(
+        &self,
+        market: MarketId,
+        side: Side,
+        most: usize,
+    ) -> Vec<(Price, Amount)> {
+        let Some(market) = self.markets.get(usize::from(market.0)) else {
+            return Vec::new();
+        };
+        let levels = market.book.levels(side).take(most);
+        levels.map(|(price, level)| (price, level.size)).collect()
+    }
+
     /// A market's scale between ticks and amounts.
     pub fn scale(&self, market: MarketId) -> Option<&Scale> {
         self.markets
@@ -337,8 +351,18 @@ impl Venue {
 
     /// The next storage id for an order of `account` that sells `token`.
     pub fn next_order_storage_id(&self, account: AccountId, token: TokenId) -> Option<u32> {
+        self.next_storage_id_of(account, token, 0)
+    }
+
+    /// The next storage id of a parity: 0 for orders, 1 for everything else.
+    pub(crate) fn next_storage_id_of(
+        &self,
+        account: AccountId,
+        token: TokenId,
+        parity: u32,
+    ) -> Option<u32> {
         let table = self.accounts.get(&account)?.slots.get(&token);
-        table.map_or(Some(0), |table| table.next(0))
+        table.map_or(Some(parity), |table| table.next(parity))
     }
 
     /// Whether the caller may act for `account`.

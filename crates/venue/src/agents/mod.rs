@@ -6,15 +6,23 @@
 
 mod config;
 mod fair;
+mod founder;
+mod momentum;
+mod passive;
+mod pooling;
 mod scene;
+mod timeline;
 mod trader;
 
 use cambist_core::{Amount, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
-pub use self::config::AgentsConfig;
+pub use self::config::{AgentsConfig, PoolSeat};
 use self::fair::Fair;
+pub use self::fair::{Regime, Regimes};
+pub use self::founder::found;
 use self::scene::{Scene, to_ticks};
+pub use self::timeline::{Moment, What};
 use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};
 use crate::operator::Operator;
@@ -36,29 +44,28 @@ pub struct Agents {
     traders: Vec<Trader>,
     /// Orders made so far, part of every hash.
     made: u64,
+    /// First and last step.
+    begun: Option<VenueTime>,
     last: Option<VenueTime>,
+    /// The next moment of the timeline.
+    moment: usize,
+    /// Of a hundred of what passive traders usually show.
+    liquidity_percent: u32,
 }
 
 impl Agents {
     /// A population that trades for `accounts`, one each; surplus traders stay away.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a model's price needs no 64 bits"
-    )]
     pub fn new(config: AgentsConfig, accounts: &[AccountId]) -> Self {
         let mut random = Random::new(config.seed);
-        let fair = Fair::new(
-            config.start_price.0 as f64,
-            config.volatility_bps_per_sqrt_s,
-            config.jumps_per_hour,
-            config.jump_bps,
-            random.fork(),
-        );
+        let fair = Fair::new(&config, random.fork());
         // Passive ones first: they act first, and takers find a book.
         let kinds = (0..config.passive_traders)
             .map(|rank| Kind::Passive { rank })
             .chain((0..config.informed_traders).map(|_| Kind::Informed))
-            .chain((0..config.noise_traders).map(|_| Kind::Noise));
+            .chain((0..config.noise_traders).map(|_| Kind::Noise))
+            .chain((0..config.momentum_traders).map(|_| Kind::Momentum))
+            .chain((0..config.arbitrageurs).map(|_| Kind::Arbitrage))
+            .chain((0..config.swappers).map(|_| Kind::Swapper));
         let traders = accounts
             .iter()
             .zip(kinds)
@@ -69,7 +76,10 @@ impl Agents {
             fair,
             traders,
             made: 0,
+            begun: None,
             last: None,
+            moment: 0,
+            liquidity_percent: 100,
         }
     }
 
@@ -114,11 +124,20 @@ impl Agents {
         let last = *self.last.get_or_insert(now);
         self.fair.advance(now.ms_since(last) as f64 / 1_000.0);
         self.last = Some(last.max(now));
-        let mut requests = Vec::new();
-        let Some(scene) = Scene::new(&self.config, self.fair.price, now, venue) else {
+        let mut requests = self.live_through(now, venue);
+        let Some(mut scene) = Scene::new(&self.config, self.fair.price, now, venue) else {
             return requests;
         };
-        for trader in &mut self.traders {
+        scene.liquidity_percent = self.liquidity_percent;
+        // Arbitrageurs go first, and one a step: both legs meet what they were computed from.
+        let is_first = |trader: &Trader| trader.kind == Kind::Arbitrage;
+        let quiet = requests.len();
+        for trader in self.traders.iter_mut().filter(|trader| is_first(trader)) {
+            if trader.next <= now && requests.len() == quiet {
+                trader.act(&scene, &mut self.made, &mut requests);
+            }
+        }
+        for trader in self.traders.iter_mut().filter(|trader| !is_first(trader)) {
             if requests.len() + trader::REQUESTS_MAX > REQUESTS_MAX {
                 break;
             }
@@ -129,9 +148,50 @@ impl Agents {
         requests
     }
 
-    /// When the next trader wants to act.
+    /// Takes the next moment of the timeline if its time has come: one a step, so that a step stays
+    /// bounded.
+    fn live_through(&mut self, now: VenueTime, venue: &Venue) -> Vec<(Caller, Request)> {
+        let begun = *self.begun.get_or_insert(now);
+        let next = self.config.timeline.get(self.moment).copied();
+        let Some(moment) = next.filter(|moment| begun.plus_ms(moment.at_ms) <= now) else {
+            return Vec::new();
+        };
+        self.moment += 1;
+        let mut requests = timeline::wishes(moment.what);
+        match moment.what {
+            What::Regime { regime, up } => self.fair.enter(regime, up),
+            What::Jump { bps } => self.fair.jump(f64::from(bps)),
+            What::Liquidity { percent } => {
+                self.liquidity_percent = percent;
+                // Those who leave do not wait for their next look.
+                for trader in &mut self.traders {
+                    if matches!(trader.kind, Kind::Passive { .. }) {
+                        trader.next = trader.next.min(now);
+                    }
+                }
+            }
+            What::Drain { percent } => {
+                self.made += 1;
+                let founder = self.config.pool.map_or(AccountId(0), |seat| seat.founder);
+                let mut random = Random::new(self.made);
+                let hash = trader::synthetic_hash(founder, now, self.made, &mut random);
+                if let Some(scene) = Scene::new(&self.config, self.fair.price, now, venue) {
+                    requests.extend(timeline::drain(&scene, percent, hash));
+                }
+            }
+            What::Mode(_) | What::Refuse(_) => {}
+        }
+        requests
+    }
+
+    /// When the next trader wants to act or the next moment comes.
     pub fn next_wakeup(&self) -> Option<VenueTime> {
-        self.traders.iter().map(|trader| trader.next).min()
+        let moment = self.begun.and_then(|begun| {
+            let moment = self.config.timeline.get(self.moment)?;
+            Some(begun.plus_ms(moment.at_ms))
+        });
+        let traders = self.traders.iter().map(|trader| trader.next);
+        traders.chain(moment).min()
     }
 
     /// The fair price, rounded to ticks: for those who study the traders.
@@ -170,5 +230,7 @@ fn base_share(account: &Account, scene: &Scene<'_>) -> f64 {
     }
 }
 
+#[cfg(test)]
+mod behaviour_tests;
 #[cfg(test)]
 mod tests;

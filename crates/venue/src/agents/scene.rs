@@ -20,6 +20,8 @@ pub(super) struct Scene<'a> {
     pub minimum: Amount,
     /// Most base units that their maximums allow.
     pub maximum: Amount,
+    /// Of a hundred of what passive traders usually show.
+    pub liquidity_percent: u32,
 }
 
 impl<'a> Scene<'a> {
@@ -41,6 +43,7 @@ impl<'a> Scene<'a> {
             quote: market.quote,
             minimum: 0,
             maximum: 0,
+            liquidity_percent: 100,
         };
         let least = |token| venue.token(token).map(|token| token.spec.minimum);
         let low = to_ticks(fair * 0.98, Side::Buy);

@@ -1,13 +1,13 @@
 //! One background trader: when it acts, and what it then asks.
 
 use cambist_core::order::FillBy;
-use cambist_core::{Amount, Hash, OrderKind, Side, VenueTime};
+use cambist_core::{Amount, Hash, OrderKind, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
 use super::base_share;
 use super::fair::gauss;
 use super::scene::{Scene, to_ticks};
-use crate::account::AccountId;
+use crate::account::{AccountId, Address};
 use crate::random::Random;
 use crate::request::{Caller, NewOrder, Request};
 
@@ -15,10 +15,13 @@ use crate::request::{Caller, NewOrder, Request};
 pub(super) const REQUESTS_MAX: usize = 4;
 
 /// How far from the fair price a taking order still trades.
-const SLIPPAGE_BPS: f64 = 120.0;
+pub(super) const SLIPPAGE_BPS: f64 = 120.0;
 
 /// Highest fee they accept.
 const FEE_BIPS: u64 = 63;
+
+/// How long what is done at once may be on its way, seconds.
+pub(super) const LIFE_S: u64 = 60;
 
 /// What moves a trader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,18 +35,26 @@ pub(super) enum Kind {
         /// 0 stands nearest.
         rank: u32,
     },
+    /// A middle of the book that is off its own average.
+    Momentum,
+    /// A gap between book and pool.
+    Arbitrage,
+    /// Nothing in particular, at the pool.
+    Swapper,
 }
 
 /// One trader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Trader {
-    account: AccountId,
-    kind: Kind,
+    pub account: AccountId,
+    pub kind: Kind,
     /// When it acts next.
     pub next: VenueTime,
-    random: Random,
+    pub random: Random,
     /// A passive one's quotes, bid and ask.
-    quotes: [Option<Hash>; 2],
+    pub quotes: [Option<Hash>; 2],
+    /// Average of the middle of the book in ticks, and when it was looked at; for momentum.
+    pub average: Option<(f64, VenueTime)>,
 }
 
 impl Trader {
@@ -54,6 +65,7 @@ impl Trader {
             next: VenueTime(0),
             random,
             quotes: [None; 2],
+            average: None,
         }
     }
 
@@ -69,6 +81,9 @@ impl Trader {
         let mean_ms = match self.kind {
             Kind::Noise => 60_000.0 / config.noise_orders_per_minute.max(0.001),
             Kind::Informed => 60_000.0 / config.informed_looks_per_minute.max(0.001),
+            Kind::Momentum => 60_000.0 / config.momentum_looks_per_minute.max(0.001),
+            Kind::Arbitrage => 60_000.0 / config.arbitrage_looks_per_minute.max(0.001),
+            Kind::Swapper => 60_000.0 / config.swaps_per_minute.max(0.001),
             Kind::Passive { .. } => {
                 self.keep_quotes(scene, made, requests);
                 let pause = config.passive_refresh_ms.max(1);
@@ -94,6 +109,9 @@ impl Trader {
         match self.kind {
             Kind::Noise => self.trade_at_random(scene, made, requests),
             Kind::Informed => self.trade_towards_fair(scene, made, requests),
+            Kind::Momentum => self.follow(scene, made, requests),
+            Kind::Arbitrage => self.close_gap(scene, made, requests),
+            Kind::Swapper => self.swap_at_random(scene, made, requests),
             Kind::Passive { .. } => {}
         }
     }
@@ -158,50 +176,6 @@ impl Trader {
         }
     }
 
-    fn keep_quotes(
-        &mut self,
-        scene: &Scene<'_>,
-        made: &mut u64,
-        requests: &mut Vec<(Caller, Request)>,
-    ) {
-        let Kind::Passive { rank } = self.kind else {
-            return;
-        };
-        let config = scene.config;
-        let distance = config.passive_half_spread_bps + f64::from(rank) * config.passive_step_bps;
-        for (index, side) in Side::BOTH.into_iter().enumerate() {
-            if let Some(hash) = self.quotes[index].take()
-                && scene.venue.is_open(&hash)
-            {
-                requests.push((
-                    Caller::Internal {
-                        account: self.account,
-                    },
-                    Request::Cancel {
-                        account: self.account,
-                        hash: Some(hash),
-                        client_id: None,
-                    },
-                ));
-            }
-            let jitter = 0.9 + 0.2 * self.random.unit();
-            let limit = Scene::aside(side, scene.fair, distance * jitter);
-            // Thin near the middle, so that takers get past it; deep outside, so that the book
-            // keeps two sides.
-            let usual = self.usual_size(scene);
-            let size = match rank {
-                0 | 1 => usual / 6,
-                outer => usual.saturating_mul(Amount::from(outer)),
-            };
-            // Their quotes die soon after the traders stop.
-            let order = self.order(scene, made, side, limit, size, OrderKind::MakerOnly, 30);
-            if let Some((caller, Request::Submit(order))) = order {
-                self.quotes[index] = Some(order.hash);
-                requests.push((caller, Request::Submit(order)));
-            }
-        }
-    }
-
     /// About the usual size: half of all are within a factor of one and a half.
     #[expect(
         clippy::cast_possible_truncation,
@@ -209,13 +183,13 @@ impl Trader {
         clippy::cast_precision_loss,
         reason = "a size needs no exactness, and the factor is within 1/5 and 4"
     )]
-    fn usual_size(&mut self, scene: &Scene<'_>) -> Amount {
+    pub(super) fn usual_size(&mut self, scene: &Scene<'_>) -> Amount {
         let factor = libm::exp(0.6 * gauss(&mut self.random)).clamp(0.2, 4.0);
         (scene.config.size_base as f64 * factor) as Amount
     }
 
-    /// A complete order, or nothing if funds or storage ids do not allow it.
-    fn order(
+    /// An order of about this size at this limit, or nothing if funds or storage ids do not allow it.
+    pub(super) fn order(
         &mut self,
         scene: &Scene<'_>,
         made: &mut u64,
@@ -234,56 +208,82 @@ impl Trader {
             Side::Buy => scene.scale.quote_floor(base, price)?,
             Side::Sell => scene.scale.quote_ceil(base, price)?,
         };
-        let (sell_token, sell_amount, buy_token, buy_amount, fill_by) = match side {
-            Side::Buy => (scene.quote, quote, scene.base, base, FillBy::Buy),
-            Side::Sell => (scene.base, base, scene.quote, quote, FillBy::Sell),
+        let (pair, fill_by) = match side {
+            Side::Buy => ([(scene.quote, quote), (scene.base, base)], FillBy::Buy),
+            Side::Sell => ([(scene.base, base), (scene.quote, quote)], FillBy::Sell),
         };
-        if scene
-            .venue
-            .account(self.account)?
-            .balance(sell_token)
-            .free()
-            < sell_amount
-        {
+        self.submit(scene, made, pair, fill_by, kind, None, life_s)
+    }
+
+    /// A swap of all of the first for at least the second.
+    pub(super) fn swap(
+        &mut self,
+        scene: &Scene<'_>,
+        made: &mut u64,
+        pair: [(TokenId, Amount); 2],
+    ) -> Option<(Caller, Request)> {
+        let pool = scene.config.pool?.pool;
+        let (kind, fill_by) = (OrderKind::TakerOnly, FillBy::Sell);
+        self.submit(scene, made, pair, fill_by, kind, Some(pool), LIFE_S)
+    }
+
+    /// A complete order that sells the first and buys the second.
+    pub(super) fn submit(
+        &mut self,
+        scene: &Scene<'_>,
+        made: &mut u64,
+        pair: [(TokenId, Amount); 2],
+        fill_by: FillBy,
+        kind: OrderKind,
+        pool: Option<Address>,
+        life_s: u64,
+    ) -> Option<(Caller, Request)> {
+        let [(sell_token, sell_amount), (buy_token, buy_amount)] = pair;
+        let holder = scene.venue.account(self.account)?;
+        if holder.balance(sell_token).free() < sell_amount {
             return None;
         }
         let storage_id = scene
             .venue
             .next_order_storage_id(self.account, sell_token)?;
         *made += 1;
-        let hash = self.synthetic_hash(scene.now, *made);
-        Some((
-            Caller::Internal {
-                account: self.account,
-            },
-            Request::Submit(Box::new(NewOrder {
-                hash,
-                exchange: scene.venue.config().exchange,
-                account: self.account,
-                storage_id: u64::from(storage_id),
-                sell_token,
-                sell_amount,
-                buy_token,
-                buy_amount,
-                fill_by,
-                all_or_none: false,
-                valid_until_s: scene.now.as_s() + 1 + life_s,
-                max_fee_bips: FEE_BIPS,
-                taker: [0; 20],
-                kind,
-                pool: None,
-                client_id: None,
-            })),
-        ))
+        let hash = synthetic_hash(self.account, scene.now, *made, &mut self.random);
+        let caller = Caller::Internal {
+            account: self.account,
+        };
+        let order = NewOrder {
+            hash,
+            exchange: scene.venue.config().exchange,
+            account: self.account,
+            storage_id: u64::from(storage_id),
+            sell_token,
+            sell_amount,
+            buy_token,
+            buy_amount,
+            fill_by,
+            all_or_none: false,
+            valid_until_s: scene.now.as_s() + 1 + life_s,
+            max_fee_bips: FEE_BIPS,
+            taker: [0; 20],
+            kind,
+            pool,
+            client_id: None,
+        };
+        Some((caller, Request::Submit(Box::new(order))))
     }
+}
 
-    /// Unique over restarts too: account, time, count, chance.
-    fn synthetic_hash(&mut self, now: VenueTime, made: u64) -> Hash {
-        let mut hash = [0xff; 32];
-        hash[4..8].copy_from_slice(&self.account.0.to_be_bytes());
-        hash[8..16].copy_from_slice(&now.0.to_be_bytes());
-        hash[16..24].copy_from_slice(&made.to_be_bytes());
-        hash[24..].copy_from_slice(&self.random.next_u64().to_be_bytes());
-        Hash(hash)
-    }
+/// Unique over restarts too: account, time, count, chance.
+pub(super) fn synthetic_hash(
+    account: AccountId,
+    now: VenueTime,
+    made: u64,
+    random: &mut Random,
+) -> Hash {
+    let mut hash = [0xff; 32];
+    hash[4..8].copy_from_slice(&account.0.to_be_bytes());
+    hash[8..16].copy_from_slice(&now.0.to_be_bytes());
+    hash[16..24].copy_from_slice(&made.to_be_bytes());
+    hash[24..].copy_from_slice(&random.next_u64().to_be_bytes());
+    Hash(hash)
 }

@@ -1,8 +1,9 @@
 //! Pools: constant product in exact integers, swaps, joins, exits and what is shown of them.
 
 mod config;
-mod curve;
+pub(crate) mod curve;
 mod listing;
+pub(crate) mod optimum;
 mod shares;
 mod swap;
 

@@ -1,0 +1,128 @@
+//! What happens to a market when: moments of a scenario, and what each of them asks of the exchange.
+//!
+//! Knows no files and no shares of a duration: times are milliseconds since the traders began.
+
+use cambist_core::{Hash, Reason};
+use serde::{Deserialize, Serialize};
+
+use super::fair::Regime;
+use super::scene::Scene;
+use super::{founder, trader};
+use crate::fault::Fault;
+use crate::mode::ExchangeMode;
+use crate::offchain::{NewExit, TokenAmount};
+use crate::operator::Operator;
+use crate::proof::Proof;
+use crate::request::{Caller, Request, RequestKind};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// When, since the first step of the population.
+    pub at_ms: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// The fair price behaves otherwise from now on; a trend without a direction draws one.
+    Regime {
+        /// How.
+        regime: Regime,
+        /// Which way a trend goes.
+        up: Option<bool>,
+    },
+    /// The fair price leaps.
+    Jump {
+        /// How far.
+        bps: i32,
+    },
+    /// Passive traders show this share of what they usually show; at 0 they leave.
+    Liquidity {
+        /// Of a hundred.
+        percent: u32,
+    },
+    /// The founder of the pool takes this share of its own shares out.
+    Drain {
+        /// Of a hundred.
+        percent: u32,
+    },
+    /// The exchange changes its mode.
+    Mode(ExchangeMode),
+    /// The exchange refuses every request of every client with a failure of its own, or stops doing so
+    /// (which also ends faults that somebody else injected).
+    Refuse(bool),
+}
+
+/// Everything that a client may ask.
+const ASKED: [RequestKind; 14] = [
+    RequestKind::Submit,
+    RequestKind::Cancel,
+    RequestKind::Order,
+    RequestKind::Orders,
+    RequestKind::Depth,
+    RequestKind::Balances,
+    RequestKind::Account,
+    RequestKind::Markets,
+    RequestKind::Tokens,
+    RequestKind::Transfer,
+    RequestKind::Join,
+    RequestKind::Exit,
+    RequestKind::PoolBalance,
+    RequestKind::PoolTransactions,
+];
+
+/// What the operator does about a moment; nothing where only the traders change.
+pub(super) fn wishes(what: What) -> Vec<(Caller, Request)> {
+    let wishes = match what {
+        What::Mode(mode) => vec![Operator::SetMode(mode)],
+        What::Refuse(true) => ASKED
+            .map(|kind| {
+                Operator::InjectFault(Fault::Answer {
+                    kind,
+                    reason: Reason::UnknownError,
+                    count: u32::MAX,
+                })
+            })
+            .into(),
+        What::Refuse(false) => vec![Operator::InjectFault(Fault::Clear)],
+        What::Regime { .. } | What::Jump { .. } | What::Liquidity { .. } | What::Drain { .. } => {
+            Vec::new()
+        }
+    };
+    wishes
+        .into_iter()
+        .map(|wish| (Caller::Operator, Request::Operator(wish)))
+        .collect()
+}
+
+/// The founder's exit from the pool, if there is one and it holds anything.
+pub(super) fn drain(scene: &Scene<'_>, percent: u32, hash: Hash) -> Option<(Caller, Request)> {
+    let seat = scene.config.pool?;
+    let pool = scene.venue.pool(&seat.pool)?;
+    let held = scene.venue.account(seat.founder)?.balance(pool.lp).free();
+    let burned = held / 100 * u128::from(percent.min(100));
+    if burned == 0 {
+        return None;
+    }
+    let exit = NewExit {
+        hash,
+        owner: founder::owner(seat.founder),
+        pool: seat.pool,
+        minimums: pool.pooled.map(|token| TokenAmount::new(token, 0)).into(),
+        burned,
+        storage_id: u64::from(scene.venue.next_storage_id_of(seat.founder, pool.lp, 1)?),
+        max_fee: pool.exit_fee,
+        valid_until_s: scene.now.as_s() + trader::LIFE_S,
+        proof: Proof {
+            eddsa: Some(crate::account::KeyEpoch(0)),
+            ..Proof::default()
+        },
+    };
+    let caller = Caller::Internal {
+        account: seat.founder,
+    };
+    Some((caller, Request::Exit(Box::new(exit))))
+}
