@@ -134,6 +134,7 @@ impl Player {
                 | Event::Sealed { .. }
                 | Event::SealFailed { .. }
                 | Event::LevelStored(_)
+                | Event::LevelFailed(_)
                 | Event::Operator(_)
                 | Event::Wake => {
                     let what = "the tape has neither a start nor a snapshot before its first event";

@@ -137,7 +137,7 @@ async fn trade(
         signals,
         ended: Ended {
             proven: false,
-            level: started.start.level,
+            level: started.start.levels.level,
             invariant_failed: false,
             store_lost: false,
         },

@@ -2,9 +2,15 @@
 //!
 //! The same function serves `cambist check` without a venue, with the decimals that the file expects.
 
-use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, MarketConfig};
+use cambist_core::config::{
+    EmptyBook as EngineEmpty, EngineConfig, ForeignOrders, LossConfig, MarketConfig, RampConfig,
+    RiskConfig,
+};
+use cambist_core::event::Amounts;
 use cambist_core::strategy::{Holdings, Strategy, Targets, View};
-use cambist_core::{MarketId, MarketSpec, Price, StrategyId, Time, TokenId, TokenSpec};
+use cambist_core::{
+    Amount, MarketId, MarketSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
+};
 
 use super::daemon::Daemon;
 use super::market::{EmptyBook, Market, StrategyChoice};
@@ -120,6 +126,12 @@ impl Daemon {
                 status_ms: self.status_ms,
                 poll: self.poll.clone(),
                 budget: self.budget.clone(),
+                risk: RiskConfig {
+                    gross_max: gross_max(&markets, &configs),
+                    ..RiskConfig::default()
+                },
+                ramp: RampConfig::OFF,
+                foreign: ForeignOrders::Tolerate,
                 markets: configs,
             },
             markets,
@@ -127,6 +139,18 @@ impl Daemon {
             load,
         })
     }
+}
+
+/// What all markets of a quote token may hold together at their ceilings: no more than each alone.
+fn gross_max(markets: &[MarketSpec], configs: &[MarketConfig]) -> Amounts {
+    let mut most = Amounts::new();
+    for (spec, config) in markets.iter().zip(configs) {
+        let lots = spec.lots_floor(config.inventory_max);
+        let value = spec.quote_amount(config.price_max, lots);
+        let sum = most.entry(spec.quote.id).or_default();
+        *sum = sum.saturating_add(value.unwrap_or(Amount::MAX));
+    }
+    most
 }
 
 fn spec(
@@ -232,6 +256,7 @@ fn market_config(
         price_min: price_min?,
         price_max: price_max?,
         order_value_max: order_value_max?,
+        order_qty_max: Qty(u64::MAX),
         inventory_min: inventory_min?,
         inventory_max: inventory_max?,
         open_orders_max: market.open_orders_max,
@@ -241,6 +266,7 @@ fn market_config(
         empty: empty?,
         price_tolerance_bps: market.price_tolerance_bps,
         qty_tolerance_bps: market.qty_tolerance_bps,
+        loss: LossConfig::UNLIMITED,
     })
 }
 

@@ -111,7 +111,7 @@ impl Desk {
                 None => Event::Wake,
             },
             command = self.signals.next() => {
-                if matches!(command, Command::Raise(_)) {
+                if matches!(command, Command::Raise { .. }) {
                     self.telemetry.operator_asked();
                 }
                 Event::Operator(command)
@@ -175,9 +175,13 @@ impl Desk {
                     None => self.gateway.nothing_to_send(request),
                 }
             }
-            Action::StoreLevel { level, cause } => {
-                let told = self.keeper.level(level, cause);
-                self.told(told, Some(Event::LevelStored(level)));
+            Action::StoreLevel {
+                levels,
+                cause,
+                lowers,
+            } => {
+                let told = self.keeper.levels(levels.clone(), cause, lowers);
+                self.told(told, Some(Event::LevelFailed(levels)));
             }
             Action::Note(note) => self.note(now, &note),
             Action::Finished { proven } => {
@@ -213,7 +217,7 @@ impl Desk {
                 let told = self.keeper.end(*order, *end);
                 self.told(told, None);
             }
-            Note::LevelChanged { level } => self.ended.level = *level,
+            Note::LevelChanged { level, .. } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
             Note::Ready { .. } => notify::ready("trading"),
             Note::Draining => notify::stopping(self.drain),
@@ -239,7 +243,17 @@ impl Desk {
             | Note::Mismatch { .. }
             | Note::Balanced
             | Note::FeeAbove { .. }
-            | Note::BothSides { .. } => {}
+            | Note::BothSides { .. }
+            | Note::Paused(_)
+            | Note::Unpaused { .. }
+            | Note::LevelNotStored
+            | Note::CommandTaken { .. }
+            | Note::CommandRefused { .. }
+            | Note::Adopted { .. }
+            | Note::ForeignAdopted { .. }
+            | Note::Dark { .. }
+            | Note::Left { .. }
+            | Note::Slept { .. } => {}
         }
     }
 

@@ -63,6 +63,7 @@ impl Gateway {
                 request,
                 outcome,
                 venue_time: None,
+                retry_after_ms: None,
             };
             let _ = here.desk.send(Heard::Event(event)).await;
         });
@@ -78,12 +79,14 @@ impl Gateway {
         let Answered {
             outcome,
             venue_time,
+            retry_after_ms,
             ..
         } = answered;
         let event = Event::Answer {
             request,
             outcome,
             venue_time,
+            retry_after_ms,
         };
         // The desk is gone only when the program is ending.
         let _ = self.desk.send(Heard::Event(event)).await;

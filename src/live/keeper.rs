@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use cambist_core::ClientOrderId;
-use cambist_core::event::{BatchId, Event, Level, SealFailure};
+use cambist_core::event::{BatchId, Event, Levels, SealFailure};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::UnsignedOrder;
 use cambist_protocol::encode::sign_order;
@@ -33,7 +33,7 @@ enum Task {
     Seal(BatchId, Vec<UnsignedOrder>),
     Fill(Fill),
     End(ClientOrderId, End),
-    Level(Level, String),
+    Levels(Levels, String, bool),
     Prune,
 }
 
@@ -103,9 +103,9 @@ impl Keeper {
         self.tell(Task::End(order, end))
     }
 
-    /// Makes a level durable; the desk hears `LevelStored`.
-    pub fn level(&self, level: Level, cause: String) -> Result<(), KeeperStuck> {
-        self.tell(Task::Level(level, cause))
+    /// Makes level and pauses durable; the desk hears `LevelStored` or `LevelFailed`.
+    pub fn levels(&self, levels: Levels, cause: String, lowers: bool) -> Result<(), KeeperStuck> {
+        self.tell(Task::Levels(levels, cause, lowers))
     }
 
     /// Removes what is old.
@@ -164,7 +164,7 @@ impl Worker {
                     let noted = self.store.end(order, end, filled);
                     self.noted("end", noted);
                 }
-                Task::Level(level, cause) => self.level(level, &cause),
+                Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
                 Task::Prune => {
                     let pruned = self.store.prune(self.keep_days).map(|_| ());
                     self.noted("prune", pruned);
@@ -233,14 +233,17 @@ impl Worker {
         self.noted("fill", noted);
     }
 
-    fn level(&mut self, level: Level, cause: &str) {
-        let stored = self.store.set_level(level, cause);
-        if let Err(error) = &stored {
-            // It is in force all the same: a level that cannot be made durable still forbids.
-            tracing::error!(%error, level = level.name(), "level not stored");
-            self.telemetry.journal_failed(Operation::Level);
-        }
-        self.answer(Heard::Event(Event::LevelStored(level)));
+    fn levels(&mut self, levels: Levels, cause: &str, lowers: bool) {
+        let event = match self.store.set_levels(&levels, cause, lowers) {
+            Ok(()) => Event::LevelStored(levels),
+            Err(error) => {
+                // What it forbids is in force all the same, and the engine asks again.
+                tracing::error!(%error, level = levels.level.name(), "level not stored");
+                self.telemetry.journal_failed(Operation::Level);
+                Event::LevelFailed(levels)
+            }
+        };
+        self.answer(Heard::Event(event));
     }
 
     /// A failure to note what has already happened is told, and stops new orders at the next seal: the

@@ -26,6 +26,7 @@ const SEGMENTS: u64 = 8;
 const SEGMENT_MIN: u64 = 500_000;
 
 /// What the thread is told.
+#[expect(clippy::large_enum_variant, reason = "few wait, and none is copied")]
 enum Task {
     Heard(Time, Event),
     Did(Vec<Action>),

@@ -33,7 +33,10 @@ impl Signals {
             _ = self.terminate.recv() => Command::Drain,
             _ = self.interrupt.recv() => Command::Drain,
             _ = self.hangup.recv() => Command::Drain,
-            _ = self.user.recv() => Command::Raise(Level::CancelOnly),
+            _ = self.user.recv() => Command::Raise {
+                level: Level::CancelOnly,
+                reason: "signal".to_owned(),
+            },
             () = closed(&mut self.stdin) => {
                 self.stdin = None;
                 Command::Drain

@@ -112,7 +112,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         .map(|market| market.name.clone())
         .collect();
     let recovered = store.recover(&names)?;
-    if recovered.level == Level::Halted {
+    if recovered.levels.level == Level::Halted {
         let what = format!(
             "trading is halted ({}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
             recovered.cause,
@@ -136,7 +136,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         next_number: recovered.next_number,
         next_storage,
         open,
-        level: recovered.level,
+        levels: recovered.levels,
         venue_time,
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],

@@ -1,27 +1,61 @@
-//! The durable level: every change is kept with its cause, the newest one holds.
+//! The durable level and pauses: every change is kept with its cause, the newest one holds.
+//!
+//! Pauses name markets, not positions in a file that may change. One of a market that is not configured
+//! any more is not carried on.
 
-use cambist_core::event::Level;
+use cambist_core::event::{Filter, Level, Levels, Pause};
+use cambist_core::{MarketId, Side, StrategyId, VenueTime};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 
 use super::chain::{Row, Sum};
 use super::{Store, StoreError};
 
-pub(super) const LEVELS: [Level; 3] = [Level::Trading, Level::CancelOnly, Level::Halted];
-
-pub(super) fn level_sum(id: u64, level: &str, cause: &str, at_us: u64) -> Sum {
-    Row::of("level")
+fn level_sum(id: u64, held: &Held, at_us: u64) -> Sum {
+    let row = Row::of("level")
         .number(id)
-        .text(level)
-        .text(cause)
-        .number(at_us)
-        .sum()
+        .text(held.level.name())
+        .text(&held.cause)
+        .number(at_us);
+    // Rows of the first version of the tables have no pauses.
+    if held.pauses.is_empty() {
+        row.sum()
+    } else {
+        row.text(&held.pauses).sum()
+    }
+}
+
+/// A row as it stands.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) level: Level,
+    pub(super) cause: String,
+    /// JSON, or nothing.
+    pauses: String,
+}
+
+/// A pause as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenPause {
+    market: Option<String>,
+    side: Option<String>,
+    strategy: Option<u8>,
+    since_ms: u64,
+    until_ms: Option<u64>,
+    cause: String,
 }
 
 impl Store {
-    /// Makes a level durable. Lowering it is refused: only `clear_level` does that.
-    pub fn set_level(&mut self, level: Level, cause: &str) -> Result<(), StoreError> {
+    /// Makes level and pauses durable. A lower level is refused unless a person `lowers` it.
+    pub fn set_levels(
+        &mut self,
+        levels: &Levels,
+        cause: &str,
+        lowers: bool,
+    ) -> Result<(), StoreError> {
         let (held, _) = self.level()?;
-        if level < held {
+        let level = levels.level;
+        if level < held && !lowers {
             return Err(StoreError::Refused {
                 what: format!(
                     "the level {} may only be lowered by a person, not to {}",
@@ -30,16 +64,83 @@ impl Store {
                 ),
             });
         }
-        self.append(level, cause)
+        let pauses = self.written(&levels.pauses);
+        self.append(level, cause, pauses)
     }
 
-    /// A person's decision to trade again, with the reason.
+    /// A person's decision to trade again, with the reason: the level is lowered, every pause lifted.
     pub fn clear_level(&mut self, reason: &str) -> Result<(), StoreError> {
-        self.append(Level::Trading, reason)
+        self.append(Level::Trading, reason, String::new())
     }
 
     /// The durable level and its cause.
     pub fn level(&self) -> Result<(Level, String), StoreError> {
+        self.held().map(|held| (held.level, held.cause))
+    }
+
+    /// The durable level and pauses, and their cause. Markets have to be known: see `recover`.
+    pub(super) fn levels(&self) -> Result<(Levels, String), StoreError> {
+        let held = self.held()?;
+        let level = held.level;
+        let pauses = self.read(&held.pauses).ok_or_else(|| StoreError::Corrupt {
+            file: self.file.clone(),
+            what: "the pauses cannot be understood".to_owned(),
+        })?;
+        Ok((Levels { level, pauses }, held.cause))
+    }
+
+    fn written(&self, pauses: &[Pause]) -> String {
+        let name = |market: MarketId| self.market_names.get(usize::from(market.0)).cloned();
+        let rows: Vec<_> = pauses
+            .iter()
+            .map(|pause| WrittenPause {
+                market: pause.filter.market.and_then(name),
+                side: pause.filter.side.map(|side| side.name().to_owned()),
+                strategy: pause.filter.strategy.map(|id| id.0),
+                since_ms: pause.since.0,
+                until_ms: pause.until.map(|until| until.0),
+                cause: pause.cause.clone(),
+            })
+            .collect();
+        if rows.is_empty() {
+            return String::new();
+        }
+        serde_json::to_string(&rows).unwrap_or_default()
+    }
+
+    fn read(&self, text: &str) -> Option<Vec<Pause>> {
+        if text.is_empty() {
+            return Some(Vec::new());
+        }
+        let rows: Vec<WrittenPause> = serde_json::from_str(text).ok()?;
+        let mut pauses = Vec::with_capacity(rows.len());
+        for row in rows {
+            let position = |name: &String| self.market_names.iter().position(|m| m == name);
+            let market = row.market.as_ref().map(position);
+            if market == Some(None) {
+                continue;
+            }
+            let market = market.flatten().and_then(|index| u16::try_from(index).ok());
+            let named = |name: String| Side::BOTH.into_iter().find(|side| side.name() == name);
+            let side = row.side.map(named);
+            if side == Some(None) {
+                return None;
+            }
+            pauses.push(Pause {
+                filter: Filter {
+                    market: market.map(MarketId),
+                    side: side.flatten(),
+                    strategy: row.strategy.map(StrategyId),
+                },
+                since: VenueTime(row.since_ms),
+                until: row.until_ms.map(VenueTime),
+                cause: row.cause,
+            });
+        }
+        Some(pauses)
+    }
+
+    fn held(&self) -> Result<Held, StoreError> {
         newest(&self.database)
             .map_err(|error| super::database_error(&self.file, error))?
             .map_err(|what| StoreError::Corrupt {
@@ -48,7 +149,12 @@ impl Store {
             })
     }
 
-    fn append(&mut self, level: Level, cause: &str) -> Result<(), StoreError> {
+    fn append(&mut self, level: Level, cause: &str, pauses: String) -> Result<(), StoreError> {
+        let held = Held {
+            level,
+            cause: cause.to_owned(),
+            pauses,
+        };
         let at_us = self.clock.unix_micros();
         let written = (|| {
             let change = self.database.transaction()?;
@@ -56,10 +162,18 @@ impl Store {
                 change.query_row("SELECT coalesce(max(id), 0) + 1 FROM levels", [], |row| {
                     row.get(0)
                 })?;
-            let sum = level_sum(id.cast_unsigned(), level.name(), cause, at_us);
+            let sum = level_sum(id.cast_unsigned(), &held, at_us);
             change.execute(
-                "INSERT INTO levels (id, level, cause, at_us, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![id, level.name(), cause, at_us.cast_signed(), sum.bytes()],
+                "INSERT INTO levels (id, level, cause, pauses, at_us, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    id,
+                    level.name(),
+                    cause,
+                    held.pauses,
+                    at_us.cast_signed(),
+                    sum.bytes()
+                ],
             )?;
             change.commit()
         })();
@@ -67,32 +181,39 @@ impl Store {
     }
 }
 
-/// The newest level, or what is wrong with its row.
-pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<(Level, String), String>> {
+/// The newest row, or what is wrong with it.
+pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, String>> {
     let row = database
         .query_row(
-            "SELECT id, level, cause, at_us, sum FROM levels ORDER BY id DESC LIMIT 1",
+            "SELECT id, level, cause, pauses, at_us, sum FROM levels ORDER BY id DESC LIMIT 1",
             [],
             |row| {
                 Ok((
                     row.get::<_, i64>(0)?.cast_unsigned(),
                     row.get::<_, String>(1)?,
                     row.get::<_, String>(2)?,
-                    row.get::<_, i64>(3)?.cast_unsigned(),
-                    row.get::<_, Vec<u8>>(4)?,
+                    row.get::<_, String>(3)?,
+                    row.get::<_, i64>(4)?.cast_unsigned(),
+                    row.get::<_, Vec<u8>>(5)?,
                 ))
             },
         )
         .optional()?;
-    let Some((id, name, cause, at_us, sum)) = row else {
-        return Ok(Ok((Level::Trading, String::new())));
+    let Some((id, name, cause, pauses, at_us, sum)) = row else {
+        return Ok(Ok(Held {
+            level: Level::Trading,
+            cause: String::new(),
+            pauses: String::new(),
+        }));
     };
-    let level = LEVELS.into_iter().find(|level| level.name() == name);
-    let whole = Sum::read(&sum) == Some(level_sum(id, &name, &cause, at_us));
-    Ok(match level {
-        Some(level) if whole => Ok((level, cause)),
-        Some(_) | None => Err(format!(
-            "row {id} of the levels does not match its checksum"
-        )),
-    })
+    let level = Level::ALL.into_iter().find(|level| level.name() == name);
+    let held = level.map(|level| Held {
+        level,
+        cause,
+        pauses,
+    });
+    let whole = |held: &Held| Sum::read(&sum) == Some(level_sum(id, held, at_us));
+    Ok(held
+        .filter(whole)
+        .ok_or_else(|| format!("row {id} of the levels does not match its checksum")))
 }

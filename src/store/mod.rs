@@ -15,7 +15,7 @@ pub mod view;
 
 use std::path::{Path, PathBuf};
 
-use cambist_core::event::{Level, RecoveredOrder};
+use cambist_core::event::{Levels, RecoveredOrder};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, Hash, TokenId};
 use rusqlite::Connection;
@@ -129,8 +129,8 @@ pub struct Recovered {
     pub next_storage: std::collections::BTreeMap<TokenId, u32>,
     /// Intents that may still be alive, oldest first.
     pub open: Vec<OpenIntent>,
-    /// The durable level.
-    pub level: Level,
+    /// The durable level and pauses.
+    pub levels: Levels,
     /// Why it stands where it stands; empty if it was never set.
     pub cause: String,
 }

@@ -202,7 +202,7 @@ impl Store {
     /// intent of a market that is no longer configured is refused, because nobody would watch it.
     pub fn recover(&mut self, markets: &[String]) -> Result<Recovered, StoreError> {
         self.market_names = markets.to_vec();
-        let (level, cause) = self.level()?;
+        let (levels, cause) = self.levels()?;
         let at = |trouble: Trouble| trouble.at(&self.file);
         let open = self.open_rows().map_err(at)?;
         let mut intents = Vec::with_capacity(open.len());
@@ -219,7 +219,7 @@ impl Store {
             next_number: self.next_number,
             next_storage: counters(&self.database).map_err(at)?,
             open: intents,
-            level,
+            levels,
             cause,
         })
     }

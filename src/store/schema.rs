@@ -11,7 +11,7 @@ use super::{StoreError, database_error};
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 1;
+pub(super) const SCHEMA: i64 = 2;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -49,6 +49,9 @@ CREATE TABLE runs (id INTEGER PRIMARY KEY, started_us INTEGER NOT NULL, version 
     STRICT;
 ";
 
+/// What each later version added to the tables of the one before; a new file goes through all of them.
+const MIGRATIONS: &[&str] = &["ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';"];
+
 /// Opens the file, creating the tables in a new one.
 pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     let failed = |error| database_error(file, error);
@@ -81,6 +84,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     if found == 0 {
         create(&mut database).map_err(failed)?;
     }
+    migrate(&mut database, found.max(1)).map_err(failed)?;
     check_ours(&database, file)?;
     Ok(database)
 }
@@ -94,9 +98,22 @@ fn create(database: &mut Connection) -> rusqlite::Result<()> {
     set_meta(&change, u32::from_be_bytes(random), 0, &Sum::ORIGIN)?;
     set_anchor(&change, 0, &Sum::ORIGIN)?;
     change.execute_batch(&format!(
-        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
+        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;"
     ))?;
     change.commit()
+}
+
+/// Brings the tables of version `found` to the present one, a transaction each.
+fn migrate(database: &mut Connection, found: i64) -> rusqlite::Result<()> {
+    for (version, tables) in (2..).zip(MIGRATIONS) {
+        if version > found {
+            let change = database.transaction()?;
+            change.execute_batch(tables)?;
+            change.execute_batch(&format!("PRAGMA user_version = {version};"))?;
+            change.commit()?;
+        }
+    }
+    Ok(())
 }
 
 fn check_ours(database: &Connection, file: &Path) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cambist_core::event::Level;
+use cambist_core::event::{Level, Levels};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
@@ -104,7 +104,7 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
         open.recovered.fee,
     ];
     assert_eq!(booked, [10, 12, 2], "a restart does not book them again");
-    assert_eq!(found.level, Level::Trading);
+    assert_eq!(found.levels.level, Level::Trading);
 }
 
 #[test]
@@ -198,13 +198,19 @@ fn an_order_ends_once_and_an_open_market_must_stay() {
 fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
     let folder = Folder::new("store-level");
     let mut store = open(folder.path());
-    store.set_level(Level::Halted, "keys refused").unwrap();
-    assert!(store.set_level(Level::CancelOnly, "no").is_err());
+    store
+        .set_levels(&Levels::of(Level::Halted), "keys refused", false)
+        .unwrap();
+    assert!(
+        store
+            .set_levels(&Levels::of(Level::CancelOnly), "no", false)
+            .is_err()
+    );
     drop(store);
     let mut store = Store::open(folder.path()).unwrap();
     let found = store.recover(&names()).unwrap();
     assert_eq!(
-        (found.level, found.cause.as_str()),
+        (found.levels.level, found.cause.as_str()),
         (Level::Halted, "keys refused")
     );
     store.clear_level("new keys are in place").unwrap();
@@ -255,7 +261,9 @@ fn filled(name: &str) -> Folder {
     store
         .end(first.order.client_id, End::Filled, Filled::default())
         .unwrap();
-    store.set_level(Level::CancelOnly, "test").unwrap();
+    store
+        .set_levels(&Levels::of(Level::CancelOnly), "test", false)
+        .unwrap();
     drop(store);
     open_ok(folder.path());
     folder
@@ -340,7 +348,7 @@ fn a_flipped_bit_never_changes_what_is_recovered() {
         match Store::open(folder.path()).and_then(|mut store| store.recover(&names())) {
             Ok(found) => {
                 assert_eq!(found.open, expected.open, "byte {at}");
-                assert_eq!(found.level, expected.level, "byte {at}");
+                assert_eq!(found.levels.level, expected.levels.level, "byte {at}");
                 assert!(found.next_number >= expected.next_number, "byte {at}");
                 harmless += 1;
             }
@@ -357,14 +365,14 @@ fn a_flipped_bit_never_changes_what_is_recovered() {
 fn a_newer_schema_is_left_alone() {
     let folder = filled("store-newer");
     let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
-    database.execute_batch("PRAGMA user_version = 2").unwrap();
+    database.execute_batch("PRAGMA user_version = 99").unwrap();
     drop(database);
     let refused = Store::open(folder.path()).unwrap_err();
     assert!(
         matches!(
             refused,
             StoreError::TooNew {
-                found: 2,
+                found: 99,
                 known: 1,
                 ..
             }

@@ -1,6 +1,6 @@
 //! One place per note: what it counts and what people are told.
 
-use cambist_core::event::Level;
+use cambist_core::event::{Filter, Level};
 use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::note::{Control, Fill, Note};
 use cambist_core::request::{Endpoint, UnknownCause};
@@ -277,7 +277,7 @@ pub(super) fn note(
                 error!(%order, fee, expected, times, "fee above the configured rate");
             }
         }
-        Note::LevelChanged { level } => level_changed(m, facts, *level),
+        Note::LevelChanged { level, cause } => level_changed(m, facts, *level, cause),
         Note::InvariantFailed { name, detail } => {
             m.invariants.with_label_values(&["any"]).inc();
             error!(
@@ -286,6 +286,56 @@ pub(super) fn note(
                 "a rule that must always hold did not"
             );
         }
+        Note::Paused(pause) => warn!(
+            what = part(about, pause.filter),
+            why = short(&pause.cause),
+            by_itself = pause.until.is_some(),
+            "held back"
+        ),
+        Note::Unpaused { filter, cause } => {
+            info!(
+                what = part(about, *filter),
+                why = short(cause),
+                "not held back any more"
+            );
+        }
+        Note::LevelNotStored => error!("level and pauses are not stored; they forbid all the same"),
+        Note::CommandTaken { command, detail } => {
+            info!(command, detail = short(detail), "command taken");
+        }
+        Note::CommandRefused { command, why } => {
+            warn!(command, why = short(why), "command refused");
+        }
+        Note::Adopted {
+            token,
+            amount,
+            reason,
+        } => {
+            let symbol = token_spec(about, *token).map_or("?", |spec| &spec.symbol);
+            warn!(token = symbol, base_units = %amount, reason = short(reason), "flow adopted");
+        }
+        Note::ForeignAdopted { hash } => {
+            warn!(%hash, "somebody else's order is managed from now on");
+        }
+        Note::Dark { market, side, ms } => {
+            info!(
+                market = name(*market),
+                side = side.name(),
+                ms,
+                "dark while an order was replaced"
+            );
+        }
+        Note::Left {
+            orders,
+            unknown,
+            until,
+        } => warn!(
+            orders,
+            unknown,
+            until_ms = until.0,
+            "left without cancelling: orders may rest"
+        ),
+        Note::Slept { ms } => warn!(ms, "time made a jump; everything is read again first"),
         Note::BothSides { market, both } => debug!(market = name(*market), both, "both sides"),
         Note::Draining => {
             facts.draining = true;
@@ -380,7 +430,7 @@ fn filled(about: &About, m: &Metrics, fill: &Fill) {
     info!(order = %fill.order, market = market.name, side = fill.side.name(), base, quote, fee_quote = fee, "filled");
 }
 
-fn level_changed(m: &Metrics, facts: &mut Facts, level: Level) {
+fn level_changed(m: &Metrics, facts: &mut Facts, level: Level, why: &str) {
     let number = kill_number(level);
     m.kill_level.set(number);
     let operator = std::mem::take(&mut facts.operator_asked);
@@ -389,11 +439,29 @@ fn level_changed(m: &Metrics, facts: &mut Facts, level: Level) {
         m.kill_engagements
             .with_label_values(&[&number.to_string(), cause])
             .inc();
-        error!(level = level.name(), cause, "trading is stopped");
+        error!(
+            level = level.name(),
+            cause,
+            why = short(why),
+            "trading is stopped"
+        );
     } else {
-        info!(level = level.name(), "level");
+        info!(level = level.name(), why = short(why), "level");
     }
     facts.level = level;
+}
+
+/// A part that a filter means, for people.
+fn part(about: &About, filter: Filter) -> String {
+    let market = filter
+        .market
+        .map_or("every market", |id| market_name(about, id));
+    let side = filter.side.map_or("both sides", Side::name);
+    let strategy = filter.strategy.map_or_else(
+        || "every strategy".to_owned(),
+        |id| format!("strategy {}", id.0),
+    );
+    format!("{market}, {side}, {strategy}")
 }
 
 /// The customary number of a level: 1 is for single markets.

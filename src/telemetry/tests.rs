@@ -136,6 +136,7 @@ fn notes_bear_no_new_series() {
         },
         Note::LevelChanged {
             level: Level::Halted,
+            cause: String::new(),
         },
         Note::Ended {
             order: order(1),
@@ -332,6 +333,7 @@ fn ready_means_ticking_trading_and_fresh() {
     );
     telemetry.observe(&Note::LevelChanged {
         level: Level::CancelOnly,
+        cause: String::new(),
     });
     assert!(!telemetry.health().ready);
 }

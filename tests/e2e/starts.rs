@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cambist::store::Store;
-use cambist_core::event::Level;
+use cambist_core::event::{Level, Levels};
 use rustix::process::Signal;
 use toml::Value;
 
@@ -361,7 +361,9 @@ fn a_halted_store_is_not_started() {
     let stage = Stage::open("halted", |_| {});
     stage.daemon("daemon", &stage.url(), quick);
     let mut store = Store::open(&stage.path("daemon-state")).unwrap();
-    store.set_level(Level::Halted, "balances differ").unwrap();
+    store
+        .set_levels(&Levels::of(Level::Halted), "balances differ", false)
+        .unwrap();
     drop(store);
     let (code, log) = refused(&stage, "daemon");
     assert_eq!(code, 78, "{log}");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{BatchId, Level};
+use crate::event::{BatchId, Levels};
 use crate::note::Note;
 use crate::order::{ClientOrderId, UnsignedOrder};
 use crate::request::{Query, RequestId};
@@ -32,12 +32,14 @@ pub enum Action {
         /// Which sealed order.
         order: ClientOrderId,
     },
-    /// Make the level durable; answer with `LevelStored`.
+    /// Make level and pauses durable; answer with `LevelStored` or `LevelFailed`, naming the same value.
     StoreLevel {
-        /// The level to store.
-        level: Level,
+        /// What to store.
+        levels: Levels,
         /// Why, for people.
         cause: String,
+        /// A person allows something again. Without this the store refuses a lower level.
+        lowers: bool,
     },
     /// Something to tell; fans out to logs, metrics, store and reports.
     Note(Note),

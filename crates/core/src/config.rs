@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Amounts;
 use crate::market::{Price, Qty};
 use crate::token::Amount;
 
@@ -65,6 +66,8 @@ pub struct MarketConfig {
     pub price_max: Price,
     /// Most quote units one order may be worth.
     pub order_value_max: Amount,
+    /// Most lots of one order.
+    pub order_qty_max: Qty,
     /// Least base units held after every fill of every order that may be alive, in whatever market.
     pub inventory_min: Amount,
     /// Most base units held after every fill of every order that may be alive, in whatever market.
@@ -83,6 +86,125 @@ pub struct MarketConfig {
     pub price_tolerance_bps: u32,
     /// A working order stays if its remaining quantity is within this of the wanted one.
     pub qty_tolerance_bps: u32,
+    /// What it may lose.
+    pub loss: LossConfig,
+}
+
+/// Losses in quote units, of the value at the mid of everything held and traded. Reaching one acts:
+/// within the hour it pauses the market, within the day and from the peak it stops new orders
+/// everywhere, since the start it halts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossConfig {
+    /// Most lost within an hour.
+    pub hour_max: Amount,
+    /// Most lost within a day of venue time.
+    pub day_max: Amount,
+    /// Most lost since the start.
+    pub total_max: Amount,
+    /// Furthest below the highest value since the start.
+    pub drawdown_max: Amount,
+}
+
+impl LossConfig {
+    /// No limit that any amount reaches: for worlds that measure losses instead of stopping at them.
+    pub const UNLIMITED: Self = Self {
+        hour_max: Amount::MAX,
+        day_max: Amount::MAX,
+        total_max: Amount::MAX,
+        drawdown_max: Amount::MAX,
+    };
+}
+
+/// What an order of somebody else on our account means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ForeignOrders {
+    /// Somebody is where nobody should be: no new orders until a person has looked.
+    Alarm,
+    /// Told and left alone; what it locks is not ours to use.
+    #[default]
+    Tolerate,
+    /// Managed like an own order that nobody wants: it counts at its worst, and is cancelled.
+    Adopt,
+}
+
+/// A start with less than full size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RampConfig {
+    /// Share of full size at first, in ten-thousandths; 10 000 is no ramp.
+    pub start_bps: u32,
+    /// Added after every healthy step.
+    pub step_bps: u32,
+    /// Length of a step; something unhealthy begins it anew.
+    pub step_ms: u64,
+}
+
+impl RampConfig {
+    /// Full size from the first order on.
+    pub const OFF: Self = Self {
+        start_bps: 10_000,
+        step_bps: 10_000,
+        step_ms: 1,
+    };
+}
+
+/// Limits that belong to no single market. What one reaches is told by its name in
+/// [`Control`](crate::control::Control).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RiskConfig {
+    /// Most value at the mid, by quote token, of everything held and bid for in all its markets; a
+    /// token that is absent has no market.
+    pub gross_max: Amounts,
+    /// A mid that moves further than this within `move_ms` pauses its market.
+    pub move_bps: u32,
+    /// The window of that.
+    pub move_ms: u64,
+    /// Most orders made within a minute, over all markets.
+    pub orders_per_min: u32,
+    /// Most cancels decided by comparison within a minute; those that safety wants are never held back.
+    pub cancels_per_min: u32,
+    /// Most transmissions, and most fills, within a minute: more than any budget allows. Latches.
+    pub executions_per_min: u32,
+    /// Equal orders are made no faster than this.
+    pub duplicate_ms: u64,
+    /// So many fills of a market in a row against us pause it; 0 switches the check off.
+    pub streak_fills: u32,
+    /// Against us is a mid that is worse than the price by this ...
+    pub streak_bps: u32,
+    /// ... so long after the fill was learnt.
+    pub streak_ms: u64,
+    /// No order is signed for longer than this.
+    pub ttl_max_ms: u64,
+    /// No order is signed with a higher fee than this.
+    pub fee_max_bips: u8,
+    /// How long a pause lasts that a control engages.
+    pub pause_ms: u64,
+    /// So many of them per market within a day; one more stops new orders everywhere.
+    pub pauses_per_day: u32,
+    /// The jump of the price that the worst case is stated for.
+    pub gap_bps: u32,
+}
+
+impl Default for RiskConfig {
+    /// Wide of everything that a healthy run does; `gross_max` has to be filled in.
+    fn default() -> Self {
+        Self {
+            gross_max: Amounts::new(),
+            move_bps: 500,
+            move_ms: 60_000,
+            orders_per_min: 600,
+            cancels_per_min: 600,
+            executions_per_min: 2_000,
+            duplicate_ms: 250,
+            streak_fills: 20,
+            streak_bps: 50,
+            streak_ms: 10_000,
+            ttl_max_ms: 86_400_000,
+            fee_max_bips: 63,
+            pause_ms: 300_000,
+            pauses_per_day: 5,
+            gap_bps: 1_000,
+        }
+    }
 }
 
 /// Everything the engine is told once.
@@ -114,6 +236,12 @@ pub struct EngineConfig {
     pub poll: PollConfig,
     /// Rate budget.
     pub budget: BudgetConfig,
+    /// Limits over everything.
+    pub risk: RiskConfig,
+    /// A start with less than full size.
+    pub ramp: RampConfig,
+    /// What an order of somebody else on our account means.
+    pub foreign: ForeignOrders,
     /// One per market, in the order of `Start::markets`.
     pub markets: Vec<MarketConfig>,
 }

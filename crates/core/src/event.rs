@@ -10,30 +10,7 @@ use crate::request::{Outcome, RequestId};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
-/// How much trading is allowed. Ordered: a higher level allows less.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-pub enum Level {
-    /// Everything.
-    #[default]
-    Trading,
-    /// No new orders; own orders are cancelled.
-    CancelOnly,
-    /// As cancel-only, and the program ends; survives restarts until a person lowers it.
-    Halted,
-}
-
-impl Level {
-    /// The label used in metrics, logs and the store.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Trading => "trading",
-            Self::CancelOnly => "cancel_only",
-            Self::Halted => "halted",
-        }
-    }
-}
+pub use crate::level::{Filter, Level, Levels, Pause};
 
 /// Number of one batch of intents.
 #[derive(
@@ -75,8 +52,8 @@ pub struct Start {
     pub next_storage: BTreeMap<TokenId, u32>,
     /// Intents that may still be alive.
     pub open: Vec<RecoveredOrder>,
-    /// The durable level.
-    pub level: Level,
+    /// The durable level and pauses.
+    pub levels: Levels,
     /// A venue time heard before the start, a lower bound of its clock now.
     pub venue_time: VenueTime,
     /// Fee rates of the account in bips that fills are checked against.
@@ -94,13 +71,79 @@ pub enum SealFailure {
     Signature,
 }
 
-/// An operator's wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A person's wish. Every one is answered by [`Note::CommandTaken`](crate::note::Note::CommandTaken) or
+/// [`Note::CommandRefused`](crate::note::Note::CommandRefused) among the actions of its own event; what
+/// has to be durable is in force when [`Note::LevelChanged`](crate::note::Note::LevelChanged),
+/// [`Note::Paused`](crate::note::Note::Paused) or [`Note::Unpaused`](crate::note::Note::Unpaused) is told.
+/// Saying something again changes nothing. Reasons are for the record and must not be empty where
+/// something is allowed again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Stop quoting, cancel everything, prove it, then finish.
     Drain,
-    /// Raise the level.
-    Raise(Level),
+    /// Stop quoting and finish without cancelling: what rests runs out by itself. What is unknown, and
+    /// until when it may live, is told by [`Note::Left`](crate::note::Note::Left).
+    Leave,
+    /// Raise the level. A lower one than the present is refused.
+    Raise {
+        /// To what.
+        level: Level,
+        /// Why.
+        reason: String,
+    },
+    /// Lower the level; it is lower once that is durable. A halted engine is ending and refuses.
+    Lower {
+        /// To what.
+        level: Level,
+        /// Why.
+        reason: String,
+    },
+    /// Hold a part back until a person lifts it: its orders are cancelled, none are made.
+    Pause {
+        /// What.
+        filter: Filter,
+        /// Why.
+        reason: String,
+    },
+    /// Lift every pause of a part, the ones that controls engaged included.
+    Unpause {
+        /// What; pauses of wider parts stay.
+        filter: Filter,
+        /// Why.
+        reason: String,
+    },
+    /// Book a flow that did not come from our orders: a deposit, a withdrawal, a manual trade.
+    Adopt {
+        /// Token.
+        token: TokenId,
+        /// Base units, negative for what left.
+        amount: i128,
+        /// Why.
+        reason: String,
+    },
+    /// Take over limits and poll numbers. Markets, tokens and strategies stay.
+    Reconfigure {
+        /// The whole configuration.
+        config: Box<crate::config::EngineConfig>,
+        /// Whether limits may become looser.
+        allow_loosening: bool,
+    },
+}
+
+impl Command {
+    /// The label used in notes, logs and metrics.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Leave => "leave",
+            Self::Raise { .. } => "raise",
+            Self::Lower { .. } => "lower",
+            Self::Pause { .. } => "pause",
+            Self::Unpause { .. } => "unpause",
+            Self::Adopt { .. } => "adopt",
+            Self::Reconfigure { .. } => "reconfigure",
+        }
+    }
 }
 
 /// Everything the engine can hear.
@@ -116,6 +159,8 @@ pub enum Event {
         outcome: Outcome,
         /// The venue's clock as read from the answer, if it carried one.
         venue_time: Option<VenueTime>,
+        /// How long the venue asks to be left alone, if it refused for too many requests and said so.
+        retry_after_ms: Option<u64>,
     },
     /// A batch is hashed, signed, verified and durable.
     Sealed {
@@ -131,9 +176,12 @@ pub enum Event {
         /// Why.
         cause: SealFailure,
     },
-    /// The level is durable and takes effect.
-    LevelStored(Level),
-    /// An operator's wish.
+    /// Level and pauses are durable and take effect.
+    LevelStored(Levels),
+    /// Level and pauses could not be made durable. What they forbid is in force all the same; what they
+    /// allow is not, and the engine asks again.
+    LevelFailed(Levels),
+    /// A person's wish.
     Operator(Command),
     /// The deadline of `next_wakeup` has come.
     Wake,

@@ -6,13 +6,16 @@
 
 pub mod action;
 pub mod config;
+pub mod control;
 pub mod engine;
 pub mod event;
 pub mod fence;
+pub mod level;
 pub mod market;
 pub mod note;
 pub mod order;
 pub mod reason;
+pub mod reload;
 pub mod request;
 pub mod strategy;
 pub mod time;

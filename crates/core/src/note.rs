@@ -3,13 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Amounts, Level};
+use crate::event::{Amounts, Filter, Level, Pause};
 use crate::market::{MarketId, Price, Qty, Side};
 use crate::order::{ClientOrderId, Hash, OrderStatus};
 use crate::reason::Reason;
 use crate::request::{Endpoint, UnknownCause};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
+
+pub use crate::control::Control;
 
 /// How an order came to its proven end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,99 +62,6 @@ impl End {
             Self::Refused => "rejected",
             Self::NeverSent => "never_sent",
             Self::Fenced => "fenced",
-        }
-    }
-}
-
-/// A pre-trade control, or a reason for not quoting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Control {
-    /// The level forbids new orders.
-    Level,
-    /// Price too far from the reference.
-    PriceCollar,
-    /// Price outside the configured floor and ceiling.
-    PriceBand,
-    /// Value of one order too high.
-    OrderValue,
-    /// Order below the venue's minimum or above its maximum.
-    OrderAmount,
-    /// All fills together could leave the inventory band.
-    InventoryBand,
-    /// Too many open orders.
-    OpenOrders,
-    /// A required input is too old or missing.
-    StaleData,
-    /// Would trade with an own order.
-    SelfCross,
-    /// Free balance does not cover it.
-    Balance,
-    /// No storage id is free.
-    StorageIds,
-    /// The store has not yet sealed the batch before.
-    Store,
-    /// No request budget, or a pause after the venue refused an order.
-    Budget,
-    /// The market is disabled or the account frozen.
-    Permission,
-    /// The book is too wide.
-    Spread,
-    /// The book is too thin.
-    ThinBook,
-    /// The book's content has not changed for too long.
-    FrozenBook,
-    /// The book is empty or one-sided and no seed price is configured.
-    EmptyBook,
-    /// Not yet recovered after the start.
-    Recovering,
-}
-
-impl Control {
-    /// Every control, for metrics that exist from the start.
-    pub const ALL: [Self; 19] = [
-        Self::Level,
-        Self::PriceCollar,
-        Self::PriceBand,
-        Self::OrderValue,
-        Self::OrderAmount,
-        Self::InventoryBand,
-        Self::OpenOrders,
-        Self::StaleData,
-        Self::SelfCross,
-        Self::Balance,
-        Self::StorageIds,
-        Self::Store,
-        Self::Budget,
-        Self::Permission,
-        Self::Spread,
-        Self::ThinBook,
-        Self::FrozenBook,
-        Self::EmptyBook,
-        Self::Recovering,
-    ];
-
-    /// The label used in metrics and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Level => "level",
-            Self::PriceCollar => "price_collar",
-            Self::PriceBand => "price_band",
-            Self::OrderValue => "order_value",
-            Self::OrderAmount => "order_amount",
-            Self::InventoryBand => "inventory_band",
-            Self::OpenOrders => "open_orders",
-            Self::StaleData => "stale_data",
-            Self::SelfCross => "self_cross",
-            Self::Balance => "balance",
-            Self::StorageIds => "storage_ids",
-            Self::Store => "store",
-            Self::Budget => "budget",
-            Self::Permission => "permission",
-            Self::Spread => "spread",
-            Self::ThinBook => "thin_book",
-            Self::FrozenBook => "frozen_book",
-            Self::EmptyBook => "empty_book",
-            Self::Recovering => "recovering",
         }
     }
 }
@@ -233,8 +142,10 @@ pub struct Status {
     pub ledger: Amounts,
     /// Venue totals as last polled.
     pub venue: Amounts,
-    /// The level in force.
+    /// The level that decisions obey.
     pub level: Level,
+    /// Parts that are held back.
+    pub pauses: Vec<Pause>,
     /// Past recovery.
     pub ready: bool,
     /// Draining.
@@ -396,10 +307,74 @@ pub enum Note {
         /// Most that the configured rate allows.
         expected: Amount,
     },
-    /// The level changed.
+    /// The level changed and is in force.
     LevelChanged {
         /// The new level.
         level: Level,
+        /// Why.
+        cause: String,
+    },
+    /// A part is held back, and that is in force.
+    Paused(Pause),
+    /// A part is not held back any more: a person lifted it, or its time has passed.
+    Unpaused {
+        /// What.
+        filter: Filter,
+        /// Why.
+        cause: String,
+    },
+    /// Level and pauses could not be made durable. They forbid all the same.
+    LevelNotStored,
+    /// A person's wish was taken.
+    CommandTaken {
+        /// Name of the command.
+        command: String,
+        /// The reason given, or what it means.
+        detail: String,
+    },
+    /// A person's wish was refused and changed nothing.
+    CommandRefused {
+        /// Name of the command.
+        command: String,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// A flow that did not come from our orders was booked.
+    Adopted {
+        /// Token.
+        token: TokenId,
+        /// Base units, negative for what left.
+        amount: i128,
+        /// Why.
+        reason: String,
+    },
+    /// Somebody else's order on the account is managed from now on: it counts, and is cancelled.
+    ForeignAdopted {
+        /// Its hash.
+        hash: Hash,
+    },
+    /// An order was replaced by breaking before making: its side was dark meanwhile.
+    Dark {
+        /// Market.
+        market: MarketId,
+        /// Side.
+        side: Side,
+        /// For so long.
+        ms: u64,
+    },
+    /// The engine ends without cancelling.
+    Left {
+        /// Orders that may rest.
+        orders: u32,
+        /// Of these, orders whose state is unknown.
+        unknown: u32,
+        /// When the last of them is certainly dead, venue time.
+        until: VenueTime,
+    },
+    /// Time made a jump: nothing was heard or decided for so long.
+    Slept {
+        /// Milliseconds.
+        ms: u64,
     },
     /// A rule that must always hold did not.
     InvariantFailed {

@@ -125,6 +125,13 @@ impl Targets {
         &self.quotes
     }
 
+    /// Keeps only some quotes; true if any went.
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Quote) -> bool) -> bool {
+        let before = self.quotes.len();
+        self.quotes.retain(keep);
+        self.quotes.len() < before
+    }
+
     /// Forgets everything wanted.
     pub fn clear(&mut self) {
         self.quotes.clear();

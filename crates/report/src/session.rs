@@ -197,6 +197,16 @@ impl Session {
             | Note::Foreign { .. }
             | Note::FeeAbove { .. }
             | Note::LevelChanged { .. }
+            | Note::Paused(_)
+            | Note::Unpaused { .. }
+            | Note::LevelNotStored
+            | Note::CommandTaken { .. }
+            | Note::CommandRefused { .. }
+            | Note::Adopted { .. }
+            | Note::ForeignAdopted { .. }
+            | Note::Dark { .. }
+            | Note::Left { .. }
+            | Note::Slept { .. }
             | Note::InvariantFailed { .. } => {}
         }
     }

@@ -316,6 +316,16 @@ impl Checks {
             | Note::Reconciled { .. }
             | Note::Balanced
             | Note::LevelChanged { .. }
+            | Note::Paused(_)
+            | Note::Unpaused { .. }
+            | Note::LevelNotStored
+            | Note::CommandTaken { .. }
+            | Note::CommandRefused { .. }
+            | Note::Adopted { .. }
+            | Note::ForeignAdopted { .. }
+            | Note::Dark { .. }
+            | Note::Left { .. }
+            | Note::Slept { .. }
             | Note::BothSides { .. }
             | Note::Draining
             | Note::Status(_) => {}

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cambist_core::event::{Level, RecoveredOrder};
+use cambist_core::event::{Levels, RecoveredOrder};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, ClientOrderId, Hash, TokenId};
@@ -31,7 +31,7 @@ pub(crate) enum Write {
     Intents(Vec<(UnsignedOrder, Hash)>),
     Filled(Fill),
     Ended(ClientOrderId, End),
-    Level(Level),
+    Levels(Levels),
 }
 
 /// What survives.
@@ -43,8 +43,8 @@ pub struct Durable {
     pub next_number: u64,
     /// Next storage id by sell token.
     pub next_storage: BTreeMap<TokenId, u32>,
-    /// The level.
-    pub level: Level,
+    /// Level and pauses.
+    pub levels: Levels,
 }
 
 impl Durable {
@@ -76,7 +76,7 @@ impl Durable {
                     intent.end = Some(end);
                 }
             }
-            Write::Level(level) => self.level = level,
+            Write::Levels(levels) => self.levels = levels,
         }
     }
 

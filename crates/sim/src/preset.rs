@@ -1,6 +1,9 @@
 //! A ready-made market: one base token against one quote token, background traders, limits that fit.
 
-use cambist_core::config::{BudgetConfig, EmptyBook, EngineConfig, MarketConfig, PollConfig};
+use cambist_core::config::{
+    BudgetConfig, EmptyBook, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PollConfig,
+    RampConfig, RiskConfig,
+};
 use cambist_core::event::Amounts;
 use cambist_core::{Amount, MarketId, Price, Qty, TokenId, TokenSpec, VenueTime};
 use cambist_venue::agents::AgentsConfig;
@@ -220,6 +223,12 @@ fn engine() -> EngineConfig {
             endpoint_burst: 20,
             penalty_ms: 2_000,
         },
+        risk: RiskConfig {
+            gross_max: [0, 1, 2, 3].map(|id| (TokenId(id), 1 << 100)).into(),
+            ..RiskConfig::default()
+        },
+        ramp: RampConfig::OFF,
+        foreign: ForeignOrders::Tolerate,
         markets: vec![limits()],
     }
 }
@@ -230,6 +239,7 @@ fn limits() -> MarketConfig {
         price_min: Price(100_000),
         price_max: Price(500_000),
         order_value_max: 20_000 * UNIT,
+        order_qty_max: Qty(1_000_000_000),
         inventory_min: 0,
         inventory_max: 80 * ONE,
         open_orders_max: 8,
@@ -239,5 +249,6 @@ fn limits() -> MarketConfig {
         empty: EmptyBook::NoQuote,
         price_tolerance_bps: 4,
         qty_tolerance_bps: 2_000,
+        loss: LossConfig::UNLIMITED,
     }
 }

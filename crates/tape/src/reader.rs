@@ -46,6 +46,10 @@ pub enum ReadError {
 
 /// One entry after the opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one entry at a time is in memory"
+)]
 pub enum Entry {
     /// The engine heard this.
     Heard {

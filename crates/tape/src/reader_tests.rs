@@ -63,7 +63,7 @@ fn every_event_and_action_comes_back() {
         assert_eq!(end.unwrap(), Tail::Clean);
     }
     // As many as arms below, where a new variant does not compile until it is named.
-    assert_eq!(seen.len(), 53, "{seen:?}");
+    assert_eq!(seen.len(), 64, "{seen:?}");
 }
 
 #[test]
@@ -207,6 +207,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Sealed { .. } => "sealed",
         Event::SealFailed { .. } => "seal failed",
         Event::LevelStored(_) => "level stored",
+        Event::LevelFailed(_) => "level failed",
         Event::Operator(_) => "operator",
         Event::Wake => "wake",
     }
@@ -270,6 +271,16 @@ fn note_kind(note: &Note) -> &'static str {
         Note::Balanced => "balanced",
         Note::FeeAbove { .. } => "fee above",
         Note::LevelChanged { .. } => "level changed",
+        Note::Paused(_) => "paused",
+        Note::Unpaused { .. } => "unpaused",
+        Note::LevelNotStored => "level not stored",
+        Note::CommandTaken { .. } => "command taken",
+        Note::CommandRefused { .. } => "command refused",
+        Note::Adopted { .. } => "adopted",
+        Note::ForeignAdopted { .. } => "foreign adopted",
+        Note::Dark { .. } => "dark",
+        Note::Left { .. } => "left",
+        Note::Slept { .. } => "slept",
         Note::InvariantFailed { .. } => "invariant",
         Note::BothSides { .. } => "both sides",
         Note::Draining => "draining",

@@ -158,7 +158,10 @@ mod tests {
     #[test]
     fn a_changed_action_is_found_where_it_is() {
         let mut turns = turns(&mut Random(4), 10);
-        let raised = |level| Action::Note(Note::LevelChanged { level });
+        let raised = |level| {
+            let cause = "test".to_owned();
+            Action::Note(Note::LevelChanged { level, cause })
+        };
         turns[6].2 = vec![raised(Level::Trading), raised(Level::CancelOnly)];
         let script: Vec<_> = turns.iter().map(|turn| turn.2.clone()).collect();
         let tape = written(&turns, None);

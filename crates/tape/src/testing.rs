@@ -67,13 +67,21 @@ pub fn turns(random: &mut Random, count: u64) -> Vec<Turn> {
 
 /// The kinds with many kinds inside get their share.
 fn event(random: &mut Random) -> Event {
+    // The largest of all, which chance alone hardly meets.
+    if random.below(300) == 0 {
+        return Event::Start(random.any());
+    }
     if random.below(2) == 0 {
         return random.any();
     }
     Event::Answer {
         request: random.any(),
-        outcome: Outcome::Reply(random.any()),
+        outcome: match random.below(10) {
+            0 => random.any(),
+            _ => Outcome::Reply(random.any()),
+        },
         venue_time: random.any(),
+        retry_after_ms: random.any(),
     }
 }
 

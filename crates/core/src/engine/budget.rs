@@ -143,8 +143,18 @@ impl Budget {
 
     /// The venue answered 429: the endpoint rests.
     pub(crate) fn punish(&mut self, now: Time, endpoint: Endpoint) {
-        self.resting_until
-            .insert(endpoint, now.plus_ms(self.config.penalty_ms));
+        self.rest(now, endpoint, self.config.penalty_ms);
+    }
+
+    /// The endpoint rests for so long, or for as long as it already does.
+    pub(crate) fn rest(&mut self, now: Time, endpoint: Endpoint, ms: u64) {
+        let until = self.resting_until.entry(endpoint).or_default();
+        *until = (*until).max(now.plus_ms(ms));
+    }
+
+    /// Other rates from now on; what was spent stays spent.
+    pub(crate) fn reconfigure(&mut self, config: &BudgetConfig) {
+        self.config = config.clone();
     }
 
     /// Requests paid for so far.

@@ -22,6 +22,9 @@ impl State {
         strategies: &mut [Box<dyn Strategy>],
         actions: &mut Vec<Action>,
     ) {
+        if self.is_leaving() {
+            return;
+        }
         let batch = self.batch();
         let mut sealed = Vec::new();
         for index in 0..self.markets.len() {
@@ -62,10 +65,13 @@ impl State {
                 continue;
             }
             let working = self.working_of(now, seat);
-            let targets = match mid {
+            let mut targets = match mid {
                 Ok(mid) => self.ask(now, seat, strategy.as_mut(), &working, &prices, mid),
                 Err(_) => Targets::default(),
             };
+            if self.drop_held_back(now, seat, &mut targets) {
+                refused.insert(Control::Paused);
+            }
             let limits = &self.config.markets[index];
             let tolerance = Tolerance {
                 price_bps: limits.price_tolerance_bps,
@@ -153,6 +159,16 @@ impl State {
         targets
     }
 
+    /// Takes out what a pause holds back; true if there was something.
+    fn drop_held_back(&self, now: Time, seat: usize, targets: &mut Targets) -> bool {
+        let venue_now = self.clock.at_least(now);
+        let Seat {
+            strategy, market, ..
+        } = self.seats[seat];
+        let held = |side| self.permits.hold_back(venue_now, market, side, strategy);
+        targets.retain(|quote| !held(quote.side))
+    }
+
     /// The orders of a seat as the comparison sees them, oldest first.
     fn working_of(&self, now: Time, seat: usize) -> Vec<Working> {
         let Seat {
@@ -197,7 +213,9 @@ impl State {
             base,
             quote: quote_amount,
         };
-        let approved = self.situation(now, index, mid).approve(proposal)?;
+        let approved = self
+            .situation(now, index, mid)
+            .approve(strategy, proposal)?;
         if self.store_lags(batch) {
             return Err(Control::Store);
         }
@@ -327,7 +345,7 @@ impl State {
             config: &self.config,
             limits: &self.config.markets[index],
             spec: &market.spec,
-            level: self.effective_level(),
+            permits: &self.permits,
             ready: self.ready && !self.is_stopped(),
             permitted: market.spec.enabled && !self.frozen,
             mid,

@@ -1,4 +1,5 @@
-//! Ending: cancel everything, prove that nothing rests, compare the books once more, then finish.
+//! Ending: cancel everything, prove that nothing rests, compare the books once more, then finish. Or
+//! leave: order nothing more, and say what may rest and until when.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +7,20 @@ use crate::action::Action;
 use crate::note::Note;
 use crate::time::Time;
 
+use super::orders::{Phase, Tracked};
 use super::passes::Pass;
 use super::state::State;
 
 /// An ending under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states of one thing"
+)]
 pub(crate) struct Drain {
     deadline: Time,
+    /// Nothing is cancelled.
+    leaves: bool,
     /// A complete list showed nothing of ours that is open, and nothing may be alive.
     proved: bool,
     /// The books were compared after that.
@@ -25,6 +33,10 @@ impl Drain {
         self.finished
     }
 
+    pub(crate) fn leaves(&self) -> bool {
+        self.leaves
+    }
+
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
     }
@@ -33,10 +45,11 @@ impl Drain {
 impl State {
     /// Begins to end. Saying it again changes nothing.
     pub(crate) fn begin_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.drain.is_none() {
+        if self.drain.as_ref().is_none_or(Drain::leaves) {
             let deadline = now.plus_ms(self.config.drain_deadline_ms);
             self.drain = Some(Drain {
                 deadline,
+                leaves: false,
                 proved: false,
                 compared: false,
                 finished: false,
@@ -46,9 +59,69 @@ impl State {
         }
     }
 
+    /// Begins to end without cancelling. What is on its way to the venue is waited for.
+    pub(crate) fn begin_leaving(
+        &mut self,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        if self.drain.as_ref().is_some_and(|drain| !drain.leaves) {
+            return Err("everything is being cancelled already".to_owned());
+        }
+        if self.drain.is_none() {
+            self.drain = Some(Drain {
+                deadline: now.plus_ms(self.config.drain_deadline_ms),
+                leaves: true,
+                proved: false,
+                compared: false,
+                finished: false,
+            });
+            actions.push(Action::Note(Note::Draining));
+        }
+        Ok("nothing more is ordered or cancelled; what rests runs out by itself".to_owned())
+    }
+
+    /// What rests is left alone.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.drain.as_ref().is_some_and(Drain::leaves)
+    }
+
+    /// Finishes when no answer to a submit or cancel is outstanding any more.
+    fn finish_leaving(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let waits = self
+            .asked
+            .values()
+            .any(|asked| asked.purpose.is_about_an_order());
+        let sealing = self.orders.iter().any(|t| !t.may_have_left());
+        let Some(drain) = &mut self.drain else { return };
+        if drain.finished || ((waits || sealing) && now < drain.deadline) {
+            return;
+        }
+        drain.finished = true;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let unknown = self
+            .orders
+            .iter()
+            .filter(|t| t.phase != Phase::Live)
+            .count();
+        let last = self.orders.iter().map(Tracked::valid_until).max();
+        let now_there = self.clock.at_least(now);
+        let note = Note::Left {
+            orders: count(self.orders.iter().count()),
+            unknown: count(unknown),
+            until: last.map_or(now_there, |last| last.plus_ms(self.config.grace_ms)),
+        };
+        actions.push(Action::Note(note));
+        self.status_due = now;
+        self.tell_status(now, actions);
+        // That nothing is remembered would be no proof that nothing rests.
+        actions.push(Action::Finished { proven: false });
+    }
+
     /// Whether only the proof is missing.
     pub(crate) fn drain_wants_proof(&self) -> bool {
-        self.orders.is_empty() && self.drain.as_ref().is_some_and(|drain| !drain.proved)
+        let cancels = |drain: &Drain| !drain.proved && !drain.leaves;
+        self.orders.is_empty() && self.drain.as_ref().is_some_and(cancels)
     }
 
     /// A complete list has been read.
@@ -77,6 +150,9 @@ impl State {
 
     /// Finishes when all is proven, or when the deadline has passed.
     pub(crate) fn finish_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.is_leaving() {
+            return self.finish_leaving(now, actions);
+        }
         let opened = self.ready;
         let Some(drain) = &mut self.drain else { return };
         let proven = drain.proved && (drain.compared || !opened);

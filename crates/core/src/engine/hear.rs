@@ -2,7 +2,8 @@
 //! known; what follows from that is decided afterwards, in the step.
 
 use crate::action::Action;
-use crate::event::{BatchId, Command, Event, Level, SealFailure};
+use crate::control::Control;
+use crate::event::{BatchId, Event, Level, SealFailure};
 use crate::market::MarketId;
 use crate::note::{DepthFault, End, Note};
 use crate::order::ClientOrderId;
@@ -13,6 +14,9 @@ use crate::time::{Time, VenueTime};
 use super::book::OwnLevels;
 use super::orders::Phase;
 use super::state::{Asked, Purpose, State};
+
+/// Longest rest that a venue can make an endpoint take: cancels may need it.
+const RETRY_AFTER_MAX_MS: u64 = 60_000;
 
 impl Purpose {
     fn endpoint(&self) -> Endpoint {
@@ -30,6 +34,11 @@ impl Purpose {
 
     pub(crate) fn is_depth_of(&self, wanted: MarketId) -> bool {
         matches!(self, Self::Depth { market, .. } if *market == wanted)
+    }
+
+    /// A submit or a cancel.
+    pub(crate) fn is_about_an_order(&self) -> bool {
+        self.order().is_some()
     }
 
     fn order(&self) -> Option<ClientOrderId> {
@@ -50,37 +59,31 @@ impl State {
     pub(crate) fn hear(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
         match event {
             // A latch found at the start: what may rest is cancelled, and the program ends.
-            Event::Start(_) if self.level == Level::Halted => self.begin_drain(now, actions),
+            Event::Start(_) if self.permits.level() == Level::Halted => {
+                self.begin_drain(now, actions);
+            }
             Event::Start(_) | Event::Wake => {}
             Event::Answer {
                 request,
                 outcome,
                 venue_time,
+                retry_after_ms,
             } => {
                 if let Some(told) = venue_time {
                     self.clock.hear(now, *told);
                 }
+                let endpoint = self.asked.get(request).map(|a| a.purpose.endpoint());
                 self.hear_answer(now, *request, outcome, *venue_time, actions);
+                if let (Some(endpoint), Some(ms)) = (endpoint, retry_after_ms) {
+                    self.budget
+                        .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));
+                }
             }
             Event::Sealed { hashes, .. } => self.hear_sealed(now, hashes, actions),
             Event::SealFailed { batch, cause } => self.hear_seal_failed(*batch, *cause, actions),
-            Event::LevelStored(level) => self.hear_level(now, *level, actions),
-            Event::Operator(Command::Drain) => self.begin_drain(now, actions),
-            Event::Operator(Command::Raise(level)) => self.raise(*level, "operator", actions),
-        }
-    }
-
-    fn hear_level(&mut self, now: Time, level: Level, actions: &mut Vec<Action>) {
-        if self.raising.is_some_and(|raising| raising <= level) {
-            self.raising = None;
-        }
-        if level > self.level {
-            self.level = level;
-            actions.push(Action::Note(Note::LevelChanged { level }));
-        }
-        self.touch_all();
-        if self.level == Level::Halted {
-            self.begin_drain(now, actions);
+            Event::LevelStored(levels) => self.hear_levels_stored(now, levels, actions),
+            Event::LevelFailed(_) => self.hear_levels_failed(now, actions),
+            Event::Operator(wish) => self.obey(now, wish, actions),
         }
     }
 
@@ -221,11 +224,28 @@ impl State {
         }
         self.market_mut(market).dirty = true;
         let mid = self.prices(market).mid;
+        self.watch_move(now, market, mid, actions);
         actions.push(Action::Note(Note::DepthTaken {
             market,
             mid,
             timestamp: depth.timestamp,
         }));
+    }
+
+    /// A reference that runs away is no reference: the market is left alone for a while.
+    fn watch_move(
+        &mut self,
+        now: Time,
+        market: MarketId,
+        mid: Option<u64>,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(mid) = mid else { return };
+        let window_ms = self.config.risk.move_ms;
+        let moved_bps = self.market_mut(market).moves.take(now, mid, window_ms);
+        if moved_bps > u64::from(self.config.risk.move_bps) {
+            self.pause_market(now, market, Control::PriceMove, actions);
+        }
     }
 
     fn hear_markets(&mut self, outcome: &Outcome) {

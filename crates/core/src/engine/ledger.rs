@@ -77,6 +77,21 @@ impl Ledger {
         fee_ok.is_some() && paid_ok.is_some()
     }
 
+    /// Books a flow that a person explains; nothing changes if there is less than leaves.
+    pub(crate) fn adopt(&mut self, token: TokenId, amount: i128) -> Result<(), String> {
+        let Some(totals) = &mut self.totals else {
+            return Err("the opening balances are not taken yet, and will contain it".to_owned());
+        };
+        let held = totals.get(&token).copied().unwrap_or(0);
+        let after = held.checked_add_signed(amount).ok_or_else(|| {
+            format!("the ledger holds {held} base units; {amount} cannot be booked")
+        })?;
+        totals.insert(token, after);
+        // Balances asked for before may or may not contain it: the next ones are compared.
+        self.fills += 1;
+        Ok(())
+    }
+
     /// Takes in balances asked for at `asked`, when `fills_before` fills were booked.
     pub(crate) fn balances(
         &mut self,

@@ -10,11 +10,14 @@
 mod book;
 mod budget;
 mod clock;
+mod commands;
 mod decide;
 mod diff;
 mod drain;
 mod hear;
 mod ledger;
+mod levels;
+mod moves;
 mod observe;
 mod orders;
 pub(crate) mod passes;

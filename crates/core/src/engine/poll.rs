@@ -284,6 +284,12 @@ impl State {
                 at(now.plus_ms(100));
             }
         }
+        self.permits.retry_at().into_iter().for_each(&mut at);
+        self.permits
+            .heals_at()
+            .map(local)
+            .into_iter()
+            .for_each(&mut at);
         if let Some(drain) = &self.drain {
             at(drain.deadline());
         }

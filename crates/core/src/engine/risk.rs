@@ -7,11 +7,12 @@ use crate::config::{EngineConfig, MarketConfig};
 use crate::event::Level;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::note::Control;
-use crate::order::ClientOrderId;
+use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::{AMOUNT_MAX, Amount};
 
 use super::ledger::Ledger;
+use super::levels::Permits;
 use super::orders::{Orders, Tracked};
 
 /// Something that passed the gate. Cannot be made elsewhere.
@@ -41,7 +42,7 @@ pub(crate) struct Situation<'a> {
     pub(crate) config: &'a EngineConfig,
     pub(crate) limits: &'a MarketConfig,
     pub(crate) spec: &'a MarketSpec,
-    pub(crate) level: Level,
+    pub(crate) permits: &'a Permits,
     pub(crate) ready: bool,
     /// Market enabled and account not frozen.
     pub(crate) permitted: bool,
@@ -55,8 +56,12 @@ pub(crate) struct Situation<'a> {
 
 impl Situation<'_> {
     /// Judges a new order against everything.
-    pub(crate) fn approve(&self, new: Proposal) -> Result<Approved<Proposal>, Control> {
-        self.may_trade()?;
+    pub(crate) fn approve(
+        &self,
+        strategy: StrategyId,
+        new: Proposal,
+    ) -> Result<Approved<Proposal>, Control> {
+        self.may_trade(new.side, strategy)?;
         self.price_is_sane(new.price)?;
         self.crosses_no_own(new.side, new.price, None)?;
         self.size_is_sane(&new)?;
@@ -80,8 +85,8 @@ impl Situation<'_> {
         &self,
         tracked: &Tracked,
     ) -> Result<Approved<ClientOrderId>, Control> {
-        self.may_trade()?;
         let order = &tracked.order;
+        self.may_trade(order.side, order.client_id.strategy)?;
         self.price_is_sane(order.price)?;
         self.crosses_no_own(order.side, order.price, Some(order.client_id))?;
         let last = tracked.valid_until().minus_ms(self.config.resend_margin_ms);
@@ -91,9 +96,15 @@ impl Situation<'_> {
         Ok(Approved(order.client_id))
     }
 
-    fn may_trade(&self) -> Result<(), Control> {
-        if self.level > Level::Trading {
+    fn may_trade(&self, side: Side, strategy: StrategyId) -> Result<(), Control> {
+        if self.permits.level() > Level::Trading {
             return Err(Control::Level);
+        }
+        let held = self
+            .permits
+            .hold_back(self.venue_now, self.spec.id, side, strategy);
+        if held {
+            return Err(Control::Paused);
         }
         if !self.ready {
             return Err(Control::Recovering);

@@ -283,7 +283,7 @@ impl State {
 
     /// Whether a level forbids new orders.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.drain.is_some() || self.store_failed || self.effective_level() > Level::Trading
+        self.drain.is_some() || self.store_failed || self.permits.level() > Level::Trading
     }
 }
 

@@ -19,6 +19,8 @@ use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
 use super::ledger::Ledger;
+use super::levels::Permits;
+use super::moves::Moves;
 use super::orders::{Orders, Phase, Tracked};
 use super::passes::Pass;
 use super::poll::Polls;
@@ -34,6 +36,7 @@ const LOST_AFTER: u64 = 5;
 pub(crate) struct Market {
     pub(crate) spec: MarketSpec,
     pub(crate) book: MarketBook,
+    pub(crate) moves: Moves,
     /// Why nothing is quoted.
     pub(crate) withheld: Option<Control>,
     /// Controls that refused something in the last decision.
@@ -123,9 +126,7 @@ pub(crate) struct State {
     pub(crate) instance: u32,
     pub(crate) maker_fee_bips: u16,
     pub(crate) taker_fee_bips: u16,
-    pub(crate) level: Level,
-    /// A level on its way to the store; forbids new orders already.
-    pub(crate) raising: Option<Level>,
+    pub(crate) permits: Permits,
     /// Since when ledger and venue differ at every cut.
     pub(crate) differing_since: Option<Time>,
     /// Opening balances are taken.
@@ -172,6 +173,7 @@ impl State {
             .map(|spec| Market {
                 spec: spec.clone(),
                 book: MarketBook::default(),
+                moves: Moves::default(),
                 withheld: None,
                 refused: BTreeSet::new(),
                 both: false,
@@ -189,8 +191,12 @@ impl State {
                 fills: Vec::new(),
             })
             .collect();
-        if start.level > Level::Trading {
-            actions.push(Action::Note(Note::LevelChanged { level: start.level }));
+        if start.levels.level > Level::Trading {
+            let (level, cause) = (start.levels.level, "as stored".to_owned());
+            actions.push(Action::Note(Note::LevelChanged { level, cause }));
+        }
+        for pause in start.levels.holding(start.venue_time) {
+            actions.push(Action::Note(Note::Paused(pause.clone())));
         }
         Self {
             config: start.config.clone(),
@@ -211,8 +217,7 @@ impl State {
             instance: start.instance,
             maker_fee_bips: start.maker_fee_bips,
             taker_fee_bips: start.taker_fee_bips,
-            level: start.level,
-            raising: None,
+            permits: Permits::new(start.levels.clone(), start.venue_time),
             differing_since: None,
             ready: false,
             store_failed: false,
@@ -236,6 +241,7 @@ impl State {
     ) {
         self.denied = false;
         self.give_up_lost(now, actions);
+        self.tend_levels(now, actions);
         self.drop_unsent(now, actions);
         self.send_cancels(now, actions);
         self.poll_lapsing(now, actions);
@@ -271,22 +277,6 @@ impl State {
 
     pub(crate) fn wakeup(&self) -> Time {
         self.wake
-    }
-
-    /// The level that decisions obey: one on its way to the store already forbids.
-    pub(crate) fn effective_level(&self) -> Level {
-        self.level.max(self.raising.unwrap_or_default())
-    }
-
-    /// Asks for a level; it takes effect when stored, and forbids new orders at once.
-    pub(crate) fn raise(&mut self, level: Level, cause: &str, actions: &mut Vec<Action>) {
-        if level > self.effective_level() {
-            self.raising = Some(level);
-            actions.push(Action::StoreLevel {
-                level,
-                cause: cause.to_owned(),
-            });
-        }
     }
 
     /// Sends a poll or a cancel that the budget has paid for.

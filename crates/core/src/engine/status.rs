@@ -55,7 +55,13 @@ impl State {
                 .collect(),
             ledger: self.ledger.totals(),
             venue: self.ledger.venue_totals(),
-            level: self.level,
+            level: self.permits.level(),
+            pauses: self
+                .permits
+                .durable()
+                .holding(self.clock.at_least(now))
+                .cloned()
+                .collect(),
             ready: self.ready,
             draining: self.drain.is_some(),
             sent: self.budget.sent(),

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::action::Action;
-use cambist_core::config::{BudgetConfig, EmptyBook, EngineConfig, MarketConfig, PollConfig};
-use cambist_core::event::{BatchId, Event, Level, RecoveredOrder, Start};
+use cambist_core::config::{
+    BudgetConfig, EmptyBook, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PollConfig,
+    RampConfig, RiskConfig,
+};
+use cambist_core::event::{BatchId, Event, Level, Levels, RecoveredOrder, Start};
 use cambist_core::note::{End, Fill, Note};
 use cambist_core::order::{
     ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId, UnsignedOrder,
@@ -99,11 +102,18 @@ pub fn config() -> EngineConfig {
             endpoint_burst: 100,
             penalty_ms: 2_000,
         },
+        risk: RiskConfig {
+            gross_max: BTreeMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
+            ..RiskConfig::default()
+        },
+        ramp: RampConfig::OFF,
+        foreign: ForeignOrders::Tolerate,
         markets: vec![MarketConfig {
             collar_bps: 500,
             price_min: Price(5_000),
             price_max: Price(20_000),
             order_value_max: 10_000_000_000,
+            order_qty_max: Qty(1_000_000),
             inventory_min: 0,
             inventory_max: 1_000_000_000,
             open_orders_max: 4,
@@ -113,6 +123,7 @@ pub fn config() -> EngineConfig {
             empty: EmptyBook::NoQuote,
             price_tolerance_bps: 5,
             qty_tolerance_bps: 1_000,
+            loss: LossConfig::UNLIMITED,
         }],
     }
 }
@@ -202,7 +213,7 @@ impl Desk {
             next_number,
             next_storage: BTreeMap::new(),
             open,
-            level: Level::Trading,
+            levels: Levels::default(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,
@@ -272,6 +283,7 @@ impl Desk {
             request,
             outcome,
             venue_time,
+            retry_after_ms: None,
         });
     }
 
@@ -290,10 +302,14 @@ impl Desk {
                 }
             }
             Action::Transmit { request, order } => self.submits.push_back((request, order)),
-            Action::StoreLevel { level, .. } => {
-                self.levels.push(level);
-                if self.store_works {
-                    self.hear(&Event::LevelStored(level));
+            Action::StoreLevel { levels, .. } => {
+                self.levels.push(levels.level);
+                if self.store_waits {
+                    // The test answers.
+                } else if self.store_works {
+                    self.hear(&Event::LevelStored(levels));
+                } else {
+                    self.hear(&Event::LevelFailed(levels));
                 }
             }
             Action::Note(note) => self.notes.push(note),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::action::Action;
-use cambist_core::event::{Event, Level, SealFailure, Start};
+use cambist_core::event::{Event, Level, Levels, SealFailure, Start};
 use cambist_core::order::{Hash, OrderReport, OrderStatus, UnsignedOrder};
 use cambist_core::request::{
     Balance, Depth, DepthLevel, Outcome, Query, Reply, RequestId, UnknownCause,
@@ -186,6 +186,7 @@ impl Hostile {
             request,
             outcome,
             venue_time,
+            retry_after_ms: None,
         });
     }
 
@@ -250,7 +251,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             next_number: 1,
             next_storage: BTreeMap::new(),
             open: Vec::new(),
-            level: Level::Trading,
+            levels: Levels::of(Level::Trading),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,

@@ -70,7 +70,7 @@ impl World {
             }
             Action::Seal { batch, orders } => self.seal(batch, orders),
             Action::Transmit { request, order } => self.transmit(request, order),
-            Action::StoreLevel { level, .. } => self.store_level(level),
+            Action::StoreLevel { levels, .. } => self.store_levels(levels),
             Action::Note(note) => self.note(shown, &note),
             Action::Finished { proven } => {
                 self.finished = Some(proven);

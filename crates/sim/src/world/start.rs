@@ -79,7 +79,7 @@ impl World {
             },
             next_storage: durable.next_storage.clone(),
             open,
-            level: durable.level,
+            levels: durable.levels.clone(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),

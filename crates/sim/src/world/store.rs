@@ -1,7 +1,7 @@
 //! Sealing and syncing: nothing is told to be durable before it is.
 
 use cambist_core::Time;
-use cambist_core::event::{BatchId, Event, Level};
+use cambist_core::event::{BatchId, Event, Levels};
 use cambist_core::order::UnsignedOrder;
 
 use crate::defect::Defect;
@@ -90,8 +90,8 @@ impl World {
         self.plan_sync(upto, Some(event));
     }
 
-    pub(super) fn store_level(&mut self, level: Level) {
-        let upto = self.disk.write(Write::Level(level));
-        self.plan_sync(upto, Some(Event::LevelStored(level)));
+    pub(super) fn store_levels(&mut self, levels: Levels) {
+        let upto = self.disk.write(Write::Levels(levels.clone()));
+        self.plan_sync(upto, Some(Event::LevelStored(levels)));
     }
 }

@@ -180,6 +180,7 @@ impl World {
                 request,
                 outcome,
                 venue_time,
+                retry_after_ms: None,
             });
         }
     }

@@ -18,10 +18,13 @@ fn a_raised_level_clears_the_book_and_survives_a_crash() {
             .open_orders()
     };
     assert!(own(&world) >= 2, "quotes rest");
-    world.command(Command::Raise(Level::CancelOnly));
+    world.command(Command::Raise {
+        level: Level::CancelOnly,
+        reason: "test".to_owned(),
+    });
     world.run_until(Time::from_ms(65_000));
     assert_eq!(own(&world), 0, "everything is cancelled");
-    assert_eq!(world.disk().durable().level, Level::CancelOnly);
+    assert_eq!(world.disk().durable().levels.level, Level::CancelOnly);
     let before = world.counts().orders;
     world.crash();
     world.run_until(Time::from_ms(120_000));
@@ -38,9 +41,12 @@ fn a_raised_level_clears_the_book_and_survives_a_crash() {
 fn halting_ends_the_daemon_with_proof() {
     let mut world = World::new(minutes(5, WorldConfig::calm(7, "bands"))).unwrap();
     world.run_until(Time::from_ms(60_000));
-    world.command(Command::Raise(Level::Halted));
+    world.command(Command::Raise {
+        level: Level::Halted,
+        reason: "test".to_owned(),
+    });
     world.run_until(Time::from_ms(120_000));
     assert_eq!(world.finished(), Some(true));
-    assert_eq!(world.disk().durable().level, Level::Halted);
+    assert_eq!(world.disk().durable().levels.level, Level::Halted);
     assert_kept(world.violations(), "halted");
 }

@@ -1,0 +1,209 @@
+//! What people tell the engine, and what it answers.
+
+use crate::action::Action;
+use crate::event::{Command, Filter, Level, Levels, Pause};
+use crate::note::Note;
+use crate::reload;
+use crate::time::Time;
+use crate::token::TokenId;
+
+use super::state::State;
+
+impl State {
+    /// Takes a wish or refuses it, and says which.
+    pub(crate) fn obey(&mut self, now: Time, wish: &Command, actions: &mut Vec<Action>) {
+        let done = match wish {
+            Command::Drain => {
+                self.begin_drain(now, actions);
+                Ok("everything is cancelled, proven gone, and the program ends".to_owned())
+            }
+            Command::Leave => self.begin_leaving(now, actions),
+            Command::Raise { level, reason } => self.raise_by_hand(*level, reason, actions),
+            Command::Lower { level, reason } => self.lower_by_hand(*level, reason, actions),
+            Command::Pause { filter, reason } => self.pause_by_hand(now, *filter, reason, actions),
+            Command::Unpause { filter, reason } => {
+                self.unpause_by_hand(now, *filter, reason, actions)
+            }
+            Command::Adopt {
+                token,
+                amount,
+                reason,
+            } => self.adopt(*token, *amount, reason, actions),
+            Command::Reconfigure {
+                config,
+                allow_loosening,
+            } => reload::judge(&self.config, config, *allow_loosening).inspect(|_| {
+                self.budget.reconfigure(&config.budget);
+                self.config = (**config).clone();
+                self.touch_all();
+            }),
+        };
+        let command = wish.name().to_owned();
+        actions.push(Action::Note(match done {
+            Ok(detail) => Note::CommandTaken { command, detail },
+            Err(why) => Note::CommandRefused { command, why },
+        }));
+    }
+
+    fn raise_by_hand(
+        &mut self,
+        level: Level,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let held = self.permits.level();
+        if level < held {
+            let (held, wanted) = (held.name(), level.name());
+            return Err(format!(
+                "the level is {held} already; to make it {wanted}, lower it with a reason"
+            ));
+        }
+        self.raise(level, reason_or(reason, "operator"), actions);
+        Ok(format!("the level is {}", level.name()))
+    }
+
+    fn lower_by_hand(
+        &mut self,
+        level: Level,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let reason = said(reason)?;
+        let held = self.permits.level();
+        if held == Level::Halted {
+            return Err(
+                "trading is halted and the program is ending; lower the level when it has \
+                        stopped"
+                    .to_owned(),
+            );
+        }
+        if level > held {
+            return Err(format!("the level is only {}", held.name()));
+        }
+        let lower = |levels: &mut Levels| levels.level = level;
+        self.change_levels(reason, true, lower, actions);
+        Ok(format!(
+            "the level becomes {} once that is stored",
+            level.name()
+        ))
+    }
+
+    fn pause_by_hand(
+        &mut self,
+        now: Time,
+        filter: Filter,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        self.known(filter)?;
+        let venue_now = self.clock.at_least(now);
+        let cause = reason_or(reason, "operator").to_owned();
+        let pause = Pause {
+            filter,
+            since: venue_now,
+            until: None,
+            cause,
+        };
+        let mut fits = true;
+        let cause = pause.cause.clone();
+        let add = |levels: &mut Levels| {
+            let held = |p: &Pause| p.until.is_none() && p.filter == filter;
+            if levels.pauses.iter().any(held) {
+                return;
+            }
+            Self::forget_old_pauses(levels, venue_now);
+            fits = levels.pauses.len() < Levels::PAUSES_MAX;
+            if fits {
+                levels.pauses.push(pause);
+            }
+        };
+        self.change_levels(&cause, false, add, actions);
+        self.touch_all();
+        if fits {
+            Ok("it is held back until a person lifts it".to_owned())
+        } else {
+            Err(format!(
+                "{} pauses are held already; pause a wider part",
+                Levels::PAUSES_MAX
+            ))
+        }
+    }
+
+    fn unpause_by_hand(
+        &mut self,
+        now: Time,
+        filter: Filter,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let reason = said(reason)?;
+        self.known(filter)?;
+        let venue_now = self.clock.at_least(now);
+        let lift = |levels: &mut Levels| {
+            Self::forget_old_pauses(levels, venue_now);
+            levels
+                .pauses
+                .retain(|pause| !pause.holds(venue_now) || !filter.contains(&pause.filter));
+        };
+        self.change_levels(reason, true, lift, actions);
+        let still = self.permits.durable().holding(venue_now);
+        let wider = still.filter(|p| p.filter != filter && p.filter.contains(&filter));
+        Ok(match wider.count() {
+            0 => "it is lifted once that is stored".to_owned(),
+            wider => format!("it is lifted once that is stored; {wider} wider pauses stay"),
+        })
+    }
+
+    /// A filter that names what does not exist would hold nothing back, unnoticed.
+    fn known(&self, filter: Filter) -> Result<(), String> {
+        if let Some(market) = filter.market
+            && usize::from(market.0) >= self.markets.len()
+        {
+            return Err(format!("there is no market {}", market.0));
+        }
+        let named = |seat: &super::state::Seat| Some(seat.strategy) == filter.strategy;
+        if let Some(strategy) = filter.strategy
+            && !self.seats.iter().any(named)
+        {
+            return Err(format!("there is no strategy {}", strategy.0));
+        }
+        Ok(())
+    }
+
+    fn adopt(
+        &mut self,
+        token: TokenId,
+        amount: i128,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let reason = said(reason)?.to_owned();
+        self.ledger.adopt(token, amount)?;
+        self.differing_since = None;
+        self.touch_all();
+        actions.push(Action::Note(Note::Adopted {
+            token,
+            amount,
+            reason,
+        }));
+        Ok(format!(
+            "the ledger now holds {} base units of token {}",
+            self.ledger.total(token),
+            token.0
+        ))
+    }
+}
+
+fn reason_or<'a>(reason: &'a str, otherwise: &'a str) -> &'a str {
+    said(reason).unwrap_or(otherwise)
+}
+
+/// What allows something again needs a reason that can be read later.
+fn said(reason: &str) -> Result<&str, String> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        Err("a reason is needed: it is recorded".to_owned())
+    } else {
+        Ok(reason)
+    }
+}

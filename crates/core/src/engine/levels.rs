@@ -1,0 +1,272 @@
+//! Levels and pauses inside the engine: what forbids holds at once, what allows holds when it is stored.
+//!
+//! At most one write is under way; wishes that come meanwhile are stored together after it. A write that
+//! failed is tried again, and what it forbids is in force all the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::control::Control;
+use crate::level::{Filter, Level, Levels, Pause};
+use crate::market::{MarketId, Side};
+use crate::note::Note;
+use crate::order::StrategyId;
+use crate::time::{Time, VenueTime};
+
+use super::state::State;
+
+/// First pause before a failed write is tried again; it doubles.
+const RETRY_MS: u64 = 1_000;
+/// Longest pause between two tries.
+const RETRY_MAX_MS: u64 = 60_000;
+/// Healed pauses are counted for so long.
+const DAY_MS: u64 = 86_400_000;
+
+/// What is wanted and not durable yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Wanted {
+    levels: Levels,
+    cause: String,
+    /// A person allows something again.
+    lowers: bool,
+}
+
+/// Level and pauses: in force, and on their way to the store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Permits {
+    durable: Levels,
+    wanted: Option<Wanted>,
+    writing: bool,
+    retry_at: Option<Time>,
+    failures: u32,
+    /// Pauses that ended before this have been told.
+    healed: VenueTime,
+}
+
+impl Permits {
+    pub(crate) fn new(durable: Levels, now: VenueTime) -> Self {
+        Self {
+            durable,
+            healed: now,
+            ..Self::default()
+        }
+    }
+
+    /// The level that decisions obey: one on its way to the store already forbids.
+    pub(crate) fn level(&self) -> Level {
+        let wanted = self.wanted.as_ref().map(|wanted| wanted.levels.level);
+        self.durable.level.max(wanted.unwrap_or_default())
+    }
+
+    /// The level in force.
+    pub(crate) fn durable(&self) -> &Levels {
+        &self.durable
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Levels> {
+        std::iter::once(&self.durable).chain(self.wanted.iter().map(|wanted| &wanted.levels))
+    }
+
+    /// Whether a pause, stored or on its way there, holds an order back.
+    pub(crate) fn hold_back(
+        &self,
+        now: VenueTime,
+        market: MarketId,
+        side: Side,
+        strategy: StrategyId,
+    ) -> bool {
+        self.each()
+            .any(|levels| levels.hold_back(now, market, side, strategy))
+    }
+
+    /// When a failed write is tried again.
+    pub(crate) fn retry_at(&self) -> Option<Time> {
+        self.retry_at
+    }
+
+    /// When the next pause heals.
+    pub(crate) fn heals_at(&self) -> Option<VenueTime> {
+        let ends = self.durable.pauses.iter().filter_map(|pause| pause.until);
+        ends.filter(|until| *until > self.healed).min()
+    }
+}
+
+impl State {
+    /// Asks for a level; it forbids new orders at once.
+    pub(crate) fn raise(&mut self, level: Level, cause: &str, actions: &mut Vec<Action>) {
+        if level > self.permits.level() {
+            let raised = |levels: &mut Levels| levels.level = level;
+            self.change_levels(cause, false, raised, actions);
+        }
+    }
+
+    /// A control holds a market back for a while; too often within a day, and it stops everything.
+    pub(crate) fn pause_market(
+        &mut self,
+        now: Time,
+        market: MarketId,
+        control: Control,
+        actions: &mut Vec<Action>,
+    ) {
+        let venue_now = self.clock.at_least(now);
+        let filter = Filter::market(market);
+        let day_ago = venue_now.minus_ms(DAY_MS);
+        let today = |levels: &Levels| {
+            let engaged = levels.pauses.iter().filter(|pause| {
+                pause.filter == filter && pause.until.is_some() && pause.since >= day_ago
+            });
+            engaged.count()
+        };
+        let newest = self.newest();
+        let holds = newest
+            .holding(venue_now)
+            .any(|pause| pause.filter == filter && pause.cause == control.name());
+        if holds {
+            return;
+        }
+        let full = newest.pauses.len() >= Levels::PAUSES_MAX;
+        if full || today(newest) >= self.config.risk.pauses_per_day as usize {
+            return self.raise(Level::CancelOnly, control.name(), actions);
+        }
+        let pause = Pause {
+            filter,
+            since: venue_now,
+            until: Some(venue_now.plus_ms(self.config.risk.pause_ms)),
+            cause: control.name().to_owned(),
+        };
+        let push = |levels: &mut Levels| levels.pauses.push(pause);
+        self.change_levels(control.name(), false, push, actions);
+        self.touch_all();
+    }
+
+    fn newest(&self) -> &Levels {
+        let wanted = self.permits.wanted.as_ref();
+        wanted.map_or(&self.permits.durable, |wanted| &wanted.levels)
+    }
+
+    /// Changes what is wanted and has it stored. True if that changed anything.
+    pub(crate) fn change_levels(
+        &mut self,
+        cause: &str,
+        lowers: bool,
+        change: impl FnOnce(&mut Levels),
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        let mut levels = self.newest().clone();
+        change(&mut levels);
+        if levels == *self.newest() {
+            return false;
+        }
+        let lowered = self.permits.wanted.take().is_some_and(|w| w.lowers);
+        self.permits.wanted = Some(Wanted {
+            levels,
+            cause: cause.to_owned(),
+            lowers: lowers || lowered,
+        });
+        self.permits.failures = 0;
+        self.store_levels(actions);
+        true
+    }
+
+    fn store_levels(&mut self, actions: &mut Vec<Action>) {
+        self.permits.retry_at = None;
+        if let Some(wanted) = &self.permits.wanted
+            && !self.permits.writing
+        {
+            self.permits.writing = true;
+            actions.push(Action::StoreLevel {
+                levels: wanted.levels.clone(),
+                cause: wanted.cause.clone(),
+                lowers: wanted.lowers,
+            });
+        }
+    }
+
+    /// The store has made them durable: they are in force.
+    pub(crate) fn hear_levels_stored(
+        &mut self,
+        now: Time,
+        levels: &Levels,
+        actions: &mut Vec<Action>,
+    ) {
+        self.permits.writing = false;
+        let before = std::mem::replace(&mut self.permits.durable, levels.clone());
+        let wanted = self.permits.wanted.as_ref();
+        let cause = wanted.map_or_else(String::new, |wanted| wanted.cause.clone());
+        if wanted.is_some_and(|wanted| wanted.levels == *levels) {
+            self.permits.wanted = None;
+        }
+        let pauses = &levels.pauses;
+        for pause in pauses.iter().filter(|pause| !before.pauses.contains(pause)) {
+            actions.push(Action::Note(Note::Paused(pause.clone())));
+        }
+        let venue_now = self.clock.at_least(now);
+        for lifted in before.holding(venue_now).filter(|p| !pauses.contains(p)) {
+            actions.push(Action::Note(Note::Unpaused {
+                filter: lifted.filter,
+                cause: cause.clone(),
+            }));
+        }
+        if before.level != levels.level {
+            let level = levels.level;
+            actions.push(Action::Note(Note::LevelChanged { level, cause }));
+        }
+        self.store_levels(actions);
+        self.touch_all();
+        self.obey_halt(now, actions);
+    }
+
+    /// The store could not make them durable: what they forbid is in force, and they are tried again.
+    pub(crate) fn hear_levels_failed(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.permits.writing = false;
+        self.permits.failures = self.permits.failures.saturating_add(1);
+        let pause_ms = RETRY_MS << self.permits.failures.min(7).saturating_sub(1);
+        self.permits.retry_at = Some(now.plus_ms(pause_ms.min(RETRY_MAX_MS)));
+        actions.push(Action::Note(Note::LevelNotStored));
+        let level = self.permits.level();
+        if self.permits.failures == 1 && level > self.permits.durable.level {
+            let cause = self.permits.wanted.as_ref().map(|w| w.cause.clone());
+            let cause = cause.unwrap_or_default();
+            actions.push(Action::Note(Note::LevelChanged { level, cause }));
+        }
+        self.touch_all();
+        self.obey_halt(now, actions);
+    }
+
+    /// Halted is the end, whether the store could be told or not.
+    fn obey_halt(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.permits.level() == Level::Halted {
+            self.begin_drain(now, actions);
+        }
+    }
+
+    /// What time alone changes: pauses that heal, writes that are due again.
+    pub(crate) fn tend_levels(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.permits.retry_at.is_some_and(|at| at <= now) {
+            self.store_levels(actions);
+        }
+        let venue_now = self.clock.at_least(now);
+        if self.permits.heals_at().is_none_or(|at| at > venue_now) {
+            return;
+        }
+        for pause in &self.permits.durable.pauses {
+            let ended = pause.until.filter(|until| *until > self.permits.healed);
+            if ended.is_some_and(|until| until <= venue_now) {
+                actions.push(Action::Note(Note::Unpaused {
+                    filter: pause.filter,
+                    cause: "its time has passed".to_owned(),
+                }));
+            }
+        }
+        self.permits.healed = venue_now;
+        self.touch_all();
+    }
+
+    /// Forgets healed pauses that no limit counts any more; part of every change.
+    pub(crate) fn forget_old_pauses(levels: &mut Levels, venue_now: VenueTime) {
+        let day_ago = venue_now.minus_ms(DAY_MS);
+        levels
+            .pauses
+            .retain(|pause| pause.until.is_none_or(|until| until >= day_ago));
+    }
+}

@@ -1,0 +1,177 @@
+//! How much trading is allowed, of what, and until when.
+//!
+//! The ladder: trading → a part is paused (a market, a side, a strategy) → cancel-only → halted. A pause
+//! that a control engages heals by itself when its time has passed; a pause or a level that a person
+//! engages, and every level, is lowered only by a person with a reason. What forbids holds from the
+//! moment it is wanted; what allows holds only once it is durable.
+
+use serde::{Deserialize, Serialize};
+
+use crate::market::{MarketId, Side};
+use crate::order::StrategyId;
+use crate::time::VenueTime;
+
+/// How much trading is allowed. Ordered: a higher level allows less.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum Level {
+    /// Everything that is not paused.
+    #[default]
+    Trading,
+    /// No new orders; own orders are cancelled.
+    CancelOnly,
+    /// As cancel-only, and the program ends; survives restarts until a person lowers it.
+    Halted,
+}
+
+impl Level {
+    /// Every level, lowest first.
+    pub const ALL: [Self; 3] = [Self::Trading, Self::CancelOnly, Self::Halted];
+
+    /// The label used in metrics, logs and the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trading => "trading",
+            Self::CancelOnly => "cancel_only",
+            Self::Halted => "halted",
+        }
+    }
+}
+
+/// A part of all quoting: what is not named is meant as a whole.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Filter {
+    /// Only this market.
+    pub market: Option<MarketId>,
+    /// Only this side.
+    pub side: Option<Side>,
+    /// Only this strategy.
+    pub strategy: Option<StrategyId>,
+}
+
+impl Filter {
+    /// Everything.
+    pub const ALL: Self = Self {
+        market: None,
+        side: None,
+        strategy: None,
+    };
+
+    /// A whole market.
+    pub const fn market(market: MarketId) -> Self {
+        Self {
+            market: Some(market),
+            ..Self::ALL
+        }
+    }
+
+    /// Whether an order of this market, side and strategy is meant.
+    pub fn covers(&self, market: MarketId, side: Side, strategy: StrategyId) -> bool {
+        self.market.is_none_or(|wanted| wanted == market)
+            && self.side.is_none_or(|wanted| wanted == side)
+            && self.strategy.is_none_or(|wanted| wanted == strategy)
+    }
+
+    /// Whether everything `other` means is meant here too.
+    pub fn contains(&self, other: &Self) -> bool {
+        let within = |all: bool, equal: bool| all || equal;
+        within(self.market.is_none(), self.market == other.market)
+            && within(self.side.is_none(), self.side == other.side)
+            && within(self.strategy.is_none(), self.strategy == other.strategy)
+    }
+}
+
+/// A part that is held back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Pause {
+    /// What.
+    pub filter: Filter,
+    /// Since when, by the lower bound of the venue's clock.
+    pub since: VenueTime,
+    /// Heals when the venue's clock has certainly passed this; `None` until a person lifts it.
+    pub until: Option<VenueTime>,
+    /// The control that engaged it, or a person's reason.
+    pub cause: String,
+}
+
+impl Pause {
+    /// Whether it still holds when the venue's clock shows at least `now`.
+    pub fn holds(&self, now: VenueTime) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
+/// Everything that is durable about how much trading is allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Levels {
+    /// Of everything.
+    pub level: Level,
+    /// Parts held back, oldest first. Healed ones are kept for a day: their number is limited too.
+    pub pauses: Vec<Pause>,
+}
+
+impl Levels {
+    /// Most pauses kept; one that does not fit any more raises the level instead.
+    pub const PAUSES_MAX: usize = 64;
+
+    /// Only a level.
+    pub const fn of(level: Level) -> Self {
+        Self {
+            level,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// Whether something holds an order back.
+    pub fn hold_back(
+        &self,
+        now: VenueTime,
+        market: MarketId,
+        side: Side,
+        strategy: StrategyId,
+    ) -> bool {
+        self.pauses
+            .iter()
+            .any(|pause| pause.holds(now) && pause.filter.covers(market, side, strategy))
+    }
+
+    /// Pauses that still hold.
+    pub fn holding(&self, now: VenueTime) -> impl Iterator<Item = &Pause> {
+        self.pauses.iter().filter(move |pause| pause.holds(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_means_what_it_names_and_everything_else_as_a_whole() {
+        let (market, strategy) = (MarketId(1), StrategyId(2));
+        let bids = Filter {
+            side: Some(Side::Buy),
+            ..Filter::market(market)
+        };
+        assert!(bids.covers(market, Side::Buy, strategy));
+        assert!(!bids.covers(market, Side::Sell, strategy));
+        assert!(!bids.covers(MarketId(0), Side::Buy, strategy));
+        assert!(Filter::ALL.contains(&bids) && Filter::market(market).contains(&bids));
+        assert!(!bids.contains(&Filter::market(market)));
+    }
+
+    #[test]
+    fn a_pause_heals_when_its_time_has_passed_and_one_without_time_never() {
+        let pause = |until| Pause {
+            filter: Filter::ALL,
+            since: VenueTime(0),
+            until,
+            cause: String::new(),
+        };
+        assert!(pause(Some(VenueTime(10))).holds(VenueTime(9)));
+        assert!(!pause(Some(VenueTime(10))).holds(VenueTime(10)));
+        assert!(pause(None).holds(VenueTime(u64::MAX)));
+    }
+}
