@@ -53,6 +53,11 @@ pub enum Command {
         after_help = "Example:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'"
     )]
     Resume(ResumeArgs),
+    /// Stop trading, cancel every order of the account and prove it, with or without a daemon.
+    #[command(
+        after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
+    )]
+    Panic(PanicArgs),
     /// Check a configuration and say what it means in money and requests. Sends nothing.
     #[command(
         after_help = "Examples:\n  cambist check --config config/cambist.toml --no-secrets\n  cambist check --config config/demo.toml --no-secrets --json | jq .markets"
@@ -92,7 +97,7 @@ impl Command {
     /// value of their own for that, or none.
     const fn answers_in_json_when_it_fails(&self) -> bool {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Replay(_) | Self::Sim(_) => true,
+            Self::Demo(_) | Self::Run(_) | Self::Replay(_) | Self::Sim(_) | Self::Panic(_) => true,
             Self::Resume(_)
             | Self::Check(_)
             | Self::Venue(_)
@@ -144,6 +149,29 @@ pub struct ResumeArgs {
     /// Why trading may go on; kept in the store.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
+}
+
+/// Arguments of `panic`.
+#[derive(Debug, Args)]
+pub struct PanicArgs {
+    /// Configuration file of the daemon: venue, account, keys, state folder.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// Leave orders alone whose id is not of this program's form.
+    #[arg(long)]
+    pub own_only: bool,
+    /// Why; kept in the latch.
+    #[arg(long, value_name = "TEXT", default_value = "no reason was given")]
+    pub reason: String,
+    /// Longest life that an order may have been signed with, if longer than orders.ttl_s.
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub ttl: Option<u64>,
+    /// Give up after this; by default ttl, grace and one minute.
+    #[arg(long, value_name = "DURATION", value_parser = seconds)]
+    pub within: Option<u64>,
 }
 
 /// Arguments of `check`.
@@ -280,6 +308,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Run(args) => commands::run::run(args, cli.json),
         Command::Resume(args) => commands::resume::run(args, cli.json),
+        Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),
         Command::Openapi => commands::openapi(),

@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod exit;
 pub mod live;
 pub mod notify;
+pub mod panic;
 pub mod recording;
 pub mod secrets;
 pub mod simulation;

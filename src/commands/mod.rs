@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub mod check;
 pub mod demo;
+pub mod panic;
 pub mod replay;
 pub mod resume;
 pub mod run;

@@ -16,6 +16,7 @@ use crate::exit::{self, Exit, Failure};
 use crate::live::desk::{Desk, Ended};
 use crate::live::gateway::Gateway;
 use crate::live::keeper::Keeper;
+use crate::live::latch::Latch;
 use crate::live::recorder::Recorder;
 use crate::live::signals::Signals;
 use crate::live::{INBOX, start, verdict};
@@ -72,6 +73,7 @@ async fn trade(
             return Err(Failure::new(Exit::CheckFailed, what).into());
         }
     };
+    signals.watch(Latch::of(&daemon.store.dir));
     let config_hash = daemon.source.hash();
     let header = recording::header(
         &started.bound,

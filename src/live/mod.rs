@@ -7,6 +7,7 @@
 pub mod desk;
 pub mod gateway;
 pub mod keeper;
+pub mod latch;
 pub mod recorder;
 pub mod signals;
 pub mod start;

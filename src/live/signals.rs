@@ -1,5 +1,6 @@
 //! What the operating system and people tell a running daemon.
 
+use super::latch::Latch;
 use cambist_core::event::{Command, Level};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,6 +13,7 @@ pub struct Signals {
     hangup: Signal,
     user: Signal,
     stdin: Option<tokio::io::Stdin>,
+    latch: Option<Latch>,
 }
 
 impl Signals {
@@ -24,7 +26,13 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             user: signal(SignalKind::user_defined1())?,
             stdin: until_stdin_closes.then(tokio::io::stdin),
+            latch: None,
         })
+    }
+
+    /// Watches the latch of a state folder too.
+    pub fn watch(&mut self, latch: Latch) {
+        self.latch = Some(latch);
     }
 
     /// The next wish.
@@ -41,6 +49,10 @@ impl Signals {
                 self.stdin = None;
                 Command::Drain
             }
+            () = raised(self.latch.as_ref()) => {
+                self.latch = None;
+                Command::Raise(Level::Halted)
+            }
         }
     }
 }
@@ -52,4 +64,12 @@ async fn closed(stdin: &mut Option<tokio::io::Stdin>) {
     };
     let mut ignored = [0; 256];
     while let Ok(1..) = stdin.read(&mut ignored).await {}
+}
+
+/// Ends when the latch is raised; never without one.
+async fn raised(latch: Option<&Latch>) {
+    match latch {
+        Some(latch) => latch.watch().await,
+        None => std::future::pending().await,
+    }
 }

@@ -16,6 +16,7 @@ use cambist_protocol::query::AccountQuery;
 use cambist_signing::{Address, SecretKey};
 
 use super::keeper::{Bodies, Signer};
+use super::latch::Latch;
 use crate::config::bind::Listed;
 use crate::config::daemon::Keys;
 use crate::config::{Bound, Daemon};
@@ -57,6 +58,9 @@ pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
 
 async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     let mut store = Store::open(&daemon.store.dir)?;
+    if let Some(reason) = Latch::of(&daemon.store.dir).raised() {
+        return Err(halted(daemon, &reason).into());
+    }
     let secrets = secrets::load(&daemon.keys)?;
     let refused = |what: String| anyhow::Error::new(Failure::new(Exit::Refused, what));
     let key = Arc::new(SecretKey::from_hex(&secrets.eddsa_key).map_err(|_| {
@@ -113,12 +117,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         .collect();
     let recovered = store.recover(&names)?;
     if recovered.levels.level == Level::Halted {
-        let what = format!(
-            "trading is halted ({}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
-            recovered.cause,
-            daemon.source.path.display()
-        );
-        return Err(Failure::new(Exit::Latched, what).into());
+        return Err(halted(daemon, &recovered.cause).into());
     }
     let next_storage = storage_ids(&client, &bound.markets, recovered.next_storage).await?;
     let venue_time = venue_time(&client).await?;
@@ -155,6 +154,14 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         bodies,
         filled,
     })
+}
+
+fn halted(daemon: &Daemon, cause: &str) -> Failure {
+    let what = format!(
+        "trading is halted ({cause}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
+        daemon.source.path.display()
+    );
+    Failure::new(Exit::Latched, what)
 }
 
 type Parts = (

@@ -1,0 +1,125 @@
+//! The latch: a file in the state folder. While it is there nothing is traded, whoever put it there and
+//! whether a daemon was running. `cambist resume` takes it away.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How soon a daemon sees it.
+const LOOK: Duration = Duration::from_millis(100);
+/// Longest reason read.
+const REASON_MAX: u64 = 1_000;
+
+/// Where the latch of a state folder is.
+#[derive(Clone, Debug)]
+pub struct Latch {
+    dir: PathBuf,
+}
+
+impl Latch {
+    /// The latch of a state folder, which need not exist.
+    pub fn of(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+        }
+    }
+
+    /// Its file.
+    pub fn file(&self) -> PathBuf {
+        self.dir.join("latch")
+    }
+
+    /// Raises it with a reason: on disk, name and all, when this returns. What is there stays as it is.
+    pub fn raise(&self, reason: &str) -> io::Result<()> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.dir)?;
+        let opened = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.file());
+        match opened {
+            Ok(mut file) => {
+                writeln!(file, "{reason}")?;
+                file.sync_all()?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// The reason, if it is raised. A latch that cannot be read is raised.
+    pub fn raised(&self) -> Option<String> {
+        if !self.is_raised() {
+            return None;
+        }
+        let mut text = String::new();
+        let read = File::open(self.file())
+            .and_then(|file| file.take(REASON_MAX).read_to_string(&mut text));
+        Some(match read {
+            Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+            Ok(_) => "no reason was given".to_owned(),
+            Err(error) => format!("its reason cannot be read: {error}"),
+        })
+    }
+
+    /// Whether it is raised: anything but the certainty that it is not there.
+    pub fn is_raised(&self) -> bool {
+        !matches!(
+            fs::symlink_metadata(self.file()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound
+        )
+    }
+
+    /// Takes it away: gone from the disk when this returns.
+    pub fn lower(&self) -> io::Result<()> {
+        match fs::remove_file(self.file()) {
+            Ok(()) => File::open(&self.dir)?.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns when it is raised.
+    pub async fn watch(&self) {
+        while !self.is_raised() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::testing::Folder;
+
+    #[test]
+    fn it_is_raised_once_and_says_why_until_it_is_lowered() {
+        let folder = Folder::new("latch");
+        let latch = Latch::of(&folder.path().join("state"));
+        assert_eq!(latch.raised(), None);
+        latch.lower().unwrap();
+        latch.raise("fat finger").unwrap();
+        latch.raise("later").unwrap();
+        assert_eq!(latch.raised().as_deref(), Some("fat finger"));
+        latch.lower().unwrap();
+        assert!(!latch.is_raised());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_raised() {
+        let folder = Folder::new("latch-folder");
+        let latch = Latch::of(folder.path());
+        fs::create_dir(latch.file()).unwrap();
+        assert!(latch.raised().unwrap().contains("cannot be read"));
+        fs::remove_dir(latch.file()).unwrap();
+        fs::write(latch.file(), "").unwrap();
+        assert_eq!(latch.raised().as_deref(), Some("no reason was given"));
+    }
+}

@@ -1,0 +1,109 @@
+//! When nothing that was signed before the latch can be alive any more. Times in, a verdict out.
+
+use cambist_core::{Time, VenueTime};
+
+/// Answers name the second they were given in.
+const SECOND_MS: u64 = 1_000;
+
+/// The moment behind which an empty list is a proof.
+#[derive(Clone, Copy, Debug)]
+pub struct Fence {
+    /// When the latch was raised.
+    latched: Time,
+    /// Longest life of an order, and how long after it the venue may show or fill it.
+    life_ms: u64,
+    grace_ms: u64,
+    /// The venue's clock when the latch was raised was not later than this.
+    start: Option<VenueTime>,
+    /// The last expiry of an order that was seen or is remembered.
+    expiry: VenueTime,
+}
+
+impl Fence {
+    /// A fence for orders signed until `latched` with a life of at most `ttl_ms`.
+    pub const fn new(latched: Time, ttl_ms: u64, grace_ms: u64) -> Self {
+        Self {
+            latched,
+            life_ms: ttl_ms.saturating_add(grace_ms),
+            grace_ms,
+            start: None,
+            expiry: VenueTime(0),
+        }
+    }
+
+    /// An answer to a request sent at `sent` told this time. The earliest of all counts: a single clock
+    /// that is wrong puts the fence too far, and the second condition of `is_passed` keeps it from being
+    /// too near.
+    pub fn answered(&mut self, sent: Time, told: VenueTime) {
+        let before = sent.ms_since(self.latched);
+        let start = told.plus_ms(SECOND_MS).minus_ms(before);
+        self.start = Some(self.start.map_or(start, |known| known.min(start)));
+    }
+
+    /// An order that may be alive until then.
+    pub fn expires(&mut self, valid_until_s: u32) {
+        let expiry = VenueTime::from_s(valid_until_s.into());
+        self.expiry = self.expiry.max(expiry);
+    }
+
+    /// Everything signed before the latch is dead when the venue's clock has passed this; nothing before
+    /// the venue has told a time.
+    pub fn end(&self) -> Option<VenueTime> {
+        let start = self.start?.plus_ms(self.life_ms);
+        Some(start.max(self.expiry.plus_ms(self.grace_ms)))
+    }
+
+    /// Whether a request sent at `sent`, to which the venue told `told`, was sent behind the fence: by
+    /// the venue's clock, and by ours, which nobody can set.
+    pub fn is_passed(&self, sent: Time, told: VenueTime) -> bool {
+        let ours = sent.ms_since(self.latched) > self.life_ms;
+        ours && self.end().is_some_and(|end| told > end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T0: VenueTime = VenueTime::from_s(1_000);
+
+    fn at(ms: u64) -> Time {
+        Time::from_ms(5_000 + ms)
+    }
+
+    fn told(ms: u64) -> VenueTime {
+        T0.plus_ms(ms)
+    }
+
+    #[test]
+    fn both_clocks_must_have_passed_life_and_grace() {
+        let mut fence = Fence::new(at(0), 10_000, 3_000);
+        assert!(!fence.is_passed(at(60_000), told(60_000)), "no time told");
+        fence.answered(at(100), told(0));
+        assert!(!fence.is_passed(at(13_000), told(60_000)), "our clock");
+        assert!(!fence.is_passed(at(60_000), told(13_900)), "the venue's");
+        assert!(fence.is_passed(at(13_001), told(14_000)));
+    }
+
+    #[test]
+    fn an_order_that_lives_longer_moves_the_fence() {
+        let mut fence = Fence::new(at(0), 10_000, 3_000);
+        fence.answered(at(0), told(0));
+        fence.expires(1_100);
+        assert!(!fence.is_passed(at(200_000), told(103_000)));
+        assert!(fence.is_passed(at(200_000), told(103_001)));
+    }
+
+    #[test]
+    fn a_wrong_clock_cannot_bring_the_fence_nearer_than_our_own() {
+        let mut fence = Fence::new(at(0), 10_000, 3_000);
+        fence.answered(at(0), told(0));
+        fence.answered(at(10), VenueTime(0));
+        assert!(!fence.is_passed(at(12_000), told(12_000)));
+        // And one far ahead does not put it out of reach.
+        let mut fence = Fence::new(at(0), 10_000, 3_000);
+        fence.answered(at(0), told(1_000_000_000));
+        fence.answered(at(10), told(0));
+        assert!(fence.is_passed(at(15_000), told(15_000)));
+    }
+}

@@ -1,0 +1,169 @@
+//! Reading the orders list until it is complete: every page, and two rounds in a row that name the same
+//! orders. Pages in, what they show out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::order::OrderReport;
+use cambist_core::{Hash, Time};
+
+/// A list of more pages proves nothing.
+pub const PAGES_MAX: u32 = 1_000;
+
+/// What a page led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Another page of this round is wanted, from this offset.
+    More,
+    /// The round is over; the next one must name the same orders.
+    Again,
+    /// Complete.
+    Complete,
+    /// Longer than anybody reads.
+    TooLong,
+}
+
+/// A reading under way.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    /// When the first page of the newest round was asked for.
+    begun: Time,
+    offset: u32,
+    pages: u32,
+    is_begun: bool,
+    seen: BTreeSet<Hash>,
+    open: BTreeMap<Hash, OrderReport>,
+    previous: Option<BTreeSet<Hash>>,
+}
+
+impl List {
+    /// Entries to skip for the next page.
+    pub const fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    /// Whether a page was taken in.
+    pub const fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// When the newest round began.
+    pub const fn begun(&self) -> Time {
+        self.begun
+    }
+
+    /// Orders of the newest round that are not final.
+    pub const fn open(&self) -> &BTreeMap<Hash, OrderReport> {
+        &self.open
+    }
+
+    /// Takes in the page that was asked for at `sent`.
+    pub fn take(&mut self, sent: Time, orders: &[OrderReport], total: u32) -> Read {
+        if self.pages == 0 {
+            self.begun = sent;
+            self.seen.clear();
+            self.open.clear();
+        }
+        self.pages += 1;
+        self.is_begun = true;
+        for report in orders {
+            self.seen.insert(report.hash);
+            if report.status.is_final() {
+                self.open.remove(&report.hash);
+            } else {
+                self.open.insert(report.hash, report.clone());
+            }
+        }
+        let count = u32::try_from(orders.len()).unwrap_or(u32::MAX);
+        self.offset = self.offset.saturating_add(count);
+        if self.offset < total {
+            if self.pages >= PAGES_MAX {
+                return Read::TooLong;
+            }
+            if count > 0 {
+                return Read::More;
+            }
+            // Fewer than it counted: the list moved, and this round says nothing about the rest.
+            self.restart(None);
+            return Read::Again;
+        }
+        let seen = std::mem::take(&mut self.seen);
+        if self.previous.as_ref() == Some(&seen) {
+            return Read::Complete;
+        }
+        self.restart(Some(seen));
+        Read::Again
+    }
+
+    fn restart(&mut self, previous: Option<BTreeSet<Hash>>) {
+        self.previous = previous;
+        self.offset = 0;
+        self.pages = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::{OrderStatus, Side, VenueTime};
+
+    use super::*;
+
+    fn order(number: u8, status: OrderStatus) -> OrderReport {
+        OrderReport {
+            hash: Hash([number; 32]),
+            client_id: None,
+            market: "ETH-USDC".to_owned(),
+            side: Side::Buy,
+            status,
+            base_amount: 1,
+            quote_amount: 1,
+            base_filled: 0,
+            quote_filled: 0,
+            fee: 0,
+            valid_until_s: 0,
+            valid_since: VenueTime(0),
+        }
+    }
+
+    #[test]
+    fn complete_is_every_page_twice_with_the_same_orders() {
+        let (a, b) = (
+            order(1, OrderStatus::Cancelled),
+            order(2, OrderStatus::Processing),
+        );
+        let mut list = List::default();
+        assert_eq!(list.take(Time(1), std::slice::from_ref(&a), 2), Read::More);
+        assert_eq!(list.offset(), 1);
+        assert_eq!(list.take(Time(2), std::slice::from_ref(&b), 2), Read::Again);
+        assert_eq!(list.open().len(), 1);
+        assert_eq!(
+            list.take(Time(3), &[a.clone(), b.clone()], 2),
+            Read::Complete
+        );
+        assert_eq!(list.begun(), Time(3));
+        // Another order in between: not complete.
+        let mut list = List::default();
+        assert_eq!(list.take(Time(1), std::slice::from_ref(&a), 1), Read::Again);
+        assert_eq!(list.take(Time(2), &[b.clone(), a.clone()], 2), Read::Again);
+        assert_eq!(list.take(Time(3), &[b, a], 2), Read::Complete);
+    }
+
+    #[test]
+    fn a_list_that_shows_fewer_than_it_counts_is_not_complete() {
+        let a = order(1, OrderStatus::Cancelled);
+        let mut list = List::default();
+        for _ in 0..5 {
+            assert_eq!(list.take(Time(1), std::slice::from_ref(&a), 2), Read::More);
+            assert_eq!(list.take(Time(1), &[], 2), Read::Again);
+        }
+        assert_eq!(list.take(Time(2), &[], 0), Read::Again);
+        assert_eq!(list.take(Time(2), &[], 0), Read::Complete);
+    }
+
+    #[test]
+    fn a_list_without_end_is_given_up() {
+        let a = order(1, OrderStatus::Cancelled);
+        let mut list = List::default();
+        let read = (0..PAGES_MAX).map(|_| list.take(Time(1), std::slice::from_ref(&a), u32::MAX));
+        assert_eq!(read.last(), Some(Read::TooLong));
+    }
+}

@@ -1,0 +1,195 @@
+//! `cambist panic`: beside a daemon, after one, with orders under way, through a bad network, and against
+//! an exchange that is gone. What rests is asked at the exchange.
+
+use std::time::Duration;
+
+use cambist_core::order::OrderReport;
+use serde_json::Value;
+
+use crate::support::process::run;
+use crate::support::stage::{lively, quick};
+use crate::support::{Fault, Program, Proxy, Stage, until};
+
+const SOON: Duration = Duration::from_secs(40);
+
+/// Runs the command; its object, its log, its exit.
+fn panic(stage: &Stage, config: &str, more: &[&str]) -> (i32, Value, String) {
+    let config = stage.path(&format!("{config}.toml")).display().to_string();
+    let args = [&["panic", "--yes", "--json", "--config", &config][..], more].concat();
+    let (code, out, log) = run(stage.folder.path(), "panic", &args, SOON);
+    // There are more if it was run before.
+    let objects = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
+    let object = objects.last().unwrap_or_else(|| panic!("{out}\n{log}"));
+    (code, object.unwrap(), log)
+}
+
+/// A daemon whose orders rest, behind a proxy.
+fn trading(name: &str) -> (Stage, Proxy, Program) {
+    let stage = Stage::open(name, lively);
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, quick);
+    let daemon = stage.run("daemon");
+    until(SOON, "orders at the exchange", || {
+        (stage.books().open() >= 2).then_some(())
+    });
+    (stage, proxy, daemon)
+}
+
+fn assert_proven(stage: Stage, code: i32, object: &Value) {
+    assert_eq!(code, 0, "{object}");
+    assert_eq!(object["proven"], true, "{object}");
+    assert_eq!(object["left"], serde_json::json!([]), "{object}");
+    // Not before life and grace are over: something may be on its way.
+    assert!(object["took_s"].as_f64().unwrap() > 6.0, "{object}");
+    assert_eq!(stage.books().open(), 0);
+    stage.close();
+}
+
+#[test]
+fn beside_a_daemon_it_raises_the_latch_first() {
+    let (stage, _proxy, mut daemon) = trading("panic-beside");
+    let (code, object, _) = panic(&stage, "daemon", &["--reason", "fat finger"]);
+    assert_eq!(object["latch"], "raised");
+    assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
+    // Nobody trades until a person has said so.
+    let config = stage.path("daemon.toml").display().to_string();
+    let folder = stage.folder.path().to_owned();
+    let args = ["run", "--config", &config, "--until-stdin-closes"];
+    let (refused, _, log) = run(&folder, "refused", &args, SOON);
+    assert_eq!(refused, 78, "{log}");
+    assert!(
+        log.contains("fat finger") && log.contains("cambist resume"),
+        "{log}"
+    );
+    let args = [
+        "resume",
+        "--json",
+        "--config",
+        &config,
+        "--reason",
+        "looked into",
+    ];
+    let (resumed, out, log) = run(&folder, "resume", &args, SOON);
+    assert_eq!(resumed, 0, "{log}");
+    let was: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&was["was"], &was["now"]),
+        (&"halted".into(), &"trading".into())
+    );
+    assert_eq!(was["latch"], "panic: fat finger");
+    let mut again = stage.run("daemon");
+    until(SOON, "orders again", || {
+        assert!(again.ended().is_none(), "{}", again.last_words());
+        (stage.books().open() > 0).then_some(())
+    });
+    assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
+    assert_proven(stage, code, &object);
+}
+
+#[test]
+fn it_needs_neither_daemon_nor_store() {
+    let (stage, _proxy, mut daemon) = trading("panic-alone");
+    daemon.kill();
+    std::fs::remove_dir_all(stage.path("daemon-state")).unwrap();
+    let (code, object, _) = panic(&stage, "daemon", &[]);
+    assert!(object["found"].as_u64().unwrap() > 0, "{object}");
+    assert!(stage.path("daemon-state/latch").exists());
+    assert_proven(stage, code, &object);
+}
+
+#[test]
+fn an_order_that_arrives_later_is_found() {
+    let (stage, proxy, mut daemon) = trading("panic-late");
+    proxy.plan(|seen| {
+        if seen.is_submit() {
+            Fault::Late(Duration::from_secs(3))
+        } else {
+            Fault::Pass
+        }
+    });
+    until(SOON, "a submit under way", || {
+        (proxy.faults() > 0).then_some(())
+    });
+    daemon.kill();
+    let under_way: Vec<Value> = proxy
+        .submits()
+        .iter()
+        .map(|body| serde_json::from_str(body).unwrap())
+        .collect();
+    let late = under_way.last().unwrap()["clientOrderId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let is_late = |order: &OrderReport| order.client_id.is_some_and(|id| id.to_string() == late);
+    assert!(!stage.books().orders.iter().any(is_late), "not there yet");
+    proxy.plan(|_| Fault::Pass);
+    let (code, object, _) = panic(&stage, "daemon", &[]);
+    assert!(stage.books().orders.iter().any(is_late), "it has arrived");
+    assert_proven(stage, code, &object);
+}
+
+#[test]
+fn a_bad_network_delays_it_and_changes_nothing() {
+    let (stage, proxy, mut daemon) = trading("panic-network");
+    daemon.kill();
+    proxy.plan(|seen| match seen.nth % 9 {
+        1 => Fault::LoseAnswer,
+        2 => Fault::LoseRequest,
+        3 => Fault::Truncate,
+        5 => Fault::HoldAnswer,
+        6 => Fault::Instead {
+            handed_over: false,
+            answer: b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nhtml".to_vec(),
+        },
+        7 => Fault::Mangle(|body| body.replace("\"orders\"", "\"others\"")),
+        _ => Fault::Pass,
+    });
+    let (code, object, _) = panic(&stage, "daemon", &[]);
+    assert!(object["troubles"].as_u64().unwrap() > 0, "{object}");
+    assert_proven(stage, code, &object);
+}
+
+#[test]
+fn against_an_exchange_that_is_gone_nothing_is_proven() {
+    let (stage, proxy, mut daemon) = trading("panic-gone");
+    daemon.kill();
+    proxy.plan(|_| Fault::LoseRequest);
+    let (code, object, log) = panic(&stage, "daemon", &["--within", "3s"]);
+    assert_eq!(code, 80, "{object}");
+    assert_eq!(object["proven"], false);
+    assert_eq!(object["lists"], 0);
+    // What is in the store may live that long, and what was just being signed.
+    let dead_at_s = object["dead_at_s"].as_u64().unwrap();
+    let newest = stage
+        .books()
+        .orders
+        .iter()
+        .map(|order| order.valid_until_s)
+        .max();
+    assert!(dead_at_s > newest.unwrap().into(), "{object}");
+    assert!(log.contains("no complete list yet"), "{log}");
+    // Lists that lie about their length prove nothing either.
+    proxy.plan(|seen| {
+        if seen.method == "GET" && seen.path == "/api/v3/orders" {
+            Fault::Mangle(|body| body.replace("\"totalNum\":", "\"totalNum\":9"))
+        } else {
+            Fault::Pass
+        }
+    });
+    let (code, object, _) = panic(&stage, "daemon", &["--within", "8s"]);
+    assert_eq!((code, &object["lists"]), (80, &0.into()), "{object}");
+    stage.close();
+}
+
+#[test]
+fn nobody_there_to_ask_means_no() {
+    let stage = Stage::open("panic-ask", |_| {});
+    stage.daemon("daemon", &stage.url(), quick);
+    let config = stage.path("daemon.toml").display().to_string();
+    let args = ["panic", "--config", &config];
+    let (code, out, log) = run(stage.folder.path(), "panic", &args, SOON);
+    assert_eq!((code, out.as_str()), (2, ""), "{log}");
+    assert!(log.contains("--yes"), "{log}");
+    assert!(!stage.path("daemon-state").exists());
+    stage.close();
+}
