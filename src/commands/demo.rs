@@ -371,8 +371,12 @@ enum Shown {
     Ended,
 }
 
-/// Ledger less the exchange's books, for every token that either knows.
+/// Ledger less the exchange's books, for every token that either knows. A daemon that ended before its
+/// books were opened has done nothing that could be compared.
 fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
+    if summary.inventory.is_empty() && summary.orders.submitted == 0 && books.orders.is_empty() {
+        return BTreeMap::new();
+    }
     let tokens = summary.inventory.keys().chain(books.totals.keys());
     tokens
         .map(|token| {
