@@ -85,9 +85,12 @@ impl Latch {
         }
     }
 
-    /// Returns when it is raised.
-    pub async fn watch(&self) {
-        while !self.is_raised() {
+    /// Returns when it is raised, with the reason.
+    pub async fn watch(&self) -> String {
+        loop {
+            if let Some(reason) = self.raised() {
+                return reason;
+            }
             tokio::time::sleep(LOOK).await;
         }
     }

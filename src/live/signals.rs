@@ -49,9 +49,12 @@ impl Signals {
                 self.stdin = None;
                 Command::Drain
             }
-            () = raised(self.latch.as_ref()) => {
+            reason = raised(self.latch.as_ref()) => {
                 self.latch = None;
-                Command::Raise(Level::Halted)
+                Command::Raise {
+                    level: Level::Halted,
+                    reason,
+                }
             }
         }
     }
@@ -66,8 +69,8 @@ async fn closed(stdin: &mut Option<tokio::io::Stdin>) {
     while let Ok(1..) = stdin.read(&mut ignored).await {}
 }
 
-/// Ends when the latch is raised; never without one.
-async fn raised(latch: Option<&Latch>) {
+/// The reason of the latch when it is raised; never without one.
+async fn raised(latch: Option<&Latch>) -> String {
     match latch {
         Some(latch) => latch.watch().await,
         None => std::future::pending().await,
