@@ -1,6 +1,7 @@
-//! Runs one world and prints what came of it: `world SEED STRATEGY|drawn MINUTES [lossy]`.
+//! Runs worlds drawn from seeds and prints what broke: `world FIRST SEEDS [HOURS]`; or one prepared
+//! world, and everything that came of it: `world calm SEED STRATEGY MINUTES [lossy]`.
 
-use cambist_sim::{WorldConfig, run};
+use cambist_sim::{Family, Tally, Trial, WorldConfig, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -10,19 +11,40 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .map_or(default, String::as_str)
             .to_owned()
     };
-    let seed = word(0, "1").parse()?;
-    let mut config = match word(1, "ladder").as_str() {
-        "drawn" => WorldConfig::drawn(seed),
-        strategy => WorldConfig::calm(seed, strategy),
-    };
-    config.duration_ms = word(2, "60").parse::<u64>()? * 60_000;
-    if word(3, "") == "lossy" {
-        config = config.lossy();
+    if word(0, "calm") == "calm" {
+        let mut config = WorldConfig::calm(word(1, "1").parse()?, &word(2, "ladder"));
+        config.duration_ms = word(3, "60").parse::<u64>()? * 60_000;
+        if word(4, "") == "lossy" {
+            config = config.lossy();
+        }
+        println!("{}", serde_json::to_string_pretty(&run(config)?)?);
+        return Ok(());
     }
-    let outcome = run(config)?;
-    println!("{}", serde_json::to_string_pretty(&outcome)?);
-    for violation in &outcome.violations {
-        eprintln!("{violation}");
+    let (first, seeds): (u64, u64) = (word(0, "1").parse()?, word(1, "1").parse()?);
+    let hours: u64 = word(2, "1").parse()?;
+    let mut tally = Tally::default();
+    for seed in first..first + seeds {
+        let mut trial = Trial::new(seed, hours * 3_600_000);
+        if word(4, "") == "calm" {
+            trial.without = Family::ALL.into();
+        }
+        let outcome = trial.run()?;
+        tally.add(&outcome);
+        for violation in outcome.violations.iter().take(1) {
+            println!("seed {seed}: {violation}");
+        }
+        if word(3, "") == "each" {
+            let counts = outcome.counts;
+            println!(
+                "seed {seed}: {:.3} of {} looks, {} orders, {} faults",
+                counts.quoted_ratio(),
+                counts.samples,
+                counts.orders,
+                counts.faults
+            );
+        }
     }
+    println!("{}", serde_json::to_string_pretty(&tally)?);
+    println!("quoted {:?}", tally.quoted_ratio());
     Ok(())
 }

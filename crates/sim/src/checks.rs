@@ -61,6 +61,8 @@ pub(crate) struct Checks {
     ended: BTreeMap<ClientOrderId, End>,
     /// Fills told: base, quote, fee.
     booked: BTreeMap<ClientOrderId, (Amount, Amount, Amount)>,
+    /// Checks that mean nothing, for a while or for good, because somebody else interfered.
+    excused: BTreeMap<&'static str, Option<Time>>,
 }
 
 impl Checks {
@@ -75,6 +77,7 @@ impl Checks {
             taken: BTreeMap::new(),
             ended: BTreeMap::new(),
             booked: BTreeMap::new(),
+            excused: BTreeMap::new(),
         }
     }
 
@@ -97,7 +100,22 @@ impl Checks {
         self.dropped
     }
 
+    /// From now on until a time, or for good, a check means nothing.
+    pub(crate) fn excuse(&mut self, check: &'static str, until: Option<Time>) {
+        let known = self.excused.entry(check).or_insert(until);
+        *known = known.zip(until).map(|(known, until)| known.max(until));
+    }
+
+    /// It means something again.
+    pub(crate) fn accuse(&mut self, check: &str) {
+        self.excused.remove(check);
+    }
+
     pub(crate) fn fail(&mut self, check: &str, detail: String) {
+        let excused = self.excused.get(check);
+        if excused.is_some_and(|until| until.is_none_or(|until| self.now < until)) {
+            return;
+        }
         if self.violations.len() >= KEPT {
             self.dropped += 1;
             return;
@@ -210,13 +228,15 @@ impl Checks {
         }
     }
 
-    /// Own orders on the book after one was added: never more than allowed, never beyond the band.
+    /// Own orders on the book after one was added at a side: never more than allowed, and none that
+    /// leads beyond the band.
     pub(crate) fn book(
         &mut self,
         truth: &Truth,
         markets: &[MarketSpec],
         limits: &[MarketConfig],
         venue: &Venue,
+        added: Option<Side>,
     ) {
         for (spec, limits) in markets.iter().zip(limits) {
             let own = || truth.open().map(|(_, t)| t).filter(|t| t.market == spec.id);
@@ -241,8 +261,11 @@ impl Checks {
                 held.saturating_sub(left(Side::Sell)),
             );
             // Orders that can only lead back into the band are allowed outside of it.
-            let beyond = (most > limits.inventory_max && left(Side::Buy) > 0)
-                || (least < limits.inventory_min && left(Side::Sell) > 0);
+            let beyond = match added {
+                Some(Side::Buy) => most > limits.inventory_max && left(Side::Buy) > 0,
+                Some(Side::Sell) => least < limits.inventory_min && left(Side::Sell) > 0,
+                None => false,
+            };
             if beyond {
                 let detail = format!("{}: {least} to {most} base units possible", spec.name);
                 self.fail("inventory_band", detail);

@@ -1,15 +1,18 @@
 //! What a world is made from. Integers throughout; probabilities are per 10,000.
 
+use std::collections::BTreeSet;
+
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
 use cambist_core::market::MarketError;
-use cambist_core::{MarketId, VenueTime};
+use cambist_core::{Amount, MarketId, VenueTime};
 use cambist_strategies::ParamError;
 use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{ConfigError, VenueConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::defect::Defect;
+use crate::trouble::Trouble;
 
 /// What a probability is a part of.
 pub(crate) const PARTS: u64 = 10_000;
@@ -23,6 +26,8 @@ pub struct SeatConfig {
     pub parameters: String,
     /// The market it quotes, by its place in [`WorldConfig::markets`].
     pub market: MarketId,
+    /// What it needs of the base token for an order a side: with less it cannot quote both.
+    pub order_base: Amount,
 }
 
 /// How messages travel. Every probability is per 10,000 messages.
@@ -46,6 +51,12 @@ pub struct NetworkConfig {
     pub reorder: u32,
     /// Longest delay of an overtaken message.
     pub reorder_ms: u64,
+    /// Refused for its rate, unprocessed (429).
+    pub limited: u32,
+    /// A gateway answers 5xx; in half of all cases the venue has acted.
+    pub server_error: u32,
+    /// A redirect that leads elsewhere.
+    pub redirect: u32,
 }
 
 impl NetworkConfig {
@@ -62,6 +73,9 @@ impl NetworkConfig {
             duplicate: 0,
             reorder: 0,
             reorder_ms: 0,
+            limited: 0,
+            server_error: 0,
+            redirect: 0,
         }
     }
 }
@@ -86,6 +100,26 @@ pub struct CrashConfig {
     pub mean_ms: u64,
     /// It dies before one of this many further actions, so that it may be in the middle of a step.
     pub actions_max: u64,
+}
+
+/// When faults happen: storms come and go, so that there is healthy time between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeatherConfig {
+    /// Mean quiet between storms; 0 is one long storm.
+    pub quiet_ms: u64,
+    /// Mean length of a storm.
+    pub storm_ms: u64,
+}
+
+/// Troubles that begin in storms and last a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TroubleConfig {
+    /// Which there are.
+    pub kinds: BTreeSet<Trouble>,
+    /// Mean time from one to the next in a storm.
+    pub mean_ms: u64,
+    /// Longest one.
+    pub length_max_ms: u64,
 }
 
 /// How the clocks differ.
@@ -127,6 +161,10 @@ pub struct WorldConfig {
     pub store: StoreConfig,
     /// When the daemon dies.
     pub crash: CrashConfig,
+    /// When faults happen.
+    pub weather: WeatherConfig,
+    /// Troubles of venue, disk, clock and operator.
+    pub troubles: TroubleConfig,
     /// How the clocks differ.
     pub clock: ClockConfig,
     /// The venue's books are audited in full every so many steps; 0 only at the end.

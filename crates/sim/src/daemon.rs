@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cambist_core::event::Level;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::RequestId;
 use cambist_core::{ClientOrderId, Engine, Hash, Time};
@@ -18,6 +19,10 @@ pub(crate) struct Daemon {
     /// The wake that is planned.
     pub(crate) wake: Option<Time>,
     pub(crate) clock: Monotonic,
+    /// The level that it last told.
+    pub(crate) level: Level,
+    /// Nothing it writes reaches the disk any more.
+    pub(crate) store_failed: bool,
 }
 
 /// The engine's clock: its own origin, a little fast or slow.
@@ -35,6 +40,11 @@ impl Monotonic {
             origin,
             drift_ppm,
         }
+    }
+
+    /// The host sleeps for so long, and the clock with it.
+    pub(crate) const fn sleep(&mut self, length_ms: u64) {
+        self.born = self.born.plus_ms(length_ms);
     }
 
     /// What it shows at a time of the world.

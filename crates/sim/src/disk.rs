@@ -3,7 +3,7 @@
 //! Writes wait until a sync carries them over; a crash keeps some first part of those that waited, as
 //! a real disk may. What is durable at a moment is all that a restart knows.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cambist_core::event::{Levels, RecoveredOrder};
 use cambist_core::note::{End, Fill};
@@ -39,6 +39,8 @@ pub(crate) enum Write {
 pub struct Durable {
     /// Every intent.
     pub intents: BTreeMap<ClientOrderId, Intent>,
+    /// Those whose end was never written.
+    pub open: BTreeSet<ClientOrderId>,
     /// Next order number.
     pub next_number: u64,
     /// Next storage id by sell token.
@@ -61,6 +63,7 @@ impl Durable {
                         filled: (0, 0, 0),
                         end: None,
                     };
+                    self.open.insert(intent.order.client_id);
                     self.intents.insert(intent.order.client_id, intent);
                 }
             }
@@ -75,16 +78,17 @@ impl Durable {
                 if let Some(intent) = self.intents.get_mut(&id) {
                     intent.end = Some(end);
                 }
+                self.open.remove(&id);
             }
             Write::Levels(levels) => self.levels = levels,
         }
     }
 
     /// Intents whose end was never written.
-    pub fn open(&self) -> Vec<RecoveredOrder> {
-        self.intents
-            .values()
-            .filter(|intent| intent.end.is_none())
+    pub fn recovered(&self) -> Vec<RecoveredOrder> {
+        self.open
+            .iter()
+            .filter_map(|id| self.intents.get(id))
             .map(|intent| RecoveredOrder {
                 order: intent.order.clone(),
                 hash: intent.hash,
@@ -126,6 +130,17 @@ impl Disk {
                 self.durable.apply(write);
             }
         }
+    }
+
+    /// The first order below a number whose end is not durable.
+    pub(crate) fn unresolved(&self, below: u64) -> Option<ClientOrderId> {
+        let mut open = self.durable.open.iter();
+        open.find(|id| id.number < below).copied()
+    }
+
+    /// A person lowers the level while nothing runs.
+    pub(crate) fn lower(&mut self) {
+        self.durable.levels = Levels::default();
     }
 
     /// Loses what was not synced, but for a first part of it that chance keeps.

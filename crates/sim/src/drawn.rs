@@ -4,7 +4,8 @@
 use cambist_core::VenueTime;
 use cambist_venue::Random;
 
-use crate::config::{CrashConfig, WorldConfig};
+use crate::config::{CrashConfig, TroubleConfig, WeatherConfig, WorldConfig};
+use crate::trouble::Trouble;
 
 impl WorldConfig {
     /// The world of a seed. Every fault family is on in about half of all worlds, at a rate of its own.
@@ -20,8 +21,8 @@ impl WorldConfig {
         };
 
         let network = &mut config.network;
-        network.latency_min_ms = *choose(&mut random, &[1, 5, 20, 80]);
-        network.latency_max_ms = network.latency_min_ms * random.between(2, 10);
+        network.latency_min_ms = *choose(&mut random, &[1, 5, 15, 30]);
+        network.latency_max_ms = network.latency_min_ms * random.between(2, 4);
         network.not_sent = rate(&mut random);
         network.loss_before = rate(&mut random);
         network.loss_after = rate(&mut random);
@@ -31,7 +32,7 @@ impl WorldConfig {
         network.reorder_ms = *choose(&mut random, &[200, 2_000, 8_000, 40_000]);
 
         let store = &mut config.store;
-        store.seal_max_ms = *choose(&mut random, &[2, 10, 100, 300]);
+        store.seal_max_ms = *choose(&mut random, &[2, 10, 30, 60]);
         store.flush_ms = *choose(&mut random, &[1, 100, 2_000]);
         store.restart_ms = *choose(&mut random, &[50, 1_000, 20_000, 90_000]);
 
@@ -41,6 +42,12 @@ impl WorldConfig {
                 actions_max: 60,
             };
         }
+
+        network.limited = rate(&mut random);
+        network.server_error = rate(&mut random);
+        network.redirect = rate(&mut random);
+        config.weather = weather(&mut random);
+        config.troubles = troubles(&mut random);
 
         let clock = &mut config.clock;
         clock.venue_origin = VenueTime(clock.venue_origin.0 + random.below(1_000_000));
@@ -67,7 +74,8 @@ impl WorldConfig {
                 limits.inventory_min = held / 2;
                 limits.inventory_max = held + held / 2;
             }
-            limits.open_orders_max = *choose(&mut random, &[3, 6, 16]);
+            limits.frozen_after_ms = *choose(&mut random, &[0, 10_000, 60_000]);
+            limits.open_orders_max = *choose(&mut random, &[6, 8, 16]);
         }
 
         let engine = &mut config.engine;
@@ -80,7 +88,10 @@ impl WorldConfig {
             (*choose(&mut random, &[1_000, 3_000, 10_000])).max(2 * round_trip_ms);
         engine.attempts_max = *choose(&mut random, &[1, 2, 3, 5]);
         engine.poll.orders_page = *choose(&mut random, &[10, 50, 200]);
-        engine.budget.per_s = *choose(&mut random, &[6, 20, 100]);
+        // Enough for the polls of every market and the refreshing of every strategy: `check` refuses
+        // less, and quoting without it is a matter of luck.
+        let seats = u32::try_from(config.seats.len()).unwrap_or(1);
+        engine.budget.per_s = *choose(&mut random, &[15, 25, 100]) * seats;
         engine.maker_only = random.chance(3, 4);
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
         config
@@ -90,6 +101,31 @@ impl WorldConfig {
 fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
     let index = random.below(choices.len() as u64);
     &choices[usize::try_from(index).unwrap_or(0)]
+}
+
+/// One long storm in a quarter of all worlds; else storms with enough quiet between them that health
+/// can be seen.
+fn weather(random: &mut Random) -> WeatherConfig {
+    if random.chance(1, 4) {
+        return WeatherConfig::default();
+    }
+    WeatherConfig {
+        quiet_ms: *choose(random, &[60_000, 300_000, 900_000]),
+        storm_ms: *choose(random, &[30_000, 120_000, 400_000]),
+    }
+}
+
+/// Every kind in about a third of all worlds.
+fn troubles(random: &mut Random) -> TroubleConfig {
+    let kinds = Trouble::ALL
+        .into_iter()
+        .filter(|_| random.chance(1, 3))
+        .collect();
+    TroubleConfig {
+        kinds,
+        mean_ms: *choose(random, &[5_000, 30_000, 120_000]),
+        length_max_ms: *choose(random, &[5_000, 30_000, 120_000]),
+    }
 }
 
 /// Off in half of all worlds, else up to one in ten.

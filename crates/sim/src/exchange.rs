@@ -4,7 +4,7 @@ use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig};
 use cambist_venue::{
-    AccountId, ApiKey, Caller, KeyEpoch, Operator, PublicKey, Refusal, Request, Response, Trade,
+    AccountId, ApiKey, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request, Response,
     Venue,
 };
 
@@ -31,6 +31,7 @@ impl Exchange {
             agents: Vec::new(),
             origin: config.clock.venue_origin,
         };
+        exchange.venue.write_executed();
         exchange.open_own(&config.funds)?;
         let mut first = FIRST_TRADER;
         for population in &config.agents {
@@ -91,15 +92,26 @@ impl Exchange {
         self.venue.handle(now, &caller, request)
     }
 
-    /// Lets the background traders act; every trade they make goes to `tell`.
-    pub(crate) fn trade(&mut self, now: Time, mut tell: impl FnMut(&Trade)) {
+    /// The exchange's operator wishes something that is always granted.
+    pub(crate) fn operate(&mut self, now: Time, wish: Operator) {
+        let now = self.clock(now);
+        self.venue
+            .handle(now, &Caller::Operator, &Request::Operator(wish))
+            .expect("the wish is well made");
+    }
+
+    /// Trades since the last call.
+    pub(crate) fn executed(&mut self) -> Vec<Executed> {
+        self.venue.take_executed()
+    }
+
+    /// Lets the background traders act.
+    pub(crate) fn trade(&mut self, now: Time) {
         let now = self.clock(now);
         for population in &mut self.agents {
             for (caller, request) in population.step(now, &self.venue) {
                 // A refused trader tries again when it next looks: that is its business.
-                if let Ok(Response::Submitted(made)) = self.venue.handle(now, &caller, &request) {
-                    made.trades.iter().for_each(&mut tell);
-                }
+                let _ = self.venue.handle(now, &caller, &request);
             }
         }
     }

@@ -11,9 +11,17 @@ use crate::config::{CrashConfig, WorldConfig};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// Messages are lost, repeated, overtaken, garbled.
+    /// Messages are lost, repeated, overtaken, garbled, turned away.
     Network,
-    /// The daemon dies, at any action.
+    /// The exchange changes its mode, freezes, hides, is slow or away.
+    Venue,
+    /// The store fails or is slow.
+    Disk,
+    /// The host sleeps, answers carry wrong times.
+    Clock,
+    /// People: levels, ends, deposits, withdrawals, foreign orders.
+    Operator,
+    /// The daemon dies, at any action, and what was not synced is lost.
     Crash,
 }
 
@@ -26,12 +34,23 @@ pub struct NoFamily {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Self; 2] = [Self::Network, Self::Crash];
+    pub const ALL: [Self; 6] = [
+        Self::Network,
+        Self::Venue,
+        Self::Disk,
+        Self::Clock,
+        Self::Operator,
+        Self::Crash,
+    ];
 
     /// Its name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Network => "network",
+            Self::Venue => "venue",
+            Self::Disk => "disk",
+            Self::Clock => "clock",
+            Self::Operator => "operator",
             Self::Crash => "crash",
         }
     }
@@ -45,6 +64,9 @@ impl Family {
         match self {
             Self::Network => config.network = config.network.calm(),
             Self::Crash => config.crash = CrashConfig::default(),
+            Self::Venue | Self::Disk | Self::Clock | Self::Operator => {
+                config.troubles.kinds.retain(|kind| kind.family() != self);
+            }
         }
     }
 }

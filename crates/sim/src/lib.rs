@@ -21,15 +21,18 @@ mod outcome;
 mod preset;
 mod queue;
 mod sealer;
+mod storms;
 mod tally;
 mod trace;
 mod trial;
+mod trouble;
 mod truth;
 mod world;
 
 pub use checks::Violation;
 pub use config::{
-    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig, WorldError,
+    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, TroubleConfig, WeatherConfig,
+    WorldConfig, WorldError,
 };
 pub use defect::Defect;
 pub use disk::{Disk, Durable, Intent};
@@ -41,4 +44,5 @@ pub use sealer::Sealer;
 pub use tally::Tally;
 pub use trace::TraceHash;
 pub use trial::Trial;
+pub use trouble::Trouble;
 pub use world::{Tap, World};

@@ -13,8 +13,21 @@ pub(crate) enum Outbound {
     NotSent { after_us: u64 },
     /// Lost. `broken_us` is when the connection is seen to break, if it is.
     Lost { broken_us: Option<u64> },
+    /// A gateway answers in the venue's place, after so many microseconds.
+    Turned { after_us: u64, answer: Gateway },
     /// It arrives, and perhaps a copy of it, earlier or later, whose answer nobody gets.
     Arrives { after_us: u64, copy_us: Option<u64> },
+}
+
+/// What stands between and answers by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gateway {
+    /// 429: not passed on.
+    Limited,
+    /// 5xx.
+    ServerError,
+    /// 3xx.
+    Redirect,
 }
 
 /// What becomes of an answer on its way back.
@@ -24,6 +37,8 @@ pub(crate) enum Inbound {
     Lost { broken_us: Option<u64> },
     /// It arrives, but cannot be understood.
     Garbled { after_us: u64 },
+    /// It arrives as a gateway's 5xx.
+    ServerError { after_us: u64 },
     /// It arrives.
     Arrives { after_us: u64 },
 }
@@ -34,6 +49,8 @@ pub struct Network {
     config: NetworkConfig,
     random: Random,
     faults: u64,
+    /// Faults happen.
+    stormy: bool,
 }
 
 impl Network {
@@ -42,6 +59,7 @@ impl Network {
             config,
             random,
             faults: 0,
+            stormy: true,
         }
     }
 
@@ -55,6 +73,11 @@ impl Network {
         self.config = self.config.calm();
     }
 
+    /// From now on faults happen, or do not.
+    pub(crate) const fn storm(&mut self, stormy: bool) {
+        self.stormy = stormy;
+    }
+
     pub(crate) fn outbound(&mut self) -> Outbound {
         if self.strikes(self.config.not_sent) {
             return Outbound::NotSent {
@@ -65,6 +88,17 @@ impl Network {
             return Outbound::Lost {
                 broken_us: self.broken_us(),
             };
+        }
+        let gateways = [
+            (self.config.limited, Gateway::Limited),
+            (self.config.server_error / 2, Gateway::ServerError),
+            (self.config.redirect, Gateway::Redirect),
+        ];
+        for (rate, answer) in gateways {
+            if self.strikes(rate) {
+                let after_us = self.way_us() * 2;
+                return Outbound::Turned { after_us, answer };
+            }
         }
         let first_us = self.delayed_us();
         if !self.strikes(self.config.duplicate) {
@@ -91,16 +125,19 @@ impl Network {
             };
         }
         let garbled = self.strikes(self.config.garbled);
+        let failed = !garbled && self.strikes(self.config.server_error / 2);
         let after_us = self.delayed_us();
         if garbled {
             Inbound::Garbled { after_us }
+        } else if failed {
+            Inbound::ServerError { after_us }
         } else {
             Inbound::Arrives { after_us }
         }
     }
 
     fn strikes(&mut self, parts: u32) -> bool {
-        let strikes = parts > 0 && self.random.chance(u64::from(parts), PARTS);
+        let strikes = parts > 0 && self.stormy && self.random.chance(u64::from(parts), PARTS);
         self.faults += u64::from(strikes);
         strikes
     }

@@ -10,7 +10,8 @@ use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{AccountId, Compat, Limits, TokenConfig, TokenKind, VenueConfig};
 
 use crate::config::{
-    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig,
+    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, TroubleConfig, WeatherConfig,
+    WorldConfig,
 };
 
 const BASE: TokenId = TokenId(0);
@@ -78,6 +79,8 @@ impl WorldConfig {
                 restart_ms: 1_000,
             },
             crash: CrashConfig::default(),
+            weather: WeatherConfig::default(),
+            troubles: TroubleConfig::default(),
             clock: ClockConfig {
                 venue_origin: VenueTime(1_700_000_000_250),
                 engine_origin_us: 17,
@@ -140,6 +143,7 @@ fn seat(strategy: &str, market: MarketId) -> SeatConfig {
         strategy: strategy.to_owned(),
         parameters: parameters.to_owned(),
         market,
+        order_base: 3 * ONE,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, Price, Side};
-use cambist_venue::{Trade, Venue};
+use cambist_venue::{Executed, Venue};
 
 use crate::exchange::OWN_ACCOUNT;
 
@@ -50,10 +50,12 @@ impl Truth {
         self.open.insert(hash);
     }
 
-    /// The venue traded; ours is the resting order, or `own_taker` the incoming one.
-    pub(crate) fn trade(&mut self, trade: &Trade, own_taker: Option<Hash>) {
+    /// The venue traded; ours may be the resting order or the incoming one.
+    pub(crate) fn trade(&mut self, executed: &Executed) {
+        let trade = &executed.trade;
         let maker = (trade.maker_account == OWN_ACCOUNT).then_some((trade.maker, trade.maker_fee));
-        let taker = own_taker.map(|hash| (hash, trade.taker_fee));
+        let own_taker = executed.taker_account == OWN_ACCOUNT;
+        let taker = own_taker.then_some((executed.taker, trade.taker_fee));
         for (hash, fee) in maker.into_iter().chain(taker) {
             if let Some(order) = self.orders.get_mut(&hash) {
                 order.filled.0 += trade.base;

@@ -53,9 +53,9 @@ pub use proof::Proof;
 pub use random::Random;
 pub use request::{AccountQuery, Caller, NewOrder, OrdersQuery, Request, RequestKind};
 pub use response::{
-    AccountView, BalanceView, Cancelled, DepthRow, DepthView, ExchangeView, OrderView, OrdersView,
-    PoolBalanceView, PoolTransactionView, PoolTransactionsView, PoolTransferView, Refusal,
-    Response, SubmissionStatus, SubmissionView, Submitted, Trade,
+    AccountView, BalanceView, Cancelled, DepthRow, DepthView, ExchangeView, Executed, OrderView,
+    OrdersView, PoolBalanceView, PoolTransactionView, PoolTransactionsView, PoolTransferView,
+    Refusal, Response, SubmissionStatus, SubmissionView, Submitted, Trade,
 };
 pub use scale::Scale;
 pub use slots::SLOTS;

@@ -6,7 +6,7 @@ use crate::account::AccountId;
 use crate::fill::{Plan, plan};
 use crate::mode::ExchangeMode;
 use crate::orders::{Order, OrderKey};
-use crate::response::Trade;
+use crate::response::{Executed, Trade};
 use crate::venue::Venue;
 
 /// Why an incoming order met no further resting order.
@@ -133,6 +133,15 @@ impl Venue {
             maker_fee,
             taker_fee,
         };
+        if let Some(executed) = &mut self.executed {
+            let taker = self.orders.get(taker_key);
+            executed.push(Executed {
+                at: self.now,
+                taker: taker.hash,
+                taker_account: taker.account,
+                trade: trade.clone(),
+            });
+        }
         let market = &mut self.markets[usize::from(maker.market.0)];
         let rest = maker.capacity(&market.scale, maker.level);
         if rest == 0 || self.is_dust(self.orders.get(maker_key), rest) {

@@ -204,6 +204,19 @@ pub struct Trade {
     pub taker_fee: Amount,
 }
 
+/// A trade as the machine writes it down: both parties and its time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Executed {
+    /// The venue's time.
+    pub at: VenueTime,
+    /// The incoming order.
+    pub taker: Hash,
+    /// Its owner.
+    pub taker_account: AccountId,
+    /// The trade.
+    pub trade: Trade,
+}
+
 /// An order as shown to its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderView {

@@ -16,7 +16,7 @@ use crate::orders::{OrderKey, Orders};
 use crate::pool::Pool;
 use crate::random::Random;
 use crate::request::{Caller, Request};
-use crate::response::{Refusal, Response};
+use crate::response::{Executed, Refusal, Response};
 use crate::scale::Scale;
 use crate::schedule::Due;
 
@@ -78,6 +78,9 @@ pub struct Venue {
     pub(crate) log: VecDeque<LogEntry>,
     /// Number of the next entry of the log.
     pub(crate) logged: u64,
+    /// Trades since somebody last asked, if anybody asks. Not part of what the machine is.
+    #[serde(skip)]
+    pub(crate) executed: Option<Vec<Executed>>,
 }
 
 impl Venue {
@@ -132,6 +135,7 @@ impl Venue {
             faults: Vec::new(),
             log: VecDeque::new(),
             logged: 0,
+            executed: None,
             config,
         })
     }
@@ -255,6 +259,19 @@ impl Venue {
             | Request::Operator(_)
             | Request::Log { .. } => Ok(()),
         }
+    }
+
+    /// From now on every trade is written down for [`Venue::take_executed`].
+    pub fn write_executed(&mut self) {
+        self.executed.get_or_insert_default();
+    }
+
+    /// Every trade since the last call, of whatever market, in order.
+    pub fn take_executed(&mut self) -> Vec<Executed> {
+        self.executed
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// The latest time heard.

@@ -98,6 +98,25 @@ impl MarketBook {
         self.depth.as_ref().map(|depth| depth.timestamp)
     }
 
+    /// Whether the accepted depth shows less at an own order's level than is left of it. Beyond the
+    /// last level shown nothing is known.
+    pub(crate) fn shows_less(&self, own: &OwnLevel) -> bool {
+        let levels = self.depth.as_ref().map(|depth| match own.side {
+            Side::Buy => &depth.bids,
+            Side::Sell => &depth.asks,
+        });
+        levels.is_some_and(|levels| {
+            let within = levels
+                .last()
+                .is_none_or(|last| own.side.reaches(own.price, last.price));
+            let size = levels
+                .iter()
+                .find(|level| level.price == own.price)
+                .map_or(0, |level| level.size);
+            within && size < own.left
+        })
+    }
+
     /// The book less our own orders.
     pub(crate) fn prices(&self, spec: &MarketSpec) -> Prices {
         let Some(depth) = &self.depth else {
@@ -201,5 +220,42 @@ fn check_shape(depth: &Depth) -> Result<(), DepthFault> {
     match (depth.bids.first(), depth.asks.first()) {
         (Some(bid), Some(ask)) if bid.price >= ask.price => Err(DepthFault::Crossed),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_depth_that_shows_less_than_rests_is_noticed_and_what_lies_beyond_it_is_not_judged() {
+        let level = |price, size| DepthLevel {
+            price: Price(price),
+            size,
+        };
+        let depth = Depth {
+            market: crate::MarketId(0),
+            version: 1,
+            timestamp: VenueTime(0),
+            bids: vec![level(100, 7), level(98, 5)],
+            asks: Vec::new(),
+        };
+        let mut book = MarketBook::default();
+        let taken = book.take(Time(0), Time(0), &depth, OwnLevels::new());
+        assert_eq!(taken, Ok(()));
+        let less = |side, price, left| {
+            let price = Price(price);
+            book.shows_less(&OwnLevel { side, price, left })
+        };
+        assert!(!less(Side::Buy, 100, 7) && less(Side::Buy, 100, 8));
+        assert!(less(Side::Buy, 99, 1), "between two levels");
+        assert!(!less(Side::Buy, 97, 1), "beyond the last one");
+        assert!(less(Side::Sell, 200, 1), "an empty side hides nothing");
+        let nothing = MarketBook::default();
+        assert!(!nothing.shows_less(&OwnLevel {
+            side: Side::Buy,
+            price: Price(1),
+            left: 1
+        }));
     }
 }

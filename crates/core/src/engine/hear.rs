@@ -189,6 +189,17 @@ impl State {
         }
     }
 
+    /// Whether the depth shows less than an own order that rested before it was drawn up: most likely a
+    /// fill. That is no evidence, but a reason to read the list at once instead of when it is due.
+    fn misses_own(&self, market: MarketId, drawn: Time) -> bool {
+        let book = &self.market(market).book;
+        self.orders
+            .of_market(market)
+            .filter(|t| t.phase == Phase::Live && t.cancel.is_none())
+            .filter(|t| t.last_sent.is_some_and(|sent| sent < drawn))
+            .any(|t| book.shows_less(&t.level()))
+    }
+
     fn hear_depth(
         &mut self,
         now: Time,
@@ -221,6 +232,9 @@ impl State {
         if let Err(fault) = taken {
             actions.push(Action::Note(Note::DepthRefused { market, fault }));
             return;
+        }
+        if self.misses_own(market, drawn) {
+            self.polls.look_soon();
         }
         self.market_mut(market).dirty = true;
         let mid = self.prices(market).mid;

@@ -13,19 +13,28 @@ impl World {
     pub fn recover(&mut self) {
         let engine = &self.config.engine;
         let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
+        let held = self.storms.held_until.ms_since(self.now);
         let bound = under_way
-            + self.config.store.restart_ms
+            + held
+            + 2 * self.config.store.restart_ms
             + engine.ttl_ms
             + engine.grace_ms
             + RECOVERY_MS;
         let limit = self.now.plus_ms(bound);
-        let before = self.truth.count();
-        while self.truth.count() == before && self.queue.next_at().is_some_and(|at| at <= limit) {
+        let taken = self.truth.count();
+        let made = self.disk.durable().next_number;
+        let is_done =
+            |world: &Self| world.truth.count() > taken && world.disk.unresolved(made).is_none();
+        while !is_done(self) && self.queue.next_at().is_some_and(|at| at <= limit) {
             self.step();
         }
-        if self.truth.count() == before {
+        if self.truth.count() == taken {
             let detail = format!("no order for {bound} ms after the last fault");
             self.checks.fail("not_quoting", detail);
+        }
+        if let Some(id) = self.disk.unresolved(made) {
+            let detail = format!("{id} has no end {bound} ms after the last fault");
+            self.checks.fail("unresolved", detail);
         }
     }
 

@@ -34,7 +34,7 @@ impl World {
     /// What was counted so far.
     pub fn counts(&self) -> Counts {
         Counts {
-            faults: self.network.faults(),
+            faults: self.network.faults() + self.storms.begun,
             taken: self.truth.count(),
             traded: self.truth.fills(),
             ..self.counts

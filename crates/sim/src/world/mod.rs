@@ -3,18 +3,21 @@
 //! Everything that the program's shell does with sockets, files and timers is a function here. Nothing
 //! about prices, orders or balances is decided in this file.
 
+mod answers;
 mod ending;
 mod look;
 mod shell;
 mod start;
 mod store;
+mod troubles;
 mod wire;
 
 use cambist_core::action::Action;
+use cambist_core::config::MarketConfig;
 use cambist_core::event::{Command, Event};
 use cambist_core::market::MarketSpec;
 use cambist_core::request::{Outcome, RequestId};
-use cambist_core::{Time, VenueTime};
+use cambist_core::{Amount, Time, VenueTime};
 use cambist_report::Session;
 use cambist_venue::{Random, Request};
 
@@ -22,12 +25,14 @@ use crate::checks::Checks;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::Daemon;
 use crate::disk::Disk;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, OWN_ACCOUNT};
 use crate::network::Network;
 use crate::outcome::Counts;
 use crate::queue::Queue;
 use crate::sealer::Sealer;
+use crate::storms::Storms;
 use crate::trace::Trace;
+use crate::trouble::Trouble;
 use crate::truth::Truth;
 
 use start::{specs, strategies};
@@ -68,6 +73,14 @@ enum Happening {
     },
     /// Background traders want to act.
     Trade,
+    /// A storm begins or ends.
+    Weather,
+    /// A trouble may begin.
+    Trouble,
+    /// A trouble ends.
+    Relief(Trouble),
+    /// The person looks after the daemon.
+    Care,
 }
 
 /// Engine and venue with everything between them.
@@ -78,6 +91,7 @@ pub struct World {
     specs: Vec<MarketSpec>,
     exchange: Exchange,
     network: Network,
+    storms: Storms,
     disk: Disk,
     /// When the last sync ends: one follows the other.
     disk_busy: Time,
@@ -141,6 +155,7 @@ impl World {
             flushing: false,
             sealer: Sealer::default(),
             chance: random.fork(),
+            storms: Storms::new(random.fork()),
             calmed: false,
             ending: false,
             sample_at: Time(0),
@@ -160,6 +175,7 @@ impl World {
         };
         world.plan_trade();
         world.plan_doom();
+        world.plan_storms();
         let start = Time::from_ms(world.config.start_ms);
         world.queue.plan(start, Happening::Start);
         Ok(world)
@@ -180,7 +196,13 @@ impl World {
         };
         self.now = at;
         self.checks.begin(at);
+        let faults = self.network.faults();
         self.happen(what);
+        self.take_trades();
+        if self.network.faults() > faults {
+            let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
+            self.storms.disturb(at.plus_ms(felt_ms));
+        }
         self.sample();
         let every = self.config.audit_steps;
         if every > 0 && self.checks.steps().is_multiple_of(every) {
@@ -189,13 +211,24 @@ impl World {
         true
     }
 
-    /// Looks now and then whether own orders rest on both sides of every market.
+    /// Writes down what was traded since the last look.
+    pub(super) fn take_trades(&mut self) {
+        for executed in self.exchange.executed() {
+            self.truth.trade(&executed);
+        }
+    }
+
+    /// Looks now and then whether own orders rest on both sides of every market, in healthy time.
     pub(super) fn sample(&mut self) {
         if self.now < self.sample_at || self.ending || self.truth.count() == 0 {
             return;
         }
         self.sample_at = self.now.plus_ms(SAMPLE_MS);
+        if !self.is_healthy() {
+            return;
+        }
         self.exchange.advance(self.now);
+        self.take_trades();
         self.truth.prune(self.exchange.venue());
         self.counts.samples += 1;
         let both = self
@@ -205,6 +238,46 @@ impl World {
         self.counts.samples_both += u64::from(both);
     }
 
+    /// No fault within ttl and grace, and enough of both tokens of every market for an order of every
+    /// strategy on both sides, within the band.
+    fn is_healthy(&self) -> bool {
+        let engine = &self.config.engine;
+        let felt = self
+            .storms
+            .disturbed
+            .plus_ms(engine.ttl_ms + engine.grace_ms);
+        self.now > felt
+            && self.daemon.is_some()
+            && self
+                .specs
+                .iter()
+                .zip(&engine.markets)
+                .all(|(spec, limits)| self.has_both(spec, limits))
+    }
+
+    fn has_both(&self, spec: &MarketSpec, limits: &MarketConfig) -> bool {
+        let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
+            return false;
+        };
+        let wanted = self
+            .config
+            .seats
+            .iter()
+            .filter(|seat| usize::from(seat.market.0) == usize::from(spec.id.0))
+            .map(|seat| seat.order_base)
+            .sum::<Amount>();
+        let Some(quote) = spec.quote_amount(limits.price_max, spec.lots_floor(wanted)) else {
+            return false;
+        };
+        let (base_held, quote_held) = (
+            own.balance(spec.base.id).total,
+            own.balance(spec.quote.id).total,
+        );
+        base_held >= limits.inventory_min + wanted
+            && base_held + wanted <= limits.inventory_max
+            && quote_held >= quote
+    }
+
     /// An operator speaks now.
     pub fn command(&mut self, command: Command) {
         self.queue.plan(self.now, Happening::Operator(command));
@@ -212,17 +285,24 @@ impl World {
 
     /// The daemon dies now and starts again later from what is durable.
     pub fn crash(&mut self) {
-        if self.daemon.take().is_none() {
+        if self.daemon.is_none() {
             return;
         }
-        self.crash_after = None;
+        self.stop();
         self.counts.crashes += 1;
+        let again = self.now.plus_ms(self.config.store.restart_ms);
+        self.storms.disturb(again);
+        self.queue.plan(again, Happening::Start);
+    }
+
+    /// The daemon is gone, with everything that was not durable.
+    fn stop(&mut self) {
+        self.daemon = None;
+        self.crash_after = None;
         self.disk.crash(&mut self.random);
         self.disk_busy = self.now;
         self.flushing = false;
         self.checks.crashed(self.disk.durable());
-        let again = self.now.plus_ms(self.config.store.restart_ms);
-        self.queue.plan(again, Happening::Start);
     }
 
     /// The daemon dies before it performs its `actions`-th further action, which may lie in the middle
@@ -241,12 +321,44 @@ impl World {
         self.calmed = true;
         self.network.calm();
         self.crash_after = None;
+        self.relieve_all();
+    }
+
+    /// Whether it is the daemon's to hear: a host that sleeps hears nothing.
+    const fn is_heard(what: &Happening) -> bool {
+        match what {
+            Happening::Start
+            | Happening::Operator(_)
+            | Happening::Wake { .. }
+            | Happening::Answer { .. }
+            | Happening::Synced { .. } => true,
+            Happening::Doom
+            | Happening::Arrival { .. }
+            | Happening::Trade
+            | Happening::Weather
+            | Happening::Trouble
+            | Happening::Relief(_)
+            | Happening::Care => false,
+        }
     }
 
     fn happen(&mut self, what: Happening) {
+        let until = self.storms.held_until;
+        if self.now < until && Self::is_heard(&what) {
+            if let (Happening::Wake { incarnation }, Some(daemon)) = (&what, &mut self.daemon)
+                && *incarnation == daemon.incarnation
+                && daemon.wake == Some(self.now)
+            {
+                daemon.wake = Some(until);
+            }
+            self.queue.plan(until, what);
+            return;
+        }
         match what {
+            Happening::Start if self.daemon.is_some() => {}
             Happening::Start => self.start(),
             Happening::Doom if self.calmed => {}
+            Happening::Doom if !self.storms.stormy => self.plan_doom(),
             Happening::Doom => {
                 let actions = self.chance.below(self.config.crash.actions_max);
                 self.crash_after.get_or_insert(actions);
@@ -285,11 +397,13 @@ impl World {
                 event,
             } => self.synced(incarnation, upto, event),
             Happening::Trade => {
-                let truth = &mut self.truth;
-                self.exchange
-                    .trade(self.now, |trade| truth.trade(trade, None));
+                self.exchange.trade(self.now);
                 self.plan_trade();
             }
+            Happening::Weather => self.turn(),
+            Happening::Trouble => self.trouble(),
+            Happening::Relief(kind) => self.relieve(kind),
+            Happening::Care => self.look_after(),
         }
     }
 

@@ -81,17 +81,21 @@ impl World {
 
     pub(super) fn note(&mut self, shown: Time, note: &Note) {
         self.counts.observe(note);
+        if let (Note::LevelChanged { level, .. }, Some(daemon)) = (note, &mut self.daemon) {
+            daemon.level = *level;
+        }
         if let Note::Filled(fill) = note {
-            self.disk.write(Write::Filled(fill.clone()));
+            self.write(Write::Filled(fill.clone()));
             self.plan_flush();
         }
         if let Note::Ended { order, end, .. } = note {
-            self.disk.write(Write::Ended(*order, *end));
+            self.write(Write::Ended(*order, *end));
             self.plan_flush();
             if let Some(daemon) = &mut self.daemon {
                 daemon.sealed.remove(order);
             }
             self.exchange.advance(self.now);
+            self.take_trades();
         }
         self.session.observe(shown, note);
         let venue = self.exchange.venue();

@@ -12,6 +12,7 @@ use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::defect::Defect;
 use crate::exchange::Exchange;
+use crate::trouble::Trouble;
 
 use super::World;
 use super::wire::header_time;
@@ -34,13 +35,17 @@ impl World {
             incarnation: self.starts,
             waiting: BTreeSet::new(),
             sealed: durable
-                .open()
+                .recovered()
                 .into_iter()
                 .map(|open| (open.order.client_id, (open.order, open.hash)))
                 .collect(),
             wake: None,
             clock,
+            level: durable.levels.level,
+            store_failed: self.storms.is(Trouble::StoreFailed),
         });
+        self.storms.unexplained = false;
+        self.checks.accuse("mismatch");
         self.session = Session::new(&self.specs);
         self.hear(&start);
     }
@@ -49,7 +54,7 @@ impl World {
         let durable = self.disk.durable();
         let restarted = |defect| self.config.defect == Some(defect) && self.starts > 1;
         let forgotten = restarted(Defect::CountersForgotten);
-        let mut open = durable.open();
+        let mut open = durable.recovered();
         if restarted(Defect::IntentsForgotten) {
             open.clear();
         }

@@ -1,11 +1,12 @@
 //! Sealing and syncing: nothing is told to be durable before it is.
 
 use cambist_core::Time;
-use cambist_core::event::{BatchId, Event, Levels};
+use cambist_core::event::{BatchId, Event, Levels, SealFailure};
 use cambist_core::order::UnsignedOrder;
 
 use crate::defect::Defect;
 use crate::disk::Write;
+use crate::trouble::Trouble;
 
 use super::{Happening, World};
 
@@ -16,7 +17,12 @@ impl World {
             .random
             .between(store.seal_min_ms * 1_000, store.seal_max_ms * 1_000);
         let begins = self.disk_busy.max(self.now);
-        self.disk_busy = Time(begins.0 + took);
+        let slow_us = if self.storms.is(Trouble::StoreSlow) {
+            self.storms.random.below(8_000_000)
+        } else {
+            0
+        };
+        self.disk_busy = Time(begins.0 + took + slow_us);
         self.disk_busy
     }
 
@@ -60,6 +66,19 @@ impl World {
         }
     }
 
+    /// Writes something that the next sync makes durable. A store that failed once takes nothing more.
+    pub(super) fn write(&mut self, write: Write) -> u64 {
+        if self
+            .daemon
+            .as_ref()
+            .is_some_and(|daemon| daemon.store_failed)
+        {
+            0
+        } else {
+            self.disk.write(write)
+        }
+    }
+
     pub(super) fn seal(&mut self, batch: BatchId, orders: Vec<UnsignedOrder>) {
         let sealer = self.sealer;
         let sealed: Vec<_> = orders
@@ -77,6 +96,15 @@ impl World {
                     .insert(order.client_id, (order.clone(), *hash));
             }
         }
+        let store_failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
+        let cause = if self.storms.is(Trouble::SigningFailed) {
+            Some(SealFailure::Signature)
+        } else {
+            store_failed.then_some(SealFailure::Store)
+        };
+        if let Some(cause) = cause {
+            return self.plan_sync(0, Some(Event::SealFailed { batch, cause }));
+        }
         let hashes = sealed
             .iter()
             .map(|(order, hash)| (order.client_id, *hash))
@@ -85,13 +113,19 @@ impl World {
         let upto = if self.config.defect == Some(Defect::SyncSkipped) {
             0
         } else {
-            self.disk.write(Write::Intents(sealed))
+            self.write(Write::Intents(sealed))
         };
         self.plan_sync(upto, Some(event));
     }
 
     pub(super) fn store_levels(&mut self, levels: Levels) {
-        let upto = self.disk.write(Write::Levels(levels.clone()));
-        self.plan_sync(upto, Some(Event::LevelStored(levels)));
+        let failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
+        let upto = self.write(Write::Levels(levels.clone()));
+        let event = if failed {
+            Event::LevelFailed(levels)
+        } else {
+            Event::LevelStored(levels)
+        };
+        self.plan_sync(upto, Some(event));
     }
 }

@@ -2,13 +2,14 @@
 
 use cambist_core::event::Event;
 use cambist_core::request::{Outcome, RequestId, UnknownCause};
-use cambist_core::{ClientOrderId, Hash, Time, VenueTime};
+use cambist_core::{ClientOrderId, Reason, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::adapter;
 use crate::defect::Defect;
 use crate::exchange::OWN_ACCOUNT;
-use crate::network::{Inbound, Outbound};
+use crate::network::{Gateway, Inbound, Outbound};
+use crate::trouble::Trouble;
 
 use super::{Happening, World};
 
@@ -59,8 +60,14 @@ impl World {
             )
         };
         let after = |us| Time(self.now.0 + us);
-        let (at, end) = match self.network.outbound() {
+        let outbound = if self.storms.is(Trouble::ExchangeDown) && self.storms.random.chance(1, 2) {
+            Outbound::NotSent { after_us: 1_000 }
+        } else {
+            self.network.outbound()
+        };
+        let (at, end) = match outbound {
             Outbound::NotSent { after_us } => ends(after(after_us), Outcome::NotSent),
+            Outbound::Turned { after_us, answer } => ends(after(after_us), turned(answer)),
             Outbound::Lost {
                 broken_us: Some(us),
             } => ends(after(us), Outcome::Unknown(UnknownCause::Transport)),
@@ -92,12 +99,15 @@ impl World {
 
     /// A request reaches the venue.
     pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
+        if self.storms.is(Trouble::ExchangeDown) {
+            return;
+        }
         if let Request::Submit(order) = request {
             self.submitted(order);
         }
-        let answer = self.exchange.ask(self.now, request);
+        let (answer, told) = self.answered(request);
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, &answer) {
-            self.taken(order.hash, submitted);
+            self.taken(order, submitted);
         }
         if copy {
             return;
@@ -106,7 +116,7 @@ impl World {
         if let Some(defect) = self.config.defect {
             defect.distort(&mut outcome);
         }
-        let venue_time = Some(header_time(self.exchange.clock(self.now)));
+        let venue_time = Some(told);
         let (after_us, outcome, venue_time) = match self.network.inbound() {
             Inbound::Lost { broken_us: None } => return,
             Inbound::Lost {
@@ -117,6 +127,9 @@ impl World {
                 Outcome::Unknown(UnknownCause::Undecodable),
                 venue_time,
             ),
+            Inbound::ServerError { after_us } => {
+                (after_us, Outcome::Unknown(UnknownCause::ServerError), None)
+            }
             Inbound::Arrives { after_us } => (after_us, outcome, venue_time),
         };
         let happening = Happening::Answer {
@@ -132,26 +145,31 @@ impl World {
         let id: Option<ClientOrderId> = order.client_id.as_ref().and_then(|id| id.parse().ok());
         let Some(id) = id else { return };
         self.exchange.advance(self.now);
+        self.take_trades();
         self.truth.prune(self.exchange.venue());
         let durable = self.disk.durable();
         self.checks.arriving(order.hash, id, durable, &self.truth);
     }
 
     /// The venue took an order of ours.
-    fn taken(&mut self, hash: Hash, submitted: &Submitted) {
+    fn taken(&mut self, asked: &NewOrder, submitted: &Submitted) {
+        let hash = asked.hash;
         let durable = self.disk.durable();
         let id: Option<ClientOrderId> = submitted.client_id.parse().ok();
         let intent = id.and_then(|id| durable.intents.get(&id));
         let before = self.truth.get(&hash).is_some();
         let order = intent
             .filter(|intent| intent.hash == hash)
-            .map(|intent| (&intent.order, before));
+            .map(|intent| (&intent.order, before && !submitted.idempotent));
         self.checks.taken(order, hash, durable);
-        if let Some((order, _)) = order {
+        let side = order.map(|(order, _)| order.side);
+        if let Some((order, _)) = order
+            && !before
+        {
             self.truth.take(hash, order);
         }
+        self.take_trades();
         for trade in &submitted.trades {
-            self.truth.trade(trade, Some(hash));
             if trade.maker_account == OWN_ACCOUNT {
                 let detail = format!("{hash} took {}", trade.maker);
                 self.checks.fail("self_trade", detail);
@@ -159,8 +177,9 @@ impl World {
         }
         let venue = self.exchange.venue();
         self.truth.prune(venue);
+        let limits = &self.config.engine.markets;
         self.checks
-            .book(&self.truth, &self.specs, &self.config.engine.markets, venue);
+            .book(&self.truth, &self.specs, limits, venue, side);
     }
 
     /// A request of the daemon ends, if it has not ended before.
@@ -183,6 +202,15 @@ impl World {
                 retry_after_ms: None,
             });
         }
+    }
+}
+
+/// What the shell makes of a gateway's answer.
+const fn turned(answer: Gateway) -> Outcome {
+    match answer {
+        Gateway::Limited => Outcome::Refused(Reason::RateLimited),
+        Gateway::ServerError => Outcome::Unknown(UnknownCause::ServerError),
+        Gateway::Redirect => Outcome::Unknown(UnknownCause::Redirect),
     }
 }
 

@@ -64,7 +64,7 @@ fn a_crash_between_seal_and_transmission_leaves_an_intent_that_ends() {
         assert!(world.step());
     }
     world.crash();
-    let open = world.disk().durable().open().len();
+    let open = world.disk().durable().open.len();
     assert!(open > 0);
     world.run_until(Time::from_ms(240_000));
     let proven = world.end();

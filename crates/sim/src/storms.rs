@@ -1,0 +1,83 @@
+//! What is wrong at present around the daemon, and since when nothing was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::{Hash, Time};
+use cambist_venue::{DepthView, Random};
+
+use crate::trouble::Trouble;
+
+/// The present weather.
+#[derive(Debug)]
+pub(crate) struct Storms {
+    pub(crate) random: Random,
+    /// Faults happen.
+    pub(crate) stormy: bool,
+    /// Faults have ended for good.
+    pub(crate) over: bool,
+    /// Troubles under way.
+    pub(crate) active: BTreeSet<Trouble>,
+    /// Troubles begun.
+    pub(crate) begun: u64,
+    /// Until then something was wrong, as far as is known.
+    pub(crate) disturbed: Time,
+    /// The daemon gets nothing to hear before.
+    pub(crate) held_until: Time,
+    /// Orders younger than this are not shown.
+    pub(crate) hidden_ms: u64,
+    /// Wrong times told.
+    pub(crate) wrong_times: u64,
+    /// Depths by market: an old one, and the newest.
+    pub(crate) depths: BTreeMap<String, (DepthView, DepthView)>,
+    /// Money moved that the daemon cannot know of, since its last start.
+    pub(crate) unexplained: bool,
+    /// When somebody else last touched the account.
+    pub(crate) touched: Option<Time>,
+    /// Somebody else's order.
+    pub(crate) foreign: Option<Hash>,
+    /// Orders of somebody else so far.
+    pub(crate) foreign_made: u32,
+}
+
+impl Storms {
+    pub(crate) const fn new(random: Random) -> Self {
+        Self {
+            random,
+            stormy: true,
+            over: false,
+            active: BTreeSet::new(),
+            begun: 0,
+            disturbed: Time(0),
+            held_until: Time(0),
+            hidden_ms: 0,
+            wrong_times: 0,
+            depths: BTreeMap::new(),
+            unexplained: false,
+            touched: None,
+            foreign: None,
+            foreign_made: 0,
+        }
+    }
+
+    pub(crate) fn is(&self, kind: Trouble) -> bool {
+        self.active.contains(&kind)
+    }
+
+    /// Something is wrong until then at least.
+    pub(crate) fn disturb(&mut self, until: Time) {
+        self.disturbed = self.disturbed.max(until);
+    }
+
+    /// A wrong time, in milliseconds off the true one: each is far from the one before, as a claim of
+    /// one broken answer is; two that agree would be a clock.
+    pub(crate) const fn wrong_ms(&mut self) -> i64 {
+        self.wrong_times += 1;
+        let step = (self.wrong_times % 37).cast_signed();
+        let away = 60_000 + step * 97_000;
+        if self.wrong_times.is_multiple_of(3) {
+            -away
+        } else {
+            away
+        }
+    }
+}

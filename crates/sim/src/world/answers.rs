@@ -1,0 +1,103 @@
+//! What troubles do to single answers of the exchange on their way to the network.
+
+use cambist_core::{Reason, VenueTime};
+use cambist_venue::{DepthView, Refusal, Request, Response};
+
+use crate::trouble::Trouble;
+
+use super::World;
+use super::wire::header_time;
+
+/// A depth becomes an old one after this.
+const OLD_MS: u64 = 10_000;
+
+impl World {
+    /// The exchange's answer to a request of ours as troubles let it be, and the time it carries.
+    pub(super) fn answered(&mut self, request: &Request) -> (Result<Response, Refusal>, VenueTime) {
+        let now = self.exchange.clock(self.now);
+        let mut time = header_time(now);
+        if self.storms.is(Trouble::KeyRefused) && is_private(request) {
+            let refusal = Refusal::new(Reason::InvalidApiKey, "the key is not known");
+            return (Err(refusal), time);
+        }
+        let mut answer = self.exchange.ask(self.now, request);
+        match &mut answer {
+            Ok(Response::Depth(view)) => {
+                if let Some(of) = self.distort_depth(view) {
+                    time = header_time(of);
+                }
+            }
+            Ok(Response::Orders(page)) if self.storms.hidden_ms > 0 => {
+                let shown_from = now.minus_ms(self.storms.hidden_ms);
+                let before = page.orders.len();
+                page.orders.retain(|order| order.created <= shown_from);
+                page.total -= (before - page.orders.len()) as u64;
+            }
+            Ok(Response::Order(view)) if self.storms.hidden_ms > 0 => {
+                if view.created > now.minus_ms(self.storms.hidden_ms) {
+                    answer = Err(Refusal::new(Reason::OrderNotFound, "not shown yet"));
+                }
+            }
+            Ok(_) | Err(_) => {}
+        }
+        if self.storms.is(Trouble::TimeWrong) && self.storms.random.chance(1, 5) {
+            let wrong = self.storms.wrong_ms();
+            time = if wrong < 0 {
+                time.minus_ms(wrong.unsigned_abs())
+            } else {
+                time.plus_ms(wrong.unsigned_abs())
+            };
+        }
+        (answer, time)
+    }
+
+    /// Shows an old depth instead, if that is the trouble; says when it was drawn up if it says so.
+    fn distort_depth(&mut self, view: &mut DepthView) -> Option<VenueTime> {
+        let kinds = &self.config.troubles.kinds;
+        if !kinds.contains(&Trouble::DepthFrozen) && !kinds.contains(&Trouble::DepthOld) {
+            return None;
+        }
+        let known = self.storms.depths.get(&view.market);
+        if self.storms.is(Trouble::DepthOld)
+            && self.storms.random.chance(1, 2)
+            && let Some((old, _)) = known
+        {
+            *view = old.clone();
+            return Some(view.timestamp);
+        }
+        if self.storms.is(Trouble::DepthFrozen)
+            && let Some((_, newest)) = known
+        {
+            let timestamp = view.timestamp;
+            *view = DepthView {
+                timestamp,
+                ..newest.clone()
+            };
+            return None;
+        }
+        let newest = view.clone();
+        match self.storms.depths.get_mut(&view.market) {
+            Some((old, kept)) => {
+                if kept.timestamp.ms_since(old.timestamp) > OLD_MS {
+                    *old = std::mem::replace(kept, newest);
+                } else {
+                    *kept = newest;
+                }
+            }
+            None => {
+                self.storms
+                    .depths
+                    .insert(view.market.clone(), (newest.clone(), newest));
+            }
+        }
+        None
+    }
+}
+
+/// Whether a request needs the API key.
+const fn is_private(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::Depth { .. } | Request::Markets | Request::Account(_)
+    )
+}
