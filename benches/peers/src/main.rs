@@ -1,9 +1,11 @@
-//! Prints how long hashing, signing and verifying take here and in other implementations, in one run.
+//! Prints how long hashing, signing and verifying (`signing`, the default) or matching (`matching`) take here and in
+//! other implementations, in one run.
 //!
 //! Times are of the process's CPU clock. The implementations take turns in short batches, so a busy machine slows all of
 //! them alike; the table shows the median batch and, for the peers, how many times longer theirs is. The second peer has
 //! the same curve with other parameters of the hash, of which it takes at most seven inputs: it cannot hash an order.
 
+mod matching;
 mod plain;
 
 use std::hint::black_box;
@@ -39,6 +41,14 @@ fn subject<'a, T>(
 }
 
 fn main() {
+    match std::env::args().nth(1).as_deref() {
+        None | Some("signing") => signing(),
+        Some("matching") => matching::run(),
+        Some(other) => panic!("{other}: signing or matching"),
+    }
+}
+
+fn signing() {
     let key = SecretKey::from_hex("0x3039").expect("in range");
     let public = key.public();
     let prepared = public.prepare();

@@ -3,29 +3,44 @@
 //! Knows nothing of money: it keeps who rests where and how much base is offered.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use cambist_core::{Amount, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::orders::{OrderKey, Orders};
+use crate::orders::OrderKey;
+
+/// Where orders are kept. Of an order a book knows no more than this.
+pub trait Rests {
+    /// Side, price and offered base units.
+    fn rest(&self, key: OrderKey) -> (Side, Price, Amount);
+    /// Sets the offered base units.
+    fn set_rest(&mut self, key: OrderKey, size: Amount);
+    /// Its neighbours in its level: the next older and the next younger.
+    fn neighbours(&mut self, key: OrderKey) -> [&mut Option<OrderKey>; 2];
+}
 
 /// The orders of one price, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LevelQueue {
+pub struct LevelQueue {
+    /// The oldest.
     pub first: OrderKey,
+    /// The youngest.
     pub last: OrderKey,
     /// Base units offered by all of them.
     pub size: Amount,
+    /// How many they are.
     pub count: u32,
 }
 
 /// Both sides of a market.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Book {
+pub struct Book {
     bids: BTreeMap<Price, LevelQueue>,
     asks: BTreeMap<Price, LevelQueue>,
     /// Rises with every change of content.
     pub version: u64,
+    /// When it last did.
     pub changed: VenueTime,
 }
 
@@ -63,75 +78,67 @@ impl Book {
     }
 
     /// Puts an order behind all others of its level.
-    pub fn append(&mut self, orders: &mut Orders, key: OrderKey, now: VenueTime) {
-        let order = orders.get(key);
-        let (side, price, rest) = (order.side, order.level, order.rest);
-        let levels = self.side_mut(side);
-        let before = if let Some(level) = levels.get_mut(&price) {
-            let last = level.last;
-            level.last = key;
-            level.size += rest;
-            level.count += 1;
-            Some(last)
-        } else {
-            let level = LevelQueue {
-                first: key,
-                last: key,
-                size: rest,
-                count: 1,
-            };
-            levels.insert(price, level);
-            None
+    pub fn append(&mut self, orders: &mut impl Rests, key: OrderKey, now: VenueTime) {
+        let (side, price, size) = orders.rest(key);
+        let before = match self.side_mut(side).entry(price) {
+            Entry::Occupied(mut level) => {
+                let level = level.get_mut();
+                level.size += size;
+                level.count += 1;
+                Some(std::mem::replace(&mut level.last, key))
+            }
+            Entry::Vacant(place) => {
+                place.insert(LevelQueue {
+                    first: key,
+                    last: key,
+                    size,
+                    count: 1,
+                });
+                None
+            }
         };
-        if let Some(last) = before {
-            orders.get_mut(last).after = Some(key);
+        if let Some(before) = before {
+            *orders.neighbours(before)[1] = Some(key);
         }
-        let order = orders.get_mut(key);
-        order.before = before;
-        order.after = None;
+        let [older, younger] = orders.neighbours(key);
+        (*older, *younger) = (before, None);
         self.touch(now);
     }
 
     /// Takes an order out, wherever it stands in its level.
-    pub fn remove(&mut self, orders: &mut Orders, key: OrderKey, now: VenueTime) {
-        let order = orders.get_mut(key);
-        let (side, price, rest) = (order.side, order.level, order.rest);
-        let (before, after) = (order.before.take(), order.after.take());
+    pub fn remove(&mut self, orders: &mut impl Rests, key: OrderKey, now: VenueTime) {
+        let (side, price, size) = orders.rest(key);
+        let [before, after] = orders.neighbours(key).map(Option::take);
         if let Some(before) = before {
-            orders.get_mut(before).after = after;
+            *orders.neighbours(before)[1] = after;
         }
         if let Some(after) = after {
-            orders.get_mut(after).before = before;
+            *orders.neighbours(after)[0] = before;
         }
-        let levels = self.side_mut(side);
-        let level = levels
-            .get_mut(&price)
-            .expect("a resting order has its level");
-        if level.count == 1 {
-            levels.remove(&price);
-        } else {
-            level.size -= rest;
-            level.count -= 1;
-            if before.is_none() {
-                level.first = after.unwrap_or(level.first);
-            }
-            if after.is_none() {
-                level.last = before.unwrap_or(level.last);
-            }
+        let Entry::Occupied(mut level) = self.side_mut(side).entry(price) else {
+            unreachable!("a resting order has its level");
+        };
+        let queue = level.get_mut();
+        queue.size -= size;
+        queue.count -= 1;
+        match (before, after) {
+            (None, None) => drop(level.remove()),
+            (None, Some(after)) => queue.first = after,
+            (Some(before), None) => queue.last = before,
+            (Some(_), Some(_)) => {}
         }
         self.touch(now);
     }
 
     /// Sets what an order still offers.
-    pub fn resize(&mut self, orders: &mut Orders, key: OrderKey, rest: Amount, now: VenueTime) {
-        let order = orders.get_mut(key);
-        let (side, price, old) = (order.side, order.level, order.rest);
-        order.rest = rest;
+    pub fn resize(&mut self, orders: &mut impl Rests, key: OrderKey, size: Amount, now: VenueTime) {
+        let (side, price, old) = orders.rest(key);
+        orders.set_rest(key, size);
         let level = self
             .side_mut(side)
             .get_mut(&price)
             .expect("a resting order has its level");
-        level.size = level.size - old + rest;
+        level.size = level.size - old + size;
         self.touch(now);
     }
 

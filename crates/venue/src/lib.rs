@@ -9,7 +9,7 @@ mod account;
 mod accounts;
 pub mod agents;
 mod audit;
-mod book;
+pub mod book;
 mod cancel;
 mod checks;
 mod config;
@@ -45,6 +45,7 @@ pub use fault::{FAULTS_MAX, Fault};
 pub use mode::{Delays, ExchangeMode, FeeSchedule};
 pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
 pub use operator::{LogEntry, Operator};
+pub use orders::OrderKey;
 pub use pool::{
     Layer, POOL_VERSION, PoolConfig, PoolListing, PoolStatus, PoolTransactionsQuery, PoolTxKind,
     PoolTxStatus,

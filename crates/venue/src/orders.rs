@@ -5,11 +5,12 @@ use cambist_core::{Amount, Hash, MarketId, OrderKind, OrderStatus, Price, Side, 
 use serde::{Deserialize, Serialize};
 
 use crate::account::AccountId;
+use crate::book::Rests;
 use crate::scale::Scale;
 
 /// Place of an order in the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct OrderKey(pub u32);
+pub struct OrderKey(pub u32);
 
 /// One order, open or finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,5 +161,21 @@ impl Orders {
                 let key = OrderKey(u32::try_from(index).ok()?);
                 entry.as_ref().map(|order| (key, order))
             })
+    }
+}
+
+impl Rests for Orders {
+    fn rest(&self, key: OrderKey) -> (Side, Price, Amount) {
+        let order = self.get(key);
+        (order.side, order.level, order.rest)
+    }
+
+    fn set_rest(&mut self, key: OrderKey, size: Amount) {
+        self.get_mut(key).rest = size;
+    }
+
+    fn neighbours(&mut self, key: OrderKey) -> [&mut Option<OrderKey>; 2] {
+        let order = self.get_mut(key);
+        [&mut order.before, &mut order.after]
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! segment = opening block, frame*, zeros          a block is 4096 bytes
-//! opening = "CAMBVLOG" format:u32 schema:u32 folder:16 first:u64 chain:16 check:u32
+//! opening = "CAMBVLOG" format:u32 schema:u32 folder:16 first:u64 chain:16 check:u32 writer
 //! frame   = length:u32 count:u32 first:u64 check(payload):u32 chain:16 check(head):u32 payload
 //! ```
 //! Little-endian. A frame is one group commit: `count` entries from number `first` on. It begins at a
@@ -24,6 +24,13 @@ const MAGIC: [u8; 8] = *b"CAMBVLOG";
 
 /// Bytes of an opening that mean something.
 const OPENING_BYTES: usize = 60;
+
+/// Who writes, for people who meet the file with another version. It is behind the check and decides
+/// nothing.
+const WRITER: &str = concat!("cambist ", env!("CARGO_PKG_VERSION"));
+
+/// Longest name of a writer that is believed.
+const WRITER_MAX: usize = 32;
 
 /// Bytes before a payload.
 const HEAD_BYTES: usize = 40;
@@ -78,14 +85,23 @@ pub(crate) struct Opening {
 }
 
 /// Why an opening is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoOpening {
     /// Not what this program writes, or damaged.
     Damaged,
-    /// Another layout.
-    Format(u32),
-    /// Another version of the types inside.
-    Schema(u32),
+    /// Another version wrote it.
+    Other(Other),
+}
+
+/// What another version says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Other {
+    /// What differs: the layout, or the types inside.
+    pub what: &'static str,
+    pub found: u32,
+    pub here: u32,
+    /// Its name, where it left one.
+    pub writer: Option<String>,
 }
 
 /// The first block of a file.
@@ -99,8 +115,17 @@ pub(crate) fn opening(magic: [u8; 8], opening: &Opening, schema: u32) -> Vec<u8>
     bytes.extend_from_slice(&opening.place.chain.0);
     let check = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&check.to_le_bytes());
+    bytes.extend_from_slice(WRITER.as_bytes());
     bytes.resize(BLOCK, 0);
     bytes
+}
+
+/// The name behind an opening, if it is one.
+fn writer(bytes: &[u8]) -> Option<String> {
+    let name = bytes.get(OPENING_BYTES..OPENING_BYTES + WRITER_MAX)?;
+    let name = name.split(|byte| *byte == 0).next()?;
+    let printable = name.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    (printable && !name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
 }
 
 /// Reads the first block of a file.
@@ -120,12 +145,21 @@ pub(crate) fn read_opening(
             chain: Chain(at.take()),
         },
     };
+    let other = |what, found, here| {
+        let writer = writer(bytes);
+        Err(NoOpening::Other(Other {
+            what,
+            found,
+            here,
+            writer,
+        }))
+    };
     if !good || at.u32() != check {
         Err(NoOpening::Damaged)
     } else if format != FORMAT {
-        Err(NoOpening::Format(format))
+        other("format", format, FORMAT)
     } else if kind != schema {
-        Err(NoOpening::Schema(kind))
+        other("types", kind, schema)
     } else {
         Ok(opening)
     }

@@ -84,7 +84,7 @@ pub enum DataError {
     },
     /// Written in another layout or by a program with other types.
     #[error(
-        "{file} was written by another version of this program ({what} {found:#x}, here {here:#x}); use that version"
+        "{file} was written by {writer} ({what} {found:#x}; this is cambist {version} with {what} {here:#x}); nothing was changed: go on with the program that wrote it, or take its accounts and balances with 'cambist venue export' of that program and begin anew in another folder", version = env!("CARGO_PKG_VERSION")
     )]
     Version {
         /// The file.
@@ -95,6 +95,8 @@ pub enum DataError {
         found: u32,
         /// What this program writes.
         here: u32,
+        /// Name and version of the program that wrote it, where it left them.
+        writer: String,
     },
     /// The state does not add up.
     #[error("the recovered books do not add up: {0}")]
@@ -117,21 +119,13 @@ impl DataError {
         }
     }
 
-    fn other_format(disk: &dyn Disk, file: &str, found: u32) -> Self {
+    fn version(disk: &dyn Disk, file: &str, other: frame::Other) -> Self {
         Self::Version {
             file: format!("{}/{file}", disk.name()),
-            what: "format",
-            found,
-            here: frame::FORMAT,
-        }
-    }
-
-    fn other_types(disk: &dyn Disk, file: &str, found: u32) -> Self {
-        Self::Version {
-            file: format!("{}/{file}", disk.name()),
-            what: "types",
-            found,
-            here: schema::schema(),
+            what: other.what,
+            found: other.found,
+            here: other.here,
+            writer: other.writer.unwrap_or_else(|| "another version".to_owned()),
         }
     }
 }

@@ -45,8 +45,7 @@ pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, State), D
     let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
     let opened = read_opening(MAGIC, &bytes, schema()).map_err(|problem| match problem {
         NoOpening::Damaged => damaged(0, "it does not begin as a snapshot"),
-        NoOpening::Format(found) => DataError::other_format(disk, &name, found),
-        NoOpening::Schema(found) => DataError::other_types(disk, &name, found),
+        NoOpening::Other(other) => DataError::version(disk, &name, other),
     })?;
     if opened.place.position != position {
         return Err(damaged(0, "it was made for another place"));

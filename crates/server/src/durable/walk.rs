@@ -68,8 +68,7 @@ pub(crate) fn walk(
         let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
         let opened = read_segment_opening(&bytes, schema()).map_err(|problem| match problem {
             NoOpening::Damaged => damaged(0, "it does not begin as a part of the log"),
-            NoOpening::Format(found) => DataError::other_format(disk, &name, found),
-            NoOpening::Schema(found) => DataError::other_types(disk, &name, found),
+            NoOpening::Other(other) => DataError::version(disk, &name, other),
         })?;
         let place = walked.place;
         if opened != (Opening { folder, place }) || position != place.position {

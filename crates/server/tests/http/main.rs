@@ -9,6 +9,7 @@ mod forms;
 mod funds;
 mod golden;
 mod hostile;
+mod kept;
 mod openapi;
 mod pairs;
 mod path;

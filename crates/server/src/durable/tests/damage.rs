@@ -212,11 +212,19 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
     let opened = read_segment_opening(&bytes(&disk, &last), schema()).unwrap();
     let other = segment_opening(&opened, schema() ^ 1);
     disk.tamper(&last, |bytes| bytes[..BLOCK].copy_from_slice(&other));
+    let error = recover(&disk, None).map(drop);
+    let text = error.as_ref().err().map(ToString::to_string);
     let Err(DataError::Version {
         file, found, here, ..
-    }) = recover(&disk, None)
+    }) = error
     else {
         panic!("other types were read");
     };
     assert!(file.ends_with(&last) && found == here ^ 1);
+    let text = text.unwrap_or_default();
+    let writer = concat!("written by cambist ", env!("CARGO_PKG_VERSION"), " (types");
+    assert!(
+        text.contains(writer) && text.contains("venue export"),
+        "{text}"
+    );
 }
