@@ -1,8 +1,8 @@
 //! Matching beside published crates: one stream of operations, the same trades from everybody, CPU time.
 //!
 //! What is measured here is the venue's own book with a slab of small orders: price levels in a tree, a queue a
-//! level, a report of every fill. Accounts, funds, storage ids and the order's history are the venue's business, and
-//! are in the row below it: the whole machine, in process, without signatures. The engines take turns, a fresh one
+//! level, a report of every fill. Accounts, funds, storage ids and histories are the venue's business, as they are not
+//! the other crates'; what they cost is told by `crates/venue/examples/flat.rs`. The engines take turns, a fresh one
 //! each round; a row is the median of the rounds.
 
 mod ours;
@@ -44,9 +44,13 @@ pub fn run() {
     };
     let mut subjects = [
         subject("cambist, book", true, || Box::<ours::Engine>::default()),
-        subject("rust-order-book 0.0.2", false, || Box::new(peers::RustOrderBook::new())),
+        subject("rust-order-book 0.0.2", false, || {
+            Box::new(peers::RustOrderBook::new())
+        }),
         subject("lobster 0.7.0", true, || Box::new(peers::Lobster::new())),
-        subject("orderbook-rs 0.15.3", true, || Box::new(peers::OrderbookRs::new())),
+        subject("orderbook-rs 0.15.3", true, || {
+            Box::new(peers::OrderbookRs::new())
+        }),
     ];
     for _ in 0..ROUNDS {
         for subject in &mut subjects {
@@ -58,17 +62,28 @@ pub fn run() {
     let own = subjects[0].totals.clone();
     let mine = median(&mut subjects[0].rounds);
     println!("{TIMED} operations after {WARM_UP}, seed {SEED}, {ROUNDS} rounds: {own}");
-    println!("{:<24} {:>12} {:>10}  trades", "median, CPU time", "an operation", "cambist is");
+    println!(
+        "{:<24} {:>12} {:>10}  trades",
+        "median, CPU time", "an operation", "cambist is"
+    );
     for subject in &mut subjects {
         let ns = median(&mut subject.rounds);
         let same = if subject.reports {
             assert_eq!(subject.totals, own, "{} trades otherwise", subject.name);
             "equal, one by one"
         } else {
-            assert_eq!(subject.totals.qty, own.qty, "{} trades otherwise", subject.name);
+            assert_eq!(
+                subject.totals.qty, own.qty,
+                "{} trades otherwise",
+                subject.name
+            );
             "volume equal; reports no fills"
         };
-        println!("{:<24} {ns:>9.1} ns {:>9.2}×  {same}", subject.name, ns / mine);
+        println!(
+            "{:<24} {ns:>9.1} ns {:>9.2}×  {same}",
+            subject.name,
+            ns / mine
+        );
     }
 }
 

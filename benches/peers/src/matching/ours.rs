@@ -59,14 +59,20 @@ pub struct Engine {
 impl Engine {
     fn take(&mut self, side: Side, mut qty: u64, limit: Option<Price>) -> u64 {
         while qty > 0 {
-            let Some((price, key)) = self.book.front(side.opposite()) else { break };
+            let Some((price, key)) = self.book.front(side.opposite()) else {
+                break;
+            };
             if limit.is_some_and(|limit| !side.reaches(limit, price)) {
                 break;
             }
             let maker = self.slab.rests[key.0 as usize];
             let filled = qty.min(maker.size as u64);
             qty -= filled;
-            self.report.push(Fill { maker: maker.id, price: price.0, qty: filled });
+            self.report.push(Fill {
+                maker: maker.id,
+                price: price.0,
+                qty: filled,
+            });
             let rest = maker.size - Amount::from(filled);
             if rest == 0 {
                 self.forget(key, maker.id);
@@ -104,13 +110,25 @@ impl super::Engine for Engine {
     fn apply(&mut self, op: &Op, totals: &mut Totals) {
         self.report.clear();
         match *op {
-            Op::Limit { id, buys, price, qty } => {
+            Op::Limit {
+                id,
+                buys,
+                price,
+                qty,
+            } => {
                 self.keys.push(None);
                 let (side, price) = (side(buys), Price(price));
                 let rest = self.take(side, qty, Some(price));
                 if rest > 0 {
                     let size = Amount::from(rest);
-                    self.rest(Rest { id, size, price, side, older: None, younger: None });
+                    self.rest(Rest {
+                        id,
+                        size,
+                        price,
+                        side,
+                        older: None,
+                        younger: None,
+                    });
                 }
             }
             Op::Cancel { id } => {

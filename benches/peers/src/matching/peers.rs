@@ -18,11 +18,23 @@ impl Engine for Lobster {
         use lobster::{OrderEvent, OrderType, Side};
         let side = |buys| if buys { Side::Bid } else { Side::Ask };
         let event = self.0.execute(match *op {
-            Op::Limit { id, buys, price, qty } => {
-                OrderType::Limit { id: id.into(), side: side(buys), qty, price }
-            }
+            Op::Limit {
+                id,
+                buys,
+                price,
+                qty,
+            } => OrderType::Limit {
+                id: id.into(),
+                side: side(buys),
+                qty,
+                price,
+            },
             Op::Cancel { id } => OrderType::Cancel { id: id.into() },
-            Op::Market { id, buys, qty } => OrderType::Market { id: id.into(), side: side(buys), qty },
+            Op::Market { id, buys, qty } => OrderType::Market {
+                id: id.into(),
+                side: side(buys),
+                qty,
+            },
         });
         match &event {
             OrderEvent::Filled { fills, .. } | OrderEvent::PartiallyFilled { fills, .. } => {
@@ -51,8 +63,13 @@ impl Engine for RustOrderBook {
         use rust_order_book::Side;
         let side = |buys| if buys { Side::Buy } else { Side::Sell };
         match *op {
-            Op::Limit { buys, price, qty, .. } => {
-                let report = self.0.limit_raw(side(buys), qty, price, None, None).expect("taken");
+            Op::Limit {
+                buys, price, qty, ..
+            } => {
+                let report = self
+                    .0
+                    .limit_raw(side(buys), qty, price, None, None)
+                    .expect("taken");
                 self.1.push(report.order_id.0);
                 totals.qty += report.executed_qty.value();
             }
@@ -82,7 +99,12 @@ impl Engine for OrderbookRs {
         use pricelevel::{Id, Side, TimeInForce};
         let side = |buys| if buys { Side::Buy } else { Side::Sell };
         match *op {
-            Op::Limit { id, buys, price, qty } => {
+            Op::Limit {
+                id,
+                buys,
+                price,
+                qty,
+            } => {
                 let taken = self.0.add_limit_order_with_result(
                     Id::from_u64(id),
                     price.into(),
@@ -103,7 +125,10 @@ impl Engine for OrderbookRs {
                 totals.cancels += u64::from(matches!(gone, Ok(Some(_))));
             }
             Op::Market { id, buys, qty } => {
-                if let Ok(result) = self.0.submit_market_order(Id::from_u64(id), qty, side(buys)) {
+                if let Ok(result) = self
+                    .0
+                    .submit_market_order(Id::from_u64(id), qty, side(buys))
+                {
                     for trade in result.trades().as_vec() {
                         totals.fill(trade.price().as_u128() as u64, trade.quantity().as_u64());
                     }

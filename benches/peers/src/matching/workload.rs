@@ -13,9 +13,20 @@ const FILLING: usize = 10_000;
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    Limit { id: u64, buys: bool, price: u64, qty: u64 },
-    Cancel { id: u64 },
-    Market { id: u64, buys: bool, qty: u64 },
+    Limit {
+        id: u64,
+        buys: bool,
+        price: u64,
+        qty: u64,
+    },
+    Cancel {
+        id: u64,
+    },
+    Market {
+        id: u64,
+        buys: bool,
+        qty: u64,
+    },
 }
 
 /// What came of it, as far as an engine tells.
@@ -34,13 +45,18 @@ impl Totals {
         self.fills += 1;
         self.qty += qty;
         self.notional += u128::from(price) * u128::from(qty);
-        self.digest = (self.digest.rotate_left(5) ^ price ^ qty << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.digest =
+            (self.digest.rotate_left(5) ^ price ^ qty << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} fills of {} in all, {} cancels", self.fills, self.qty, self.cancels)
+        write!(
+            f,
+            "{} fills of {} in all, {} cancels",
+            self.fills, self.qty, self.cancels
+        )
     }
 }
 
@@ -70,11 +86,16 @@ struct Plain {
 }
 
 impl Plain {
-    fn take(&mut self, buys: bool, mut qty: u64, limit: Option<u64>) -> u64 {
+    /// What is left of the quantity, and who is gone.
+    fn take(&mut self, buys: bool, mut qty: u64, limit: Option<u64>) -> (u64, Vec<u64>) {
         let mut gone = Vec::new();
         let levels = if buys { &mut self.asks } else { &mut self.bids };
         while qty > 0 {
-            let level = if buys { levels.first_entry() } else { levels.last_entry() };
+            let level = if buys {
+                levels.first_entry()
+            } else {
+                levels.last_entry()
+            };
             let Some(mut level) = level else { break };
             let price = *level.key();
             if limit.is_some_and(|limit| if buys { price > limit } else { price < limit }) {
@@ -94,15 +115,18 @@ impl Plain {
                 level.remove();
             }
         }
-        // The last one that went is forgotten first, which is what the published stream does.
-        for id in gone.into_iter().rev() {
-            self.forget(id);
-        }
-        qty
+        (qty, gone)
+    }
+
+    /// The last one that went first, which is what the published stream does.
+    fn forget_all(&mut self, gone: Vec<u64>) {
+        gone.into_iter().rev().for_each(|id| self.forget(id));
     }
 
     fn forget(&mut self, id: u64) {
-        let Some(at) = self.at[id as usize].take() else { return };
+        let Some(at) = self.at[id as usize].take() else {
+            return;
+        };
         let last = self.live.pop().expect("somebody rests");
         if last != id {
             self.live[at] = last;
@@ -123,13 +147,14 @@ impl Plain {
 
     /// Takes what it reaches and rests.
     fn limit(&mut self, id: u64, buys: bool, price: u64, qty: u64) {
-        let rest = self.take(buys, qty, Some(price));
+        let (rest, gone) = self.take(buys, qty, Some(price));
         if rest > 0 {
             let levels = if buys { &mut self.bids } else { &mut self.asks };
             levels.entry(price).or_default().push_back((id, rest));
             self.at[id as usize] = Some(self.live.len());
             self.live.push(id);
         }
+        self.forget_all(gone);
     }
 }
 
@@ -142,7 +167,11 @@ pub fn ops(timed: usize, seed: u64) -> Vec<Op> {
     for step in 0..timed + WARM_UP {
         let drawn = random.next();
         if drawn % 8 == 0 {
-            mid = if drawn >> 8 & 1 == 0 { mid + 1 } else { mid - 1 };
+            mid = if drawn >> 8 & 1 == 0 {
+                mid + 1
+            } else {
+                mid - 1
+            };
         }
         let buys = drawn >> 16 & 1 == 0;
         let kind = (drawn >> 20) % 100;
@@ -150,12 +179,23 @@ pub fn ops(timed: usize, seed: u64) -> Vec<Op> {
             limit(&mut random, mid, buys, next, step >= FILLING)
         } else if kind < 95 {
             let at = random.next() % book.live.len() as u64;
-            Op::Cancel { id: book.live[at as usize] }
+            Op::Cancel {
+                id: book.live[at as usize],
+            }
         } else {
-            Op::Market { id: next, buys, qty: 1 + random.next() % 200 }
+            Op::Market {
+                id: next,
+                buys,
+                qty: 1 + random.next() % 200,
+            }
         };
         match op {
-            Op::Limit { id, buys, price, qty } => {
+            Op::Limit {
+                id,
+                buys,
+                price,
+                qty,
+            } => {
                 book.placed.push((buys, price));
                 book.at.push(None);
                 book.limit(id, buys, price, qty);
@@ -165,7 +205,8 @@ pub fn ops(timed: usize, seed: u64) -> Vec<Op> {
             Op::Market { buys, qty, .. } => {
                 book.placed.push((buys, 0));
                 book.at.push(None);
-                book.take(buys, qty, None);
+                let (_, gone) = book.take(buys, qty, None);
+                book.forget_all(gone);
                 next += 1;
             }
         }
@@ -181,9 +222,22 @@ fn limit(random: &mut Random, mid: u64, buys: bool, id: u64, may_take: bool) -> 
         (1 + a % 3, false)
     } else {
         let near = 1 + (a % 40).min(b % 40);
-        let far = if (c >> 16) % 8 == 0 { (d >> 16) % 160 } else { 0 };
+        let far = if (c >> 16) % 8 == 0 {
+            (d >> 16) % 160
+        } else {
+            0
+        };
         (near + far, true)
     };
-    let price = if buys == passive { mid - away } else { mid + away };
-    Op::Limit { id, buys, price, qty }
+    let price = if buys == passive {
+        mid - away
+    } else {
+        mid + away
+    };
+    Op::Limit {
+        id,
+        buys,
+        price,
+        qty,
+    }
 }
