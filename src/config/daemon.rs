@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::config::{BudgetConfig, PollConfig};
 
+use super::Kind;
 use super::market::{self, Market};
 use super::reader::{At, ConfigError, Place, Section, Source};
 use super::sections::{
     check_address, check_markets, check_url, read_budget, read_keys, read_log, read_orders,
     read_poll, small, version,
 };
-use super::source::Kind;
 
 /// Where the venue is and who we are there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,21 +9,15 @@ pub mod bounds;
 pub mod daemon;
 pub mod market;
 pub mod meaning;
-pub mod money;
-pub mod reader;
 mod sections;
-mod source;
-mod value;
 pub mod venue;
+
+pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
 
 pub use bind::{Bound, Listed};
 pub use daemon::Daemon;
 pub use reader::{At, ConfigError, Place, Problem};
-pub use source::Kind;
 pub use venue::Exchange;
-
-/// The only version of the file format so far.
-pub const CONFIG_VERSION: u64 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::config::{BudgetConfig, PollConfig};
 
-use super::CONFIG_VERSION;
 use super::daemon::{Keys, LogConfig, LogFormat, Orders};
 use super::market::Market;
 use super::reader::{At, Section};
-use super::value::Version;
+
+pub(super) use cambist_config::{small, version};
 
 /// The section about logging, the same in every file.
 pub(super) fn read_log(mut section: Section<'_, '_>) -> LogConfig {
@@ -34,24 +34,6 @@ const FORMATS: &[(&str, LogFormat)] = &[
     ("human", LogFormat::Human),
     ("json", LogFormat::Json),
 ];
-
-/// Checks `config_version`, the first key of every file.
-pub(super) fn version(root: &mut Section<'_, '_>) {
-    if let Some(version) = root.req::<Version>("config_version")
-        && version.value.0 != CONFIG_VERSION
-    {
-        let what = format!(
-            "config_version = {} is not known; this program reads version {CONFIG_VERSION}",
-            version.value.0
-        );
-        root.problem(version.at, what);
-    }
-}
-
-/// A number whose range was checked; a value out of range was reported and is not used.
-pub(super) fn small<T: TryFrom<u64> + Default>(value: u64) -> T {
-    T::try_from(value).unwrap_or_default()
-}
 
 pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path) -> Option<Keys> {
     let api_key = section.opt::<PathBuf>("api_key_file");

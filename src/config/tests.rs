@@ -405,6 +405,11 @@ fn mistakes_of_the_exchanges_file_are_named() {
         ),
         ("[maker]", "[makr]", "unknown key makr; did you mean maker?"),
         (
+            "# play = \"crash\"",
+            "play = \"crash\"",
+            "[[traders]] and scenario.play exclude each other",
+        ),
+        (
             "\"AMM-ETH-USDC\"",
             "\"AMM-ETH-DAI\"",
             "pool.name = \"AMM-ETH-DAI\" must be AMM- and the name of a listed market",
@@ -560,4 +565,35 @@ fn the_worst_case_is_what_the_formula_says() {
         ),
         (8, 160, 267)
     );
+}
+
+/// What the exchange's file says with a scenario in place of its traders.
+fn played(play: &str) -> Result<Exchange, super::ConfigError> {
+    let mut source = example("venue.toml");
+    let start = source.text.find("[[traders]]").unwrap();
+    let end = source.text.find("[scenario]").unwrap();
+    source.text.replace_range(start..end, "");
+    source.text = source.text.replace("# play = \"crash\"", play);
+    Exchange::parse(&source, &mut BTreeSet::new())
+}
+
+#[test]
+fn a_scenario_takes_the_place_of_traders_and_fills_the_pool() {
+    let exchange = played("play = \"pool-drained\"").unwrap();
+    assert_eq!(exchange.traders[0].timeline.len(), 1);
+    assert_eq!(exchange.traders[0].timeline[0].at_ms, 18_000);
+    assert_eq!(
+        exchange.pools[0].liquidity,
+        Some([200 * 10u128.pow(18), 500_000 * 10u128.pow(6)])
+    );
+    let thin = played("play = \"scenarios/thin.toml\"").unwrap();
+    assert_eq!(thin.pools[0].liquidity.unwrap()[0], 20 * 10u128.pow(18));
+    assert!(played("").unwrap().traders.is_empty());
+    let unknown = played("play = \"crush\"").unwrap_err().to_string();
+    assert!(
+        unknown.contains("\"crush\" is neither one of calm, trending, volatile, crash"),
+        "{unknown}"
+    );
+    let missing = played("play = \"no.toml\"").unwrap_err().to_string();
+    assert!(missing.ends_with("no.toml: no such file"), "{missing}");
 }

@@ -1,6 +1,7 @@
 //! The exchange's configuration file: listen address, tokens, markets, pools, fees, limits, the account
 //! of the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
 
+pub mod play;
 mod pools;
 mod services;
 
@@ -8,15 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
+use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec};
+use cambist_venue::agents::AgentsConfig;
 
+use super::Kind;
 use super::bounds::{self, Bounds};
 use super::daemon::LogConfig;
 use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
 use super::sections::{is_address, read_log, small, version};
-use super::source::Kind;
 
+use play::Play;
 pub use pools::Pool;
 pub use services::{ServiceDelays, ServiceFees};
 
@@ -35,33 +38,6 @@ pub struct Maker {
 
 /// Highest account id of the maker: those above are given to accounts that clients open and to traders.
 pub const MAKER_ACCOUNT_MAX: u64 = 19_999;
-
-/// Seeded background traders of one market. They are funded by the exchange, far beyond their orders.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Traders {
-    /// Index into the markets.
-    pub market: MarketId,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// Traders that trade for no reason.
-    pub noise: u32,
-    /// Orders per minute of each of them.
-    pub noise_orders_per_minute: u32,
-    /// Traders that know the fair price.
-    pub informed: u32,
-    /// They trade when the book is off by more than this.
-    pub informed_threshold_bps: u32,
-    /// Traders that keep a bid and an ask around the fair price.
-    pub passive: u32,
-    /// Distance of the nearest of them from the fair price.
-    pub passive_half_spread_bps: u32,
-    /// Fair price at the beginning.
-    pub fair_price: Price,
-    /// Typical move of the fair price in one second, hundredths of a ten-thousandth.
-    pub volatility_centi_bps_per_sqrt_s: u32,
-    /// Typical order, base units.
-    pub order_size: Amount,
-}
 
 /// Where the operator is listened to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +94,7 @@ pub struct Exchange {
     /// The market maker's account.
     pub maker: Maker,
     /// Background traders.
-    pub traders: Vec<Traders>,
+    pub traders: Vec<AgentsConfig>,
 }
 
 impl Exchange {
@@ -141,15 +117,19 @@ impl Exchange {
     pub fn parse(source: &Source, keys: &mut BTreeSet<String>) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Daemon)?;
         let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
-        source.read_with(|reader, root| {
+        let (mut exchange, play) = source.read_with(|reader, root| {
             let exchange = read(root, &folder);
             *keys = reader.keys();
             exchange
-        })
+        })?;
+        if let Some(play) = play {
+            exchange.play(play)?;
+        }
+        Ok(exchange)
     }
 }
 
-fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
+fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Play>)> {
     version(&mut root);
 
     let mut section = root.section("listen");
@@ -221,13 +201,11 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
     let (pools, shares) = pools::pools(root.sections("pool"), &markets, listed)?;
     addresses.extend(pools.iter().map(|pool| pool.address.clone()));
     tokens.extend(shares);
-    let traders: Option<Vec<_>> = root
-        .sections("traders")
-        .into_iter()
-        .map(|section| traders(section, &markets))
-        .collect();
+    let sections = root.sections("traders");
+    let play = play::read(root.section("scenario"), folder, !sections.is_empty());
+    let traders = traders(sections, &markets);
     root.finish();
-    Some(Exchange {
+    let exchange = Exchange {
         listen: listen.value,
         public_url: public_url.map(|url| url.value.trim_end_matches('/').to_owned()),
         log,
@@ -253,7 +231,20 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<Exchange> {
         delays,
         maker: maker?,
         traders: traders?,
-    })
+    };
+    Some((exchange, play))
+}
+
+fn traders(sections: Vec<Section<'_, '_>>, markets: &[MarketSpec]) -> Option<Vec<AgentsConfig>> {
+    let read = |mut section| {
+        let traders = cambist_config::crowd::traders(&mut section, markets, None);
+        // One of a market that is not listed is told as that alone.
+        if traders.is_some() {
+            section.finish();
+        }
+        traders
+    };
+    sections.into_iter().map(read).collect()
 }
 
 /// An origin as browsers write it: scheme, host, perhaps a port, and nothing behind.
@@ -392,54 +383,5 @@ fn maker(mut section: Section<'_, '_>, folder: &Path, tokens: &[TokenSpec]) -> O
         account_id: small(account_id.value),
         owner: owner?,
         funds,
-    })
-}
-
-fn traders(mut section: Section<'_, '_>, markets: &[MarketSpec]) -> Option<Traders> {
-    let name = section.req::<String>("market");
-    let seed = section.number("seed", 1, 0..=u64::MAX);
-    let noise = section.number("noise", 6, 0..=1_000);
-    let noise_orders = section.number("noise_orders_per_minute", 16, 1..=600);
-    let informed = section.number("informed", 2, 0..=1_000);
-    let threshold = section.number("informed_threshold_bps", 8, 1..=1_000);
-    let passive = section.number("passive", 4, 0..=1_000);
-    let half_spread = section.number("passive_half_spread_bps", 22, 1..=1_000);
-    let fair_price = section.req::<Money>("fair_price");
-    let volatility = section.number("volatility_centi_bps_per_sqrt_s", 200, 0..=10_000);
-    let order_size = section.req::<Money>("order_size");
-    let name = name?;
-    let Some(market) = markets.iter().find(|market| market.name == name.value) else {
-        section.problem(name.at, "traders.market must be one of the listed markets");
-        return None;
-    };
-    let above_zero = |money: &At<Money>, key: &str| {
-        let zero = money.value.number.is_zero();
-        if zero {
-            section.problem(money.at, format!("traders.{key} must be above 0"));
-        }
-        !zero
-    };
-    let fair_price = fair_price.filter(|money| above_zero(money, "fair_price"));
-    let order_size = order_size.filter(|money| above_zero(money, "order_size"));
-    let fair_price = fair_price.and_then(|money| {
-        let price = money.value.price(market);
-        price
-            .map_err(|error| section.problem(money.at, format!("this price: {error}")))
-            .ok()
-    });
-    let order_size = units(&section, &market.base, order_size);
-    section.finish();
-    Some(Traders {
-        market: market.id,
-        seed: seed.value,
-        noise: small(noise.value),
-        noise_orders_per_minute: small(noise_orders.value),
-        informed: small(informed.value),
-        informed_threshold_bps: small(threshold.value),
-        passive: small(passive.value),
-        passive_half_spread_bps: small(half_spread.value),
-        fair_price: fair_price?,
-        volatility_centi_bps_per_sqrt_s: small(volatility.value),
-        order_size: order_size?,
     })
 }

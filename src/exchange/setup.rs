@@ -3,7 +3,7 @@
 use anyhow::Context;
 use cambist_core::VenueTime;
 use cambist_signing::Address;
-use cambist_venue::agents::{Agents, AgentsConfig, found};
+use cambist_venue::agents::{Agents, AgentsConfig, PoolSeat, found};
 use cambist_venue::{
     AccountId, ApiKey, Caller, Compat, Delays, FeeSchedule, MarketConfig, Operator, PoolConfig,
     PoolStatus, PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
@@ -11,7 +11,6 @@ use cambist_venue::{
 
 use super::keys::MakerKeys;
 use crate::config::Exchange;
-use crate::config::venue::Traders;
 
 /// The account that receives fees.
 const FEE_COLLECTOR: u32 = 1;
@@ -55,7 +54,16 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
     }
     let mut crowds = Vec::new();
     for (index, traders) in (0..).zip(&exchange.traders) {
-        let config = crowd(traders);
+        let pools = (FIRST_FOUNDER..).map(AccountId).zip(&exchange.pools);
+        let pool = pools
+            .filter(|(_, pool)| pool.market == traders.market)
+            .map(|(founder, pool)| anyhow::Ok((founder, address(&pool.address)?.0)))
+            .next()
+            .transpose()?;
+        let config = AgentsConfig {
+            pool: pool.map(|(founder, pool)| PoolSeat { pool, founder }),
+            ..traders.clone()
+        };
         let first = FIRST_TRADER + index * CROWD;
         let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
         wishes.extend(Agents::setup(&config, &accounts, &venue));
@@ -148,24 +156,6 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
             Compat::Both
         },
     })
-}
-
-fn crowd(traders: &Traders) -> AgentsConfig {
-    AgentsConfig {
-        volatility_bps_per_sqrt_s: f64::from(traders.volatility_centi_bps_per_sqrt_s) / 100.0,
-        noise_traders: traders.noise,
-        noise_orders_per_minute: f64::from(traders.noise_orders_per_minute),
-        informed_traders: traders.informed,
-        informed_threshold_bps: f64::from(traders.informed_threshold_bps),
-        passive_traders: traders.passive,
-        passive_half_spread_bps: f64::from(traders.passive_half_spread_bps),
-        ..AgentsConfig::calm(
-            traders.seed,
-            traders.market,
-            traders.fair_price,
-            traders.order_size,
-        )
-    }
 }
 
 fn address(text: &str) -> anyhow::Result<Address> {

@@ -6,18 +6,21 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("crates/core", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
     ("crates/client", &["core", "protocol", "signing"]),
     ("crates/venue", &["core"]),
+    // Scenarios are read by the program and by the simulated world, so their reader is below both.
+    ("crates/config", &["core", "venue"]),
     ("crates/server", &["core", "protocol", "signing", "venue"]),
     ("crates/tape", &["core"]),
     ("crates/report", &["core"]),
     (
         "crates/sim",
         &[
+            "config",
             "core",
             "protocol",
             "report",

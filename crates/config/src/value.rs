@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use toml::de::DeValue;
 
+use crate::reader::Section;
+
 /// What can be read from one value.
 pub trait Read: Sized {
     /// What a right value looks like, for messages.
@@ -44,7 +46,7 @@ impl Read for u64 {
 }
 
 /// A whole number of whatever size: a version of the format that is not this one.
-pub(super) struct Version(pub u64);
+struct Version(u64);
 
 impl Read for Version {
     const WHAT: &'static str = "1, the version of this format";
@@ -52,6 +54,37 @@ impl Read for Version {
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         u64::read(value).map(Self)
+    }
+}
+
+/// The only version of every file's format so far.
+pub const CONFIG_VERSION: u64 = 1;
+
+/// Checks `config_version`, the first key of every file.
+pub fn version(root: &mut Section<'_, '_>) {
+    if let Some(version) = root.req::<Version>("config_version")
+        && version.value.0 != CONFIG_VERSION
+    {
+        let what = format!(
+            "config_version = {} is not known; this program reads version {CONFIG_VERSION}",
+            version.value.0
+        );
+        root.problem(version.at, what);
+    }
+}
+
+/// A number whose range was checked; a value out of range was reported and is not used.
+pub fn small<T: TryFrom<u64> + Default>(value: u64) -> T {
+    T::try_from(value).unwrap_or_default()
+}
+
+impl Read for i64 {
+    const WHAT: &'static str = "a whole number, perhaps with a minus";
+    const REPEAT: bool = true;
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        let integer = value.as_integer()?;
+        Self::from_str_radix(integer.as_str(), integer.radix()).ok()
     }
 }
 
@@ -73,7 +106,7 @@ impl Read for std::net::SocketAddr {
 }
 
 /// What was found instead of a `T`, for messages.
-pub(super) fn found<T: Read>(value: &DeValue<'_>) -> String {
+pub(crate) fn found<T: Read>(value: &DeValue<'_>) -> String {
     match value {
         DeValue::Integer(number) if T::REPEAT => number.as_str().chars().take(24).collect(),
         DeValue::Float(number) if T::REPEAT => number.as_str().chars().take(24).collect(),
@@ -84,7 +117,7 @@ pub(super) fn found<T: Read>(value: &DeValue<'_>) -> String {
 }
 
 /// What was found instead, for messages.
-pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+pub(crate) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string that is not",
         DeValue::Integer(_) => "a whole number",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use super::reader::{Reader, Section};
+use crate::reader::{Reader, Section};
 
 /// Longest configuration file read.
 const FILE_MAX: u64 = 1 << 20;
@@ -147,7 +147,7 @@ impl Source {
     }
 
     /// Refuses a file of the other kind with the command it is for, instead of with every key of it.
-    pub(super) fn refuse_other(&self, other: Kind) -> Result<(), ConfigError> {
+    pub fn refuse_other(&self, other: Kind) -> Result<(), ConfigError> {
         if self.kind() != Some(other) {
             return Ok(());
         }

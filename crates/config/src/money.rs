@@ -6,7 +6,7 @@ use cambist_core::{Amount, MarketSpec, Price, Qty, TokenSpec};
 use rust_decimal::Decimal;
 use toml::de::DeValue;
 
-use super::reader::Read;
+use crate::reader::Read;
 
 /// A non-negative decimal, perhaps with the symbol of its token.
 #[derive(Clone, Debug, PartialEq, Eq)]

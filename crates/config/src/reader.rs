@@ -11,9 +11,9 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use super::source::{At, ConfigError, Place, Problem, Source};
-pub use super::value::Read;
-use super::value::{found, kind};
+pub use crate::source::{At, ConfigError, Place, Problem, Source};
+pub use crate::value::Read;
+use crate::value::{found, kind};
 
 /// Collects problems while a file is read.
 pub struct Reader<'s> {
@@ -24,7 +24,7 @@ pub struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    pub(super) fn new(text: &'s str) -> Self {
+    pub(crate) fn new(text: &'s str) -> Self {
         Self {
             text,
             problems: RefCell::default(),
@@ -32,7 +32,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    pub(super) fn into_problems(self) -> Vec<Problem> {
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
         let problems = self.problems.into_inner();
         problems.into_iter().map(|(problem, _)| problem).collect()
     }
@@ -59,7 +59,7 @@ impl<'s> Reader<'s> {
         self.keys.borrow().clone()
     }
 
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(crate) fn place(&self, offset: usize) -> Place {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Place {
@@ -79,7 +79,7 @@ pub struct Section<'r, 'd> {
 }
 
 impl<'r, 'd> Section<'r, 'd> {
-    pub(super) fn root(reader: &'r Reader<'r>, table: &'d DeTable<'d>) -> Self {
+    pub(crate) fn root(reader: &'r Reader<'r>, table: &'d DeTable<'d>) -> Self {
         Self {
             reader,
             name: String::new(),

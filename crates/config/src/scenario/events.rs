@@ -1,0 +1,256 @@
+//! `[[event]]`: what happens when, as moments for the crowds and as lines for people.
+
+use cambist_core::MarketSpec;
+use cambist_venue::ExchangeMode;
+use cambist_venue::agents::{Moment, Regime, What};
+
+use super::{Crowd, Run};
+use crate::crowd::REGIMES;
+use crate::reader::{At, Section};
+use crate::value::small;
+
+/// Something that happens, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in milliseconds since the traders began.
+    pub at_ms: u64,
+    /// What.
+    pub text: String,
+}
+
+/// Longest time of an event: a day.
+const TIME_MAX_S: u64 = 86_400;
+
+const MODES: &[(&str, ExchangeMode)] = &[
+    ("post-only", ExchangeMode::PostOnly),
+    ("cancel-only", ExchangeMode::CancelOnly),
+    ("halted", ExchangeMode::Halted),
+];
+
+/// Keys of which an event has exactly one.
+const KINDS: [&str; 6] = [
+    "jump_bps",
+    "regime",
+    "liquidity_percent",
+    "drain_percent",
+    "mode",
+    "refuse",
+];
+
+/// Reads the events into the timelines of the crowds.
+pub(super) fn read(
+    sections: Vec<Section<'_, '_>>,
+    markets: &[MarketSpec],
+    run: Run,
+    crowds: &mut [Crowd],
+) -> Option<Vec<Event>> {
+    let mut events = Vec::new();
+    let mut whole = true;
+    for section in sections {
+        match one(section, markets, run, crowds) {
+            Some(read) => events.extend(read),
+            None => whole = false,
+        }
+    }
+    events.sort_by_key(|event| event.at_ms);
+    for crowd in crowds {
+        crowd.agents.timeline.sort_by_key(|moment| moment.at_ms);
+    }
+    whole.then_some(events)
+}
+
+/// An event, and its end if it has one.
+fn one(
+    mut section: Section<'_, '_>,
+    markets: &[MarketSpec],
+    run: Run,
+    crowds: &mut [Crowd],
+) -> Option<Vec<Event>> {
+    let at_ms = time(&mut section, ["at_s", "at_percent"], run);
+    let for_ms = time(&mut section, ["for_s", "for_percent"], run);
+    let market = section.opt::<String>("market");
+    let kind = kind(&mut section);
+    let crowd = crowd(&section, markets, crowds, market.as_ref());
+    let (at, needs_end) = (
+        section.at(),
+        matches!(kind, Some((What::Mode(_) | What::Refuse(_), _))),
+    );
+    let Some(at_ms) = at_ms else {
+        section.problem(at, "event.at_s or event.at_percent is missing");
+        section.finish();
+        return None;
+    };
+    if needs_end && for_ms.is_none() {
+        let what = "event.for_s or event.for_percent is missing: an exchange does not stay away";
+        section.problem(at, what);
+    }
+    section.finish();
+    let (what, text) = kind?;
+    let crowd = crowd?;
+    crowd.agents.timeline.push(Moment { at_ms, what });
+    let end = for_ms.and_then(|for_ms| Some((at_ms.saturating_add(for_ms), undo(what)?)));
+    let mut events = vec![Event { at_ms, text }];
+    if let Some((at_ms, (what, text))) = end {
+        crowd.agents.timeline.push(Moment { at_ms, what });
+        let text = text.to_owned();
+        events.push(Event { at_ms, text });
+    }
+    Some(events)
+}
+
+/// Seconds, or a share of the run; not both.
+fn time(
+    section: &mut Section<'_, '_>,
+    [seconds, percent]: [&'static str; 2],
+    run: Run,
+) -> Option<u64> {
+    let written = section.opt::<u64>(seconds);
+    let share = section.opt::<u64>(percent);
+    if let (Some(_), Some(share)) = (&written, &share) {
+        section.problem(
+            share.at,
+            format!("{seconds} and {percent} exclude each other"),
+        );
+    }
+    let bounded = |found: At<u64>, key: &str, most: u64| {
+        if found.value > most {
+            let what = format!("event.{key} = {} is outside 0 to {most}", found.value);
+            section.problem(found.at, what);
+        }
+        found.value.min(most)
+    };
+    match (written, share) {
+        (Some(found), _) => Some(bounded(found, seconds, TIME_MAX_S) * 1_000),
+        (None, Some(found)) => {
+            let share = bounded(found, percent, 100);
+            Some(run.duration_ms / 100 * share + run.duration_ms % 100 * share / 100)
+        }
+        (None, None) => None,
+    }
+}
+
+/// What happens, and how it is told.
+fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
+    let written: Vec<_> = KINDS.into_iter().filter(|key| section.has(key)).collect();
+    let jump = section.opt::<i64>("jump_bps");
+    let regime = section.word("regime", REGIMES, Regime::Calm);
+    let up = section.word(
+        "direction",
+        &[("up", Some(true)), ("down", Some(false))],
+        None,
+    );
+    let liquidity = section.number("liquidity_percent", 0, 0..=100);
+    let drain = section.number("drain_percent", 0, 0..=100);
+    let mode = section.word("mode", MODES, ExchangeMode::Halted);
+    let refuse = section.or("refuse", true);
+    let at = section.at();
+    let [key] = written[..] else {
+        let what = format!(
+            "an event has one of {}, here are {}",
+            KINDS.join(", "),
+            written.len()
+        );
+        section.problem(at, what);
+        return None;
+    };
+    if up.value.is_some() && key != "regime" {
+        section.problem(up.at, "event.direction belongs to a regime");
+    }
+    Some(match key {
+        "jump_bps" => {
+            let jump = jump?;
+            let bps = i32::try_from(jump.value).ok();
+            let Some(bps) = bps.filter(|bps| (-9_000..=90_000).contains(bps)) else {
+                let what = format!("event.jump_bps = {} is outside -9000 to 90000", jump.value);
+                section.problem(jump.at, what);
+                return None;
+            };
+            let (way, size) = (if bps < 0 { "falls" } else { "rises" }, bps.unsigned_abs());
+            let text = format!(
+                "the price {way} by {}.{:02} % at once",
+                size / 100,
+                size % 100
+            );
+            (What::Jump { bps }, text)
+        }
+        "regime" => {
+            let (regime, up) = (regime.value, up.value);
+            let text = match (regime, up) {
+                (Regime::Calm, _) => "the market turns calm",
+                (Regime::Trending, None) => "the market trends",
+                (Regime::Trending, Some(true)) => "the market trends upwards",
+                (Regime::Trending, Some(false)) => "the market trends downwards",
+                (Regime::Volatile, _) => "the market turns volatile",
+            };
+            (What::Regime { regime, up }, text.to_owned())
+        }
+        "liquidity_percent" => {
+            let percent = small(liquidity.value);
+            let text = format!("liquidity providers show {percent} % of what they did");
+            (What::Liquidity { percent }, text)
+        }
+        "drain_percent" => {
+            let percent = small(drain.value);
+            (
+                What::Drain { percent },
+                format!("{percent} % of the pool is taken out"),
+            )
+        }
+        "mode" => {
+            let text = match mode.value {
+                ExchangeMode::Open => "the exchange is open",
+                ExchangeMode::PostOnly => "the exchange takes only orders that rest",
+                ExchangeMode::CancelOnly => "the exchange takes only cancels",
+                ExchangeMode::Halted => "the exchange is halted: it shows, and takes nothing",
+            };
+            (What::Mode(mode.value), text.to_owned())
+        }
+        _ => {
+            if !refuse.value {
+                section.problem(refuse.at, "event.refuse = false says nothing; leave it out");
+            }
+            let text = "the exchange fails every request";
+            (What::Refuse(true), text.to_owned())
+        }
+    })
+}
+
+/// What ends an event, if it does not last by itself.
+const fn undo(what: What) -> Option<(What, &'static str)> {
+    match what {
+        What::Liquidity { .. } => Some((What::Liquidity { percent: 100 }, "liquidity is back")),
+        What::Mode(_) => Some((What::Mode(ExchangeMode::Open), "the exchange is open again")),
+        What::Refuse(_) => Some((What::Refuse(false), "the exchange answers again")),
+        What::Regime { .. } => Some((
+            What::Regime {
+                regime: Regime::Calm,
+                up: None,
+            },
+            "the market turns calm",
+        )),
+        // A price that has fallen and a pool that is empty do not come back on a date.
+        What::Jump { .. } | What::Drain { .. } => None,
+    }
+}
+
+/// The crowd of the market that an event names; the first without a name.
+fn crowd<'c>(
+    section: &Section<'_, '_>,
+    markets: &[MarketSpec],
+    crowds: &'c mut [Crowd],
+    name: Option<&At<String>>,
+) -> Option<&'c mut Crowd> {
+    let Some(name) = name else {
+        return crowds.first_mut();
+    };
+    let market = markets.iter().find(|market| market.name == name.value);
+    let found = market.and_then(|market| {
+        crowds
+            .iter_mut()
+            .find(|crowd| crowd.agents.market == market.id)
+    });
+    if found.is_none() {
+        section.problem(name.at, "event.market has no [[traders]] in this file");
+    }
+    found
+}
