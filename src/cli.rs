@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands;
+use crate::commands::{self, operate};
 use crate::exit::{self, Exit};
 
 /// Columns of help.
@@ -48,11 +48,35 @@ pub enum Command {
     /// Run the daemon against a venue until it is told to stop.
     #[command(after_help = "Example:\n  cambist run --config config/demo.toml")]
     Run(ServiceArgs),
-    /// Lower a latched level while the daemon is stopped, with a reason that is kept.
+    /// How the daemon stands: markets, orders, level, latch. Exit 1 if none runs.
     #[command(
-        after_help = "Example:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'"
+        after_help = "Examples:\n  cambist status --config config/demo.toml\n  cambist status --config config/demo.toml --json | jq .markets"
     )]
-    Resume(ResumeArgs),
+    Status(operate::Which),
+    /// Hold back a market, a side, a strategy, or everything, until `resume`.
+    #[command(
+        after_help = "Examples:\n  cambist pause --config config/demo.toml --market ETH-USDC --side buy --reason 'news'\n  cambist pause --config config/demo.toml --reason 'lunch'"
+    )]
+    Pause(operate::PauseArgs),
+    /// Lift pauses, lower the level, take the latch away: with a reason that is kept. Also while the
+    /// daemon is stopped.
+    #[command(
+        after_help = "Examples:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'\n  cambist resume --config config/demo.toml --market ETH-USDC --reason 'news is out'"
+    )]
+    Resume(operate::ResumeArgs),
+    /// Stop trading now: everything is cancelled, the daemon ends, none starts until `resume`.
+    #[command(
+        after_help = "Examples:\n  cambist kill --config config/demo.toml --reason 'wrong prices'\n  cambist kill --config config/demo.toml --cancel-only --reason 'wrong prices'"
+    )]
+    Kill(operate::KillArgs),
+    /// Let the daemon cancel everything, prove it, and end.
+    #[command(after_help = "Example:\n  cambist drain --config config/demo.toml")]
+    Drain(operate::Which),
+    /// Let the daemon read its file again. A file that is wrong changes nothing.
+    #[command(
+        after_help = "Examples:\n  cambist reload --config config/demo.toml\n  cambist reload --config config/demo.toml --allow-loosening"
+    )]
+    Reload(operate::ReloadArgs),
     /// Stop trading, cancel every order of the account and prove it, with or without a daemon.
     #[command(
         after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
@@ -97,9 +121,18 @@ impl Command {
     /// value of their own for that, or none.
     const fn answers_in_json_when_it_fails(&self) -> bool {
         match self {
-            Self::Demo(_) | Self::Run(_) | Self::Replay(_) | Self::Sim(_) | Self::Panic(_) => true,
-            Self::Resume(_)
-            | Self::Check(_)
+            Self::Demo(_)
+            | Self::Run(_)
+            | Self::Replay(_)
+            | Self::Sim(_)
+            | Self::Panic(_)
+            | Self::Status(_)
+            | Self::Pause(_)
+            | Self::Resume(_)
+            | Self::Kill(_)
+            | Self::Drain(_)
+            | Self::Reload(_) => true,
+            Self::Check(_)
             | Self::Venue(_)
             | Self::Openapi
             | Self::Strategy(_)
@@ -138,17 +171,6 @@ pub struct ServiceArgs {
     /// Stop when standard input ends, so that nothing outlives the program that started it.
     #[arg(long)]
     pub until_stdin_closes: bool,
-}
-
-/// Arguments of `resume`.
-#[derive(Debug, Args)]
-pub struct ResumeArgs {
-    /// Configuration file of the daemon.
-    #[arg(long, value_name = "FILE")]
-    pub config: PathBuf,
-    /// Why trading may go on; kept in the store.
-    #[arg(long, value_name = "TEXT")]
-    pub reason: String,
 }
 
 /// Arguments of `panic`.
@@ -307,7 +329,12 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Run(args) => commands::run::run(args, cli.json),
-        Command::Resume(args) => commands::resume::run(args, cli.json),
+        Command::Status(which) => operate::status(which, cli.json),
+        Command::Pause(args) => operate::pause(args, cli.json),
+        Command::Resume(args) => operate::resume(args, cli.json),
+        Command::Kill(args) => operate::kill(args, cli.json),
+        Command::Drain(which) => operate::drain(which, cli.json),
+        Command::Reload(args) => operate::reload(args, cli.json),
         Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
-use cambist_core::event::Command;
 use cambist_report::summary::{Closing, Orders, Summary};
 use cambist_report::text;
 use cambist_report::text::SEPARATOR;
@@ -193,7 +192,7 @@ async fn scene(
 ) -> anyhow::Result<(Summary, Option<Crash>, Vec<String>)> {
     let opened = tokio::select! {
         opened = open(args, screen, folder) => Some(opened?),
-        () = told_to_end(signals) => None,
+        () = signals.end() => None,
     };
     let Some(Cast {
         mut venue,
@@ -222,7 +221,7 @@ async fn scene(
     tokio::select! {
         gone = venue.gone() => return Err(gone),
         played = stage.play(screen, folder, &config, plug, length) => played?,
-        () = told_to_end(signals) => {}
+        () = signals.end() => {}
     }
     let Stage {
         mut daemon,
@@ -288,11 +287,6 @@ async fn scene(
         problems.push(format!("{how}:\n{}", venue.last_words()));
     }
     Ok((summary, crash, problems))
-}
-
-/// Until somebody wants the end; a level means nothing here.
-async fn told_to_end(signals: &mut Signals) {
-    while signals.next().await != Command::Drain {}
 }
 
 /// What changes while the demo runs.

@@ -3,9 +3,9 @@
 pub(crate) mod admin;
 pub mod check;
 pub mod demo;
+pub mod operate;
 pub mod panic;
 pub mod replay;
-pub mod resume;
 pub mod run;
 pub mod sim;
 pub mod strategy;

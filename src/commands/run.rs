@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use cambist_core::event::{Command, Event, RecoveredOrder};
+use cambist_core::event::{Event, RecoveredOrder};
 use cambist_core::{Engine, Reason, Time};
 use cambist_report::{Closing, Session, text};
 use tokio::sync::mpsc;
@@ -14,11 +14,15 @@ use crate::clock::Clock;
 use crate::config::Daemon;
 use crate::exit::{self, Exit, Failure};
 use crate::live::desk::{Desk, Ended};
+use crate::live::door::Door;
 use crate::live::gateway::Gateway;
 use crate::live::keeper::Keeper;
 use crate::live::latch::Latch;
+use crate::live::people::{People, WISHES_MAX};
 use crate::live::recorder::Recorder;
+use crate::live::reload::Reload;
 use crate::live::signals::Signals;
+use crate::live::wishes::Names;
 use crate::live::{INBOX, start, verdict};
 use crate::telemetry::{About, Telemetry};
 use crate::{address, recording, telemetry};
@@ -68,12 +72,17 @@ async fn trade(
     let seed = getrandom::u64().context("random number of the system")?;
     let started = tokio::select! {
         started = start::start(daemon, seed) => started?,
-        () = told_to_stop(&mut signals) => {
+        () = signals.end() => {
             let what = "told to stop before the start was over; nothing was sent";
             return Err(Failure::new(Exit::CheckFailed, what).into());
         }
     };
     signals.watch(Latch::of(&daemon.store.dir));
+    let door = Door::open(&daemon.store.dir)
+        .with_context(|| format!("socket in {}", daemon.store.dir.display()))?;
+    let (wish, wishes) = mpsc::channel(WISHES_MAX);
+    tokio::spawn(door.serve(Names::of(&started.bound), wish));
+    let reload = Reload::new(daemon, &started.bound.markets);
     let config_hash = daemon.source.hash();
     let header = recording::header(
         &started.bound,
@@ -136,7 +145,7 @@ async fn trade(
         under_way: std::collections::BTreeMap::new(),
         drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
         inbox,
-        signals,
+        people: People::new(signals, wishes, reload),
         ended: Ended {
             proven: false,
             level: started.start.levels.level,
@@ -148,11 +157,6 @@ async fn trade(
     };
     let (ended, session) = desk.run(Event::Start(Box::new(started.start))).await;
     Ok((ended, session, clock))
-}
-
-/// Until somebody wants the end; before the start there is no level to raise.
-async fn told_to_stop(signals: &mut Signals) {
-    while signals.next().await != Command::Drain {}
 }
 
 /// A refusal as the venue numbers it.

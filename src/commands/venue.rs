@@ -239,9 +239,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
             let _ = stopped.await;
         }))
     });
-    server
-        .run(async move { while !ends(&mut signals).await {} })
-        .await?;
+    server.run(async move { signals.end().await }).await?;
     drop(stop);
     if let Some(door) = door {
         door.await.context("the operator's door")??;
@@ -265,11 +263,6 @@ fn admin_server(exchange: &Exchange, handle: &Handle) -> anyhow::Result<Option<A
         .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
     address::write(&exchange.admin_address_file(), door.local_addr())?;
     Ok(Some(door))
-}
-
-/// Whether the next wish is to end; a level means nothing to an exchange.
-async fn ends(signals: &mut Signals) -> bool {
-    signals.next().await == cambist_core::event::Command::Drain
 }
 
 fn server_config(exchange: &Exchange) -> ServerConfig {

@@ -86,7 +86,8 @@ impl Daemon {
         })
     }
 
-    fn bind_specs(&self, markets: Vec<MarketSpec>) -> Result<Bound, ConfigError> {
+    /// Binds the file to markets that are known already, in its own order.
+    pub(crate) fn bind_specs(&self, markets: Vec<MarketSpec>) -> Result<Bound, ConfigError> {
         let mut problems = Vec::new();
         let mut configs = Vec::new();
         let mut strategies = Vec::new();

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 use super::Heard;
 use super::gateway::Gateway;
 use super::keeper::{Keeper, KeeperStuck};
+use super::people::{People, Wish};
 use super::recorder::Recorder;
-use super::signals::Signals;
 use crate::clock::Clock;
 use crate::notify;
 use crate::telemetry::Telemetry;
@@ -65,12 +65,18 @@ pub struct Desk {
     pub next: VecDeque<Event>,
     /// What is heard.
     pub inbox: mpsc::Receiver<Heard>,
-    /// What people say.
-    pub signals: Signals,
+    /// What people want.
+    pub people: People,
     /// How it stands.
     pub ended: Ended,
     /// When old intents were last looked for.
     pub pruned: Time,
+}
+
+/// What the desk turns to.
+enum Turn {
+    Heard(Event),
+    Wanted(Wish),
 }
 
 impl Desk {
@@ -78,8 +84,10 @@ impl Desk {
     pub async fn run(mut self, start: Event) -> (Ended, Session) {
         let mut finished = self.hear(&start);
         while !finished {
-            let heard = self.next().await;
-            finished = self.hear(&heard);
+            finished = match self.next().await {
+                Turn::Heard(event) => self.hear(&event),
+                Turn::Wanted(wish) => self.obey(wish),
+            };
             self.prune();
         }
         // Nobody reads any more: a keeper that waits to answer must not wait for ever.
@@ -90,9 +98,9 @@ impl Desk {
     }
 
     /// The next event, or a wake when the engine wants one.
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> Turn {
         if let Some(event) = self.next.pop_front() {
-            return event;
+            return Turn::Heard(event);
         }
         let now = self.clock.now();
         let wanted = self
@@ -100,7 +108,7 @@ impl Desk {
             .next_wakeup()
             .map(|at| Duration::from_micros(at.micros_since(now)));
         let sleep = wanted.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
-        tokio::select! {
+        Turn::Heard(tokio::select! {
             heard = self.inbox.recv() => match heard {
                 Some(Heard::Event(event)) => event,
                 Some(Heard::Sealed { batch, hashes, bodies }) => {
@@ -110,14 +118,19 @@ impl Desk {
                 // The gateway holds a sender, so the inbox cannot close before the desk does.
                 None => Event::Wake,
             },
-            command = self.signals.next() => {
-                if matches!(command, Command::Raise { .. }) {
-                    self.telemetry.operator_asked();
-                }
-                Event::Operator(command)
-            }
+            wish = self.people.next() => return Turn::Wanted(wish),
             () = tokio::time::sleep(sleep) => Event::Wake,
-        }
+        })
+    }
+
+    /// Does what somebody wants. True when the engine has finished.
+    fn obey(&mut self, wish: Wish) -> bool {
+        let Some(command) = self.people.begin(wish, &self.telemetry) else {
+            return false;
+        };
+        let finished = self.hear(&Event::Operator(command));
+        self.people.end();
+        finished
     }
 
     /// Lets the engine hear one event and does what it wants. True when it has finished.
@@ -128,6 +141,9 @@ impl Desk {
         let mut actions = Vec::new();
         self.engine.on_event(now, event, &mut actions);
         self.recorder.did(&actions, &self.engine);
+        if let Event::LevelStored(_) | Event::LevelFailed(_) = event {
+            self.people.stored(matches!(event, Event::LevelStored(_)));
+        }
         let mut finished = false;
         for action in actions {
             finished |= self.act(now, action);
@@ -180,6 +196,7 @@ impl Desk {
                 cause,
                 lowers,
             } => {
+                self.people.stores();
                 let told = self.keeper.levels(levels.clone(), cause, lowers);
                 self.told(told, Some(Event::LevelFailed(levels)));
             }
@@ -207,6 +224,7 @@ impl Desk {
     fn note(&mut self, now: Time, note: &Note) {
         self.session.observe(now, note);
         self.telemetry.observe(note);
+        self.people.note(note);
         match note {
             Note::Filled(fill) => {
                 let told = self.keeper.fill(fill.clone());

@@ -1,17 +1,21 @@
 //! The live shell: around the engine, what a process needs to trade with it.
 //!
 //! One task owns the engine and hears events in order ([`desk`]); requests run beside it ([`gateway`]);
-//! one thread signs and stores, in order ([`keeper`]). There is no decision here: an `if` about
+//! one thread signs and stores, in order ([`keeper`]). People are heard over signals, a latch file and a socket ([`people`], [`door`]). There is no decision here: an `if` about
 //! prices, orders or balances in this folder is a bug.
 
 pub mod desk;
+pub mod door;
 pub mod gateway;
 pub mod keeper;
 pub mod latch;
+pub mod people;
 pub mod recorder;
+pub mod reload;
 pub mod signals;
 pub mod start;
 pub mod verdict;
+pub mod wishes;
 
 use cambist_core::event::Event;
 use cambist_core::{ClientOrderId, Hash};

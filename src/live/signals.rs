@@ -1,16 +1,29 @@
 //! What the operating system and people tell a running daemon.
 
-use super::latch::Latch;
+use std::io::IsTerminal;
+
 use cambist_core::event::{Command, Level};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::latch::Latch;
+
+/// What was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Something for the engine.
+    Tell(Command),
+    /// The file is to be read again.
+    Reload,
+}
 
 /// SIGTERM, SIGINT, SIGHUP and SIGUSR1, and optionally the end of standard input.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// The terminal is gone.
+    /// The terminal is gone; without one, the file has changed.
     hangup: Signal,
+    has_terminal: bool,
     user: Signal,
     stdin: Option<tokio::io::Stdin>,
     latch: Option<Latch>,
@@ -24,6 +37,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            has_terminal: std::io::stdin().is_terminal(),
             user: signal(SignalKind::user_defined1())?,
             stdin: until_stdin_closes.then(tokio::io::stdin),
             latch: None,
@@ -35,12 +49,21 @@ impl Signals {
         self.latch = Some(latch);
     }
 
-    /// The next wish.
-    pub async fn next(&mut self) -> Command {
-        tokio::select! {
+    /// Until somebody wants the end. Nothing else means anything to a caller of this.
+    pub async fn end(&mut self) {
+        while self.next().await != Said::Tell(Command::Drain) {}
+    }
+
+    /// What is said next.
+    pub async fn next(&mut self) -> Said {
+        Said::Tell(tokio::select! {
             _ = self.terminate.recv() => Command::Drain,
             _ = self.interrupt.recv() => Command::Drain,
-            _ = self.hangup.recv() => Command::Drain,
+            _ = self.hangup.recv() => if self.has_terminal {
+                Command::Drain
+            } else {
+                return Said::Reload;
+            },
             _ = self.user.recv() => Command::Raise {
                 level: Level::CancelOnly,
                 reason: "signal".to_owned(),
@@ -56,7 +79,7 @@ impl Signals {
                     reason,
                 }
             }
-        }
+        })
     }
 }
 

@@ -78,6 +78,11 @@ impl Store {
         self.held().map(|held| (held.level, held.cause))
     }
 
+    /// Whether the newest change holds parts back, healed or not.
+    pub fn is_paused(&self) -> Result<bool, StoreError> {
+        self.held().map(|held| !held.pauses.is_empty())
+    }
+
     /// The durable level and pauses, and their cause. Markets have to be known: see `recover`.
     pub(super) fn levels(&self) -> Result<(Levels, String), StoreError> {
         let held = self.held()?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cambist_core::event::Level;
 use cambist_core::{Amount, ClientOrderId, Hash, StrategyId, TokenId, VenueTime};
 use rusqlite::{Connection, OpenFlags};
 
@@ -42,10 +43,22 @@ pub struct Remembered {
 /// Every order that a folder remembers, by the number it was given.
 pub fn remembered(dir: &Path) -> Result<BTreeMap<u64, Remembered>, StoreError> {
     let file = dir.join(schema::FILE);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database =
-        Connection::open_with_flags(&file, flags).map_err(|error| database_error(&file, error))?;
+    let database = open(&file)?;
     read(&database).map_err(|trouble| trouble.at(&file))
+}
+
+/// The durable level of a folder and its cause.
+pub fn level(dir: &Path) -> Result<(Level, String), StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    let held = super::level::newest(&database).map_err(|error| database_error(&file, error))?;
+    let held = held.map_err(|what| StoreError::Corrupt { file, what })?;
+    Ok((held.level, held.cause))
+}
+
+fn open(file: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(file, flags).map_err(|error| database_error(file, error))
 }
 
 fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {

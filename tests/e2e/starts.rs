@@ -67,12 +67,6 @@ fn a_second_daemon_on_one_folder_touches_nothing() {
     );
     assert!(!stage.path("other-tape").exists());
 
-    // Lowering a level is for stopped daemons.
-    let config = stage.path("first.toml").display().to_string();
-    let args = ["resume", "--config", &config, "--reason", "a test"];
-    let (code, _, log) = run(stage.folder.path(), "resume", &args, SOON);
-    assert_eq!(code, 75, "{log}");
-
     assert_eq!(first.drain(SOON), 0, "{}", first.last_words());
     assert_eq!(stage.books().open(), 0);
     stage.books().assert_ledger(&first.stdout());

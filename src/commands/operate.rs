@@ -1,0 +1,326 @@
+//! What is asked of a running daemon: status, pause, resume, kill, drain, reload, adopt. It is found by
+//! its state folder, which its configuration names.
+
+use std::path::Path;
+
+use anyhow::Context;
+use cambist_core::event::Level;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{print_json, print_text};
+use crate::config::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::live::door;
+use crate::live::latch::Latch;
+use crate::live::wishes::{Part, Written};
+use crate::store::{Store, StoreError, view};
+
+/// Which daemon.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// Configuration file of the daemon.
+    #[arg(long, value_name = "FILE")]
+    pub config: std::path::PathBuf,
+}
+
+/// Part of all quoting; what is not named is meant as a whole.
+#[derive(Clone, Debug, Args)]
+pub struct PartArgs {
+    /// Only this market.
+    #[arg(long, value_name = "NAME")]
+    pub market: Option<String>,
+    /// Only this side: buy or sell.
+    #[arg(long, value_name = "SIDE", value_parser = ["buy", "sell"])]
+    pub side: Option<String>,
+    /// Only this strategy.
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<String>,
+}
+
+impl PartArgs {
+    fn part(&self) -> Part {
+        Part {
+            market: self.market.clone(),
+            side: self.side.clone(),
+            strategy: self.strategy.clone(),
+        }
+    }
+}
+
+/// Arguments of `pause`.
+#[derive(Debug, Args)]
+pub struct PauseArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    part: PartArgs,
+    /// Why; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    part: PartArgs,
+    /// Why trading may go on; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Arguments of `kill`.
+#[derive(Debug, Args)]
+pub struct KillArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Cancel everything and order nothing, but stay.
+    #[arg(long)]
+    cancel_only: bool,
+    /// Why; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Arguments of `reload`.
+#[derive(Debug, Args)]
+pub struct ReloadArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Limits may become looser.
+    #[arg(long)]
+    allow_loosening: bool,
+}
+
+/// How things stand: exit 0 if a daemon answers, 1 if none runs, with what its state folder says.
+pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&which.config)?;
+    let dir = &daemon.store.dir;
+    let running = asked(dir, &Written::Status)?;
+    let exit = if running.is_some() {
+        Exit::Done
+    } else {
+        Exit::CheckFailed
+    };
+    let mut page = match running {
+        Some(page) => page,
+        None => stopped(dir)?,
+    };
+    page["latch"] = json!(Latch::of(dir).raised());
+    if json {
+        print_json(&page)?;
+    } else {
+        print_text(&lines(&page, 0))?;
+    }
+    Ok(exit)
+}
+
+/// Holds a part back.
+pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
+    let part = args.part.part();
+    let reason = args.reason.clone();
+    tell(&args.which, &Written::Pause { part, reason }, json)
+}
+
+/// Raises the level; with no daemon there, the latch, so that none starts.
+pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&args.which.config)?;
+    let wish = Written::Kill {
+        cancel_only: args.cancel_only,
+        reason: args.reason.clone(),
+    };
+    match asked(&daemon.store.dir, &wish)? {
+        Some(answer) => shown(&answer, json),
+        None if args.cancel_only => Err(nobody(&daemon.store.dir)),
+        None => {
+            let latch = Latch::of(&daemon.store.dir);
+            latch
+                .raise(&args.reason)
+                .with_context(|| latch.file().display().to_string())?;
+            let detail = "no daemon runs; the latch is raised, so that none starts";
+            shown(
+                &json!({"done": true, "detail": detail, "durable": true}),
+                json,
+            )
+        }
+    }
+}
+
+/// Cancels everything, proves it, ends.
+pub fn drain(which: &Which, json: bool) -> anyhow::Result<Exit> {
+    tell(which, &Written::Drain, json)
+}
+
+/// Has the configuration read again.
+pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
+    let allow_loosening = args.allow_loosening;
+    tell(&args.which, &Written::Reload { allow_loosening }, json)
+}
+
+/// Lifts pauses of a part; of everything, lowers the level and takes the latch away, also of a daemon
+/// that does not run.
+pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&args.which.config)?;
+    let reason = args.reason.trim().to_owned();
+    if reason.is_empty() {
+        return Err(Failure::new(Exit::Usage, "--reason must say why trading may go on").into());
+    }
+    let part = args.part.part();
+    let unpause = Written::Unpause {
+        part: part.clone(),
+        reason: reason.clone(),
+    };
+    if !part.is_everything() {
+        return tell(&args.which, &unpause, json);
+    }
+    let dir = &daemon.store.dir;
+    let lower = Written::Lower {
+        reason: reason.clone(),
+    };
+    match asked(dir, &lower)? {
+        None => lower_stopped(&daemon, &reason, json),
+        Some(answer) if answer["done"] != true => shown(&answer, json),
+        Some(_) => {
+            let answer = asked(dir, &unpause)?.ok_or_else(|| nobody(dir))?;
+            shown(&answer, json)
+        }
+    }
+}
+
+/// Lowers the level of a stopped daemon, lifts its pauses, takes the latch away.
+fn lower_stopped(daemon: &Daemon, reason: &str, json: bool) -> anyhow::Result<Exit> {
+    let mut store = Store::open(&daemon.store.dir)?;
+    let (level, cause) = store.level()?;
+    let latch = Latch::of(&daemon.store.dir);
+    let latched = latch.raised();
+    let was_paused = store.is_paused()?;
+    if level > Level::Trading || was_paused || latched.is_some() {
+        store.clear_level(reason)?;
+    }
+    // Last: until here whatever interrupts this leaves trading off.
+    latch
+        .lower()
+        .with_context(|| latch.file().display().to_string())?;
+    if json {
+        print_json(&json!({
+            "was": level.name(),
+            "cause": cause,
+            "paused": was_paused,
+            "latch": latched,
+            "now": Level::Trading.name(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let mut told = Vec::new();
+    if let Some(latched) = &latched {
+        told.push(format!("the latch was raised ({latched}); it is gone"));
+    }
+    if level > Level::Trading {
+        let name = level.name();
+        told.push(format!(
+            "the level was {name} ({cause}); trading is allowed again"
+        ));
+    } else if was_paused {
+        told.push("the pauses are lifted".to_owned());
+    }
+    if told.is_empty() {
+        told.push("the level was not raised; nothing to lower".to_owned());
+    }
+    print_text(&(told.join("\n") + "\n"))?;
+    Ok(Exit::Done)
+}
+
+/// Tells a running daemon and shows what it answers: exit 1 if it refuses.
+pub fn tell(which: &Which, wish: &Written, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&which.config).or_else(|error| stale(wish, error))?;
+    let dir = &daemon.store.dir;
+    let answer = asked(dir, wish)?.ok_or_else(|| nobody(dir))?;
+    shown(&answer, json)
+}
+
+/// A file that is wrong is what a reload is asked about, too; but then nobody knows which daemon.
+fn stale(wish: &Written, error: crate::config::ConfigError) -> anyhow::Result<Daemon> {
+    let error = anyhow::Error::new(error);
+    Err(if matches!(wish, Written::Reload { .. }) {
+        error.context("nothing was reloaded; the daemon goes on as it is")
+    } else {
+        error
+    })
+}
+
+fn asked(dir: &Path, wish: &Written) -> anyhow::Result<Option<Value>> {
+    door::ask(dir, wish).with_context(|| format!("asking the daemon of {}", dir.display()))
+}
+
+fn nobody(dir: &Path) -> anyhow::Error {
+    let what = format!("no daemon runs on the state folder {}", dir.display());
+    Failure::new(Exit::CheckFailed, what).into()
+}
+
+fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print_json(answer)?;
+    }
+    if answer["done"] == true {
+        if !json {
+            let stored = match answer["durable"].as_bool() {
+                Some(true) => " (stored)",
+                Some(false) => " (IN FORCE, BUT NOT STORED: the store could not be written)",
+                None => "",
+            };
+            let detail = answer["detail"].as_str().unwrap_or_default();
+            print_text(&format!("{detail}{stored}\n"))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let why = answer["error"].as_str().unwrap_or("no reason was given");
+    crate::exit::tell(&format!("the daemon refuses: {why}"));
+    Ok(Exit::CheckFailed)
+}
+
+/// What a state folder says whose daemon does not run.
+fn stopped(dir: &Path) -> anyhow::Result<Value> {
+    let mut page = json!({"state": "stopped"});
+    match view::remembered(dir) {
+        Ok(all) => {
+            let open = all.values().filter(|one| one.end.is_none());
+            page["not_proven_gone"] = json!(open.clone().count());
+            page["last_expiry_s"] = json!(open.map(|one| one.valid_until_s).max());
+            page["level"] = json!(view::level(dir)?.0.name());
+        }
+        Err(StoreError::Database { .. }) if !dir.join(crate::store::FILE).exists() => {
+            page["state"] = json!("never started");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(page)
+}
+
+/// Names and values, a line each.
+fn lines(page: &Value, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    let one = |name: &str, value: &Value| match value {
+        Value::Object(_) | Value::Array(_) => {
+            format!("{indent}{name}\n{}", lines(value, depth + 1))
+        }
+        Value::String(text) => format!("{indent}{name}: {text}\n"),
+        Value::Null => format!("{indent}{name}: -\n"),
+        plain => format!("{indent}{name}: {plain}\n"),
+    };
+    match page {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| one(name, value))
+            .collect(),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items
+                .map(|(at, item)| one(&format!("#{}", at + 1), item))
+                .collect()
+        }
+        plain => format!("{indent}{plain}\n"),
+    }
+}

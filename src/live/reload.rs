@@ -1,0 +1,150 @@
+//! Reading the configuration again while running: limits, intervals and budgets may change, everything
+//! that a start rests on may not. A file that is wrong changes nothing.
+
+use std::path::PathBuf;
+
+use cambist_core::MarketSpec;
+use cambist_core::config::EngineConfig;
+
+use crate::config::Daemon;
+
+/// What is configured now, and where the file is.
+pub struct Reload {
+    path: PathBuf,
+    now: Daemon,
+    markets: Vec<MarketSpec>,
+}
+
+impl Reload {
+    /// For a daemon that was started with this file on these markets.
+    pub fn new(now: &Daemon, markets: &[MarketSpec]) -> Self {
+        Self {
+            path: now.source.path.clone(),
+            now: now.clone(),
+            markets: markets.to_vec(),
+        }
+    }
+
+    /// Reads the file and checks it against the running daemon. The text says what is wrong, with line
+    /// and column where it is a mistake in the file.
+    pub fn read(&self) -> Result<(Daemon, EngineConfig), String> {
+        let new = Daemon::load(&self.path).map_err(|error| error.to_string())?;
+        let fixed: Vec<_> = fixed(&self.now)
+            .into_iter()
+            .zip(fixed(&new))
+            .filter(|(old, new)| old.1 != new.1)
+            .map(|(old, _)| old.0)
+            .collect();
+        if !fixed.is_empty() {
+            return Err(format!(
+                "{}: {} cannot change while the daemon runs; restart it",
+                self.path.display(),
+                fixed.join(", ")
+            ));
+        }
+        let bound = new.bind_specs(self.markets.clone());
+        let engine = bound.map_err(|error| error.to_string())?.engine;
+        Ok((new, engine))
+    }
+
+    /// That is configured from now on.
+    pub fn taken(&mut self, config: Daemon) {
+        self.now = config;
+    }
+}
+
+/// What a start rests on, by section, as text that can be compared.
+fn fixed(daemon: &Daemon) -> [(&'static str, String); 7] {
+    let venue = &daemon.venue;
+    let link = (
+        &venue.base_url.value,
+        venue.account_id,
+        &venue.owner,
+        venue.chain_id,
+        &venue.exchange,
+    );
+    let markets: Vec<_> = daemon
+        .markets
+        .iter()
+        .map(|market| {
+            let strategies = market
+                .strategies
+                .iter()
+                .map(|choice| format!("{} {}", choice.name.value, choice.params));
+            (&market.name.value, strategies.collect::<Vec<_>>())
+        })
+        .collect();
+    [
+        ("[venue]", format!("{link:?}")),
+        ("[keys]", format!("{:?}", daemon.keys)),
+        ("[store]", format!("{:?}", daemon.store)),
+        ("[tape]", format!("{:?}", daemon.tape)),
+        ("[metrics]", format!("{:?}", daemon.metrics)),
+        ("[fees]", format!("{:?}", daemon.fee_bips)),
+        (
+            "[[market]] names or [[market.strategy]]",
+            format!("{markets:?}"),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::testing::Folder;
+
+    fn reload(name: &str) -> (Folder, Reload, String) {
+        let folder = Folder::new(name);
+        let path = folder.path().join("daemon.toml");
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
+        let text = std::fs::read_to_string(example).unwrap();
+        std::fs::write(&path, &text).unwrap();
+        let daemon = Daemon::load(&path).unwrap();
+        let markets = daemon.bind_expected().unwrap().unwrap().markets;
+        (folder, Reload::new(&daemon, &markets), text)
+    }
+
+    #[test]
+    fn limits_change_and_lines_may_move() {
+        let (_folder, mut reload, text) = reload("reload");
+        let new = format!(
+            "# a line\n{}",
+            text.replace("collar_bps = 200", "collar_bps = 150")
+        );
+        std::fs::write(&reload.path, new).unwrap();
+        let (daemon, engine) = reload.read().unwrap();
+        assert_eq!(engine.markets[0].collar_bps, 150);
+        reload.taken(daemon);
+        assert!(reload.read().is_ok());
+    }
+
+    #[test]
+    fn what_a_start_rests_on_stays_and_mistakes_have_a_place() {
+        let (_folder, reload, text) = reload("reload-fixed");
+        for (from, to, section) in [
+            ("account_id = 10000", "account_id = 10001", "[venue]"),
+            ("keep_days = 1", "keep_days = 2", "[store]"),
+            ("taker_bips = 10", "taker_bips = 11", "[fees]"),
+            (
+                "avg_amount = 0.6",
+                "avg_amount = 0.7",
+                "[[market.strategy]]",
+            ),
+        ] {
+            std::fs::write(&reload.path, text.replace(from, to)).unwrap();
+            let why = reload.read().unwrap_err();
+            assert!(why.contains(section) && why.contains("restart"), "{why}");
+        }
+        let wrong = text.replace("collar_bps = 200", "collar_bps = 0");
+        std::fs::write(&reload.path, wrong).unwrap();
+        let line = 1 + text
+            .lines()
+            .position(|line| line.starts_with("collar_bps"))
+            .unwrap();
+        let why = reload.read().unwrap_err();
+        assert!(why.contains(&format!("daemon.toml:{line}:")), "{why}");
+        std::fs::remove_file(&reload.path).unwrap();
+        assert!(reload.read().is_err());
+    }
+}

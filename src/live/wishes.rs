@@ -1,0 +1,312 @@
+//! From a line of JSON to a wish: names of markets, strategies and tokens become what the engine knows.
+
+use cambist_core::event::{Command, Filter, Level};
+use cambist_core::{MarketId, MarketSpec, Side, StrategyId, TokenSpec};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::people::What;
+use crate::config::{Bound, money};
+
+/// A wish as it is written: `{"wish": "pause", "market": "ETH-USDC", "reason": "..."}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Written {
+    /// How things stand.
+    Status,
+    /// Hold a part back.
+    Pause {
+        /// Which.
+        #[serde(default)]
+        part: Part,
+        /// Why.
+        reason: String,
+    },
+    /// Lift pauses of a part.
+    Unpause {
+        /// Which; all of them if nothing is named.
+        #[serde(default)]
+        part: Part,
+        /// Why.
+        reason: String,
+    },
+    /// Lower the level to trading.
+    Lower {
+        /// Why.
+        reason: String,
+    },
+    /// Stop: cancel everything and, unless it only cancels, end with the level latched.
+    Kill {
+        /// Stay, and keep cancelling.
+        #[serde(default)]
+        cancel_only: bool,
+        /// Why.
+        reason: String,
+    },
+    /// Cancel everything, prove it, end.
+    Drain,
+    /// End without cancelling.
+    Leave,
+    /// Read the configuration again.
+    Reload {
+        /// Whether limits may become looser.
+        #[serde(default)]
+        allow_loosening: bool,
+    },
+    /// Book a flow that did not come from our orders.
+    Adopt {
+        /// Symbol.
+        token: String,
+        /// Whole tokens, signed.
+        amount: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A part of all quoting, by names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Market name.
+    #[serde(default)]
+    pub market: Option<String>,
+    /// `buy` or `sell`.
+    #[serde(default)]
+    pub side: Option<String>,
+    /// Strategy name.
+    #[serde(default)]
+    pub strategy: Option<String>,
+}
+
+impl Part {
+    /// Whether nothing is named.
+    pub const fn is_everything(&self) -> bool {
+        self.market.is_none() && self.side.is_none() && self.strategy.is_none()
+    }
+}
+
+/// What names mean here.
+pub struct Names {
+    markets: Vec<MarketSpec>,
+    strategies: Vec<(StrategyId, MarketId, String)>,
+}
+
+impl Names {
+    /// Of a bound configuration.
+    pub fn of(bound: &Bound) -> Self {
+        let strategies = bound.strategies.iter();
+        Self {
+            markets: bound.markets.clone(),
+            strategies: strategies
+                .map(|(id, market, choice)| (*id, *market, choice.name.value.clone()))
+                .collect(),
+        }
+    }
+
+    /// What a written wish means, or which word is not understood.
+    pub fn meaning(&self, written: Written) -> Result<What, String> {
+        Ok(What::Tell(match written {
+            Written::Status => return Ok(What::Status),
+            Written::Reload { allow_loosening } => return Ok(What::Reload { allow_loosening }),
+            Written::Pause { part, reason } => Command::Pause {
+                filter: self.filter(&part)?,
+                reason: short(&reason),
+            },
+            Written::Lower { reason } => Command::Lower {
+                level: Level::Trading,
+                reason: short(&reason),
+            },
+            Written::Unpause { part, reason } => Command::Unpause {
+                filter: self.filter(&part)?,
+                reason: short(&reason),
+            },
+            Written::Kill {
+                cancel_only,
+                reason,
+            } => Command::Raise {
+                level: if cancel_only {
+                    Level::CancelOnly
+                } else {
+                    Level::Halted
+                },
+                reason: short(&reason),
+            },
+            Written::Drain => Command::Drain,
+            Written::Leave => Command::Leave,
+            Written::Adopt {
+                token,
+                amount,
+                reason,
+            } => {
+                let spec = self.token(&token)?;
+                Command::Adopt {
+                    token: spec.id,
+                    amount: units(&amount, spec)?,
+                    reason: short(&reason),
+                }
+            }
+        }))
+    }
+
+    fn filter(&self, part: &Part) -> Result<Filter, String> {
+        let market = part.market.as_ref().map(|name| {
+            let found = self.markets.iter().find(|spec| spec.name == *name);
+            found.map(|spec| spec.id).ok_or_else(|| {
+                let known: Vec<_> = self.markets.iter().map(|spec| spec.name.as_str()).collect();
+                format!("no market {name:?} here; there are {}", known.join(", "))
+            })
+        });
+        let market = market.transpose()?;
+        let side = part.side.as_ref().map(|name| {
+            let found = Side::BOTH.into_iter().find(|side| side.name() == name);
+            found.ok_or_else(|| format!("side {name:?} is neither buy nor sell"))
+        });
+        let strategy = part
+            .strategy
+            .as_ref()
+            .map(|name| self.strategy(name, market));
+        Ok(Filter {
+            market,
+            side: side.transpose()?,
+            strategy: strategy.transpose()?,
+        })
+    }
+
+    fn strategy(&self, name: &str, market: Option<MarketId>) -> Result<StrategyId, String> {
+        let mut found = self
+            .strategies
+            .iter()
+            .filter(|(_, at, known)| known == name && market.is_none_or(|market| market == *at));
+        match (found.next(), found.next()) {
+            (Some((id, ..)), None) => Ok(*id),
+            (Some(_), Some(_)) => Err(format!(
+                "strategy {name:?} quotes several markets; name the market too"
+            )),
+            (None, _) => {
+                let known: Vec<_> = self.strategies.iter().map(|(.., n)| n.as_str()).collect();
+                Err(format!(
+                    "no strategy {name:?} here; there are {}",
+                    known.join(", ")
+                ))
+            }
+        }
+    }
+
+    fn token(&self, symbol: &str) -> Result<&TokenSpec, String> {
+        let mut tokens = self
+            .markets
+            .iter()
+            .flat_map(|spec| [&spec.base, &spec.quote]);
+        tokens
+            .find(|token| token.symbol == symbol)
+            .ok_or_else(|| format!("no market here has a token {symbol:?}"))
+    }
+}
+
+/// Longest reason kept.
+const REASON_MAX: usize = 500;
+
+fn short(reason: &str) -> String {
+    reason.trim().chars().take(REASON_MAX).collect()
+}
+
+/// Base units of a signed amount of whole tokens, exactly.
+fn units(text: &str, token: &TokenSpec) -> Result<i128, String> {
+    let symbol = &token.symbol;
+    let (negative, plain) = match text.strip_prefix('-') {
+        Some(plain) => (true, plain),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let wrong = || format!("{text:?} is no amount of {symbol}; write it such as +1.5 or -0.25");
+    let mut amount: Decimal = money::decimal(plain)
+        .filter(|amount| !amount.is_sign_negative() && !amount.is_zero())
+        .ok_or_else(wrong)?
+        .normalize();
+    let scale = amount.scale();
+    let decimals = u32::from(token.decimals);
+    if scale > decimals {
+        return Err(format!(
+            "{text} has more digits than {symbol}, which has {decimals}"
+        ));
+    }
+    amount.set_scale(0).map_err(|_| wrong())?;
+    let units = 10_i128
+        .checked_pow(decimals - scale)
+        .and_then(|factor| amount.mantissa().checked_mul(factor))
+        .ok_or_else(wrong)?;
+    Ok(if negative { -units } else { units })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::path::Path;
+
+    use cambist_core::TokenId;
+
+    use super::*;
+    use crate::config::Daemon;
+
+    fn meaning(text: &str) -> Result<What, String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
+        let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
+        let names = Names::of(&bound.unwrap().unwrap());
+        let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        names.meaning(written)
+    }
+
+    #[test]
+    fn names_become_what_the_engine_knows() {
+        let Ok(What::Tell(Command::Pause { filter, reason })) = meaning(
+            r#"{"wish":"pause","part":{"market":"ETH-USDC","side":"sell","strategy":"bands"},"reason":" lunch "}"#,
+        ) else {
+            panic!()
+        };
+        assert_eq!(filter.market, Some(MarketId(0)));
+        assert_eq!(filter.side, Some(Side::Sell));
+        assert_eq!(filter.strategy, Some(StrategyId(0)));
+        assert_eq!(reason, "lunch");
+        for (wrong, word) in [
+            (
+                r#"{"wish":"pause","part":{"market":"BTC-USDC"},"reason":"x"}"#,
+                "ETH-USDC",
+            ),
+            (
+                r#"{"wish":"pause","part":{"side":"both"},"reason":"x"}"#,
+                "neither",
+            ),
+            (
+                r#"{"wish":"unpause","part":{"strategy":"b"},"reason":"x"}"#,
+                "bands",
+            ),
+            (r#"{"wish":"pause"}"#, "reason"),
+            (r#"{"wish":"explode"}"#, "explode"),
+            (
+                r#"{"wish":"adopt","token":"DAI","amount":"1","reason":"x"}"#,
+                "DAI",
+            ),
+        ] {
+            let why = meaning(wrong).unwrap_err();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn adopted_amounts_are_exact_and_signed() {
+        let adopted = |amount: &str| {
+            let text =
+                format!(r#"{{"wish":"adopt","token":"ETH","amount":"{amount}","reason":"x"}}"#);
+            match meaning(&text)? {
+                What::Tell(Command::Adopt { token, amount, .. }) => Ok((token, amount)),
+                other => Err(format!("{other:?}")),
+            }
+        };
+        assert_eq!(adopted("+1.5"), Ok((TokenId(0), 1_500_000_000_000_000_000)));
+        assert_eq!(adopted("-0.000000000000000001"), Ok((TokenId(0), -1)));
+        assert_eq!(adopted("20"), Ok((TokenId(0), 20_000_000_000_000_000_000)));
+        for wrong in ["", "0", "--1", "1e3", "0.0000000000000000001", "x"] {
+            assert!(adopted(wrong).is_err(), "{wrong}");
+        }
+    }
+}

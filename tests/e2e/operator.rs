@@ -1,0 +1,217 @@
+//! What people tell a running daemon, over its socket and by signals: what happens at the exchange, what
+//! survives a kill, what is refused.
+
+use std::time::Duration;
+
+use cambist_core::Side;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::process::run;
+use crate::support::stage::{lively, quick};
+use crate::support::{Edit, Program, Stage, until};
+
+const SOON: Duration = Duration::from_secs(40);
+
+fn trading(name: &str) -> (Stage, Program) {
+    let stage = Stage::open(name, lively);
+    stage.daemon("daemon", &stage.url(), quick);
+    let daemon = started(&stage);
+    (stage, daemon)
+}
+
+fn started(stage: &Stage) -> Program {
+    let mut daemon = stage.run("daemon");
+    until(SOON, "both sides at the exchange", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        [Side::Buy, Side::Sell]
+            .iter()
+            .all(|side| open(stage, *side) > 0)
+            .then_some(())
+    });
+    daemon
+}
+
+fn open(stage: &Stage, side: Side) -> usize {
+    let books = stage.books();
+    let open = books.orders.iter().filter(|order| !order.status.is_final());
+    open.filter(|order| order.side == side).count()
+}
+
+fn none_open(stage: &Stage, side: Side) {
+    until(SOON, "that side is gone", || {
+        (open(stage, side) == 0).then_some(())
+    });
+}
+
+/// A command about the daemon: exit, object, stderr. Files of its own, so that one object is read.
+fn ask(stage: &Stage, line: &str) -> (i32, Value, String) {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let config = stage.path("daemon.toml").display().to_string();
+    let mut args: Vec<_> = line.split(' ').collect();
+    args.extend(["--json", "--config", &config]);
+    let name = format!("ask-{number}");
+    let (code, out, log) = run(stage.folder.path(), &name, &args, SOON);
+    (code, serde_json::from_str(&out).unwrap_or(Value::Null), log)
+}
+
+fn taken(stage: &Stage, line: &str) -> Value {
+    let (code, object, log) = ask(stage, line);
+    assert_eq!(code, 0, "{line}: {object} {log}");
+    object
+}
+
+#[test]
+fn a_side_is_held_back_through_a_kill_until_it_is_lifted() {
+    let (stage, mut daemon) = trading("operator-pause");
+    let page = taken(&stage, "status");
+    assert_eq!(
+        (&page["state"], &page["latch"]),
+        (&"active".into(), &Value::Null)
+    );
+    let answer = taken(&stage, "pause --market ETH-USDC --side buy --reason news");
+    assert_eq!(
+        (&answer["done"], &answer["durable"]),
+        (&true.into(), &true.into())
+    );
+    // It was durable before it was answered.
+    daemon.kill();
+    let (code, page, _) = ask(&stage, "status");
+    assert_eq!((code, &page["state"]), (1, &"stopped".into()));
+    daemon = stage.run("daemon");
+    until(SOON, "it trades", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (code, page, _) = ask(&stage, "status");
+        (code == 0 && page["state"] == "active").then_some(())
+    });
+    until(SOON, "only asks", || {
+        (open(&stage, Side::Sell) > 0 && open(&stage, Side::Buy) == 0).then_some(())
+    });
+    taken(&stage, "pause --market ETH-USDC --side buy --reason again");
+    for wrong in [
+        "pause --market BTC-USDC --reason x",
+        "pause --strategy nobody --reason x",
+    ] {
+        let (code, answer, log) = ask(&stage, wrong);
+        assert_eq!((code, &answer["done"]), (1, &false.into()), "{log}");
+        assert!(log.contains("no "), "{log}");
+    }
+    taken(&stage, "resume --market ETH-USDC --side buy --reason over");
+    until(SOON, "bids again", || {
+        (open(&stage, Side::Buy) > 0).then_some(())
+    });
+    taken(&stage, "drain");
+    assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
+    let (code, _, log) = ask(&stage, "drain");
+    assert_eq!(code, 1);
+    assert!(log.contains("no daemon runs"), "{log}");
+    assert_eq!(stage.books().open(), 0);
+    stage.books().assert_ledger(&daemon.stdout());
+    stage.close();
+}
+
+#[test]
+fn levels_go_up_at_once_and_down_with_a_reason() {
+    let (stage, mut daemon) = trading("operator-levels");
+    taken(&stage, "kill --cancel-only --reason prices");
+    for side in [Side::Buy, Side::Sell] {
+        none_open(&stage, side);
+    }
+    assert_eq!(taken(&stage, "status")["level"], "cancel_only");
+    let (code, _, _) = ask(&stage, "resume --reason  ");
+    assert_eq!(code, 2, "a reason is needed");
+    taken(&stage, "resume --reason fine");
+    until(SOON, "bids again", || {
+        (open(&stage, Side::Buy) > 0).then_some(())
+    });
+    taken(&stage, "pause --reason everything");
+    none_open(&stage, Side::Buy);
+    taken(&stage, "resume --reason fine");
+    until(SOON, "bids again", || {
+        (open(&stage, Side::Buy) > 0).then_some(())
+    });
+    daemon.signal(Signal::USR1);
+    none_open(&stage, Side::Buy);
+    let answer = taken(&stage, "kill --reason wrong");
+    assert_eq!(answer["durable"], true);
+    assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
+    taken(&stage, "resume --reason right");
+    // With nobody there, killing keeps everybody from starting.
+    let answer = taken(&stage, "kill --reason holidays");
+    assert!(
+        answer["detail"].as_str().unwrap().contains("latch"),
+        "{answer}"
+    );
+    assert_eq!(ask(&stage, "status").1["latch"], "holidays");
+    let mut refused = stage.run("daemon");
+    assert_eq!(refused.end(SOON), 78);
+    taken(&stage, "resume --reason back");
+    let mut again = started(&stage);
+    assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
+    stage.close();
+}
+
+#[test]
+fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
+    let (stage, mut daemon) = trading("operator-reload");
+    let write = |edit: &dyn Fn(&mut toml::Table)| {
+        stage.daemon("daemon", &stage.url(), |file| {
+            quick(file);
+            edit(file);
+        });
+    };
+    write(&|file| {
+        file.put("market.0.collar_bps", 150);
+    });
+    let answer = taken(&stage, "reload");
+    assert!(
+        answer["detail"].as_str().unwrap().contains("taken over"),
+        "{answer}"
+    );
+    write(&|file| {
+        file.put("market.0.collar_bps", 160);
+    });
+    let (code, answer, _) = ask(&stage, "reload");
+    assert_eq!(code, 1, "{answer}");
+    let why = answer["error"].as_str().unwrap();
+    assert!(
+        why.contains("collar_bps") && why.contains("looser"),
+        "{why}"
+    );
+    taken(&stage, "reload --allow-loosening");
+    write(&|file| {
+        file.put("store.keep_days", 7);
+    });
+    let (code, answer, _) = ask(&stage, "reload");
+    assert_eq!(code, 1);
+    assert!(
+        answer["error"].as_str().unwrap().contains("[store]"),
+        "{answer}"
+    );
+    // Broken: the place is named, and the daemon goes on.
+    write(&|file| {
+        file.put("market.0.collar_bps", 0);
+    });
+    let (code, answer, log) = ask(&stage, "reload");
+    assert_eq!(code, 77, "{log}");
+    assert!(log.contains("nothing was reloaded"), "{log}");
+    assert!(
+        answer["error"].as_str().unwrap().contains("daemon.toml:"),
+        "{answer}"
+    );
+    daemon.signal(Signal::HUP);
+    until(SOON, "the refusal", || {
+        daemon
+            .stderr()
+            .contains("nothing was reloaded")
+            .then_some(())
+    });
+    write(&|_| {});
+    daemon.signal(Signal::HUP);
+    until(SOON, "bids", || (open(&stage, Side::Buy) > 0).then_some(()));
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.books().assert_ledger(&daemon.stdout());
+    stage.close();
+}
