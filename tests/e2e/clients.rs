@@ -105,10 +105,14 @@ fn everybody_s_questions_are_answered() {
             reply(&client, Query::Account).await,
             Reply::Account { frozen: false }
         );
-        let enabled = vec!["ETH-USDC".to_owned()];
+        let listed = match reply(&client, Query::Markets).await {
+            Reply::Markets { listed } => listed,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(listed.len(), 1);
         assert_eq!(
-            reply(&client, Query::Markets).await,
-            Reply::Markets { enabled }
+            (listed[0].name.as_str(), listed[0].enabled),
+            ("ETH-USDC", true)
         );
         let page = OrdersPage {
             from: VenueTime(0),

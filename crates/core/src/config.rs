@@ -160,7 +160,7 @@ pub struct RiskConfig {
     pub move_ms: u64,
     /// Most orders made within a minute, over all markets.
     pub orders_per_min: u32,
-    /// Most cancels decided by comparison within a minute; those that safety wants are never held back.
+    /// So many cancels within a minute, and no new order is made; cancels are never held back.
     pub cancels_per_min: u32,
     /// Most transmissions, and most fills, within a minute: more than any budget allows. Latches.
     pub executions_per_min: u32,

@@ -147,6 +147,21 @@ pub struct Balance {
     pub locked: Amount,
 }
 
+/// A market as the venue lists it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The venue's name, `BASE-QUOTE`.
+    pub name: String,
+    /// Base token.
+    pub base: TokenId,
+    /// Quote token.
+    pub quote: TokenId,
+    /// Decimals of the price (interface: `precisionForPrice`).
+    pub price_decimals: u8,
+    /// Open for trading.
+    pub enabled: bool,
+}
+
 /// A decoded success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
@@ -177,10 +192,10 @@ pub enum Reply {
         /// State after the request.
         status: OrderStatus,
     },
-    /// Names of the markets that are open for trading.
+    /// Every market that the venue lists, open or not.
     Markets {
-        /// Enabled market names.
-        enabled: Vec<String>,
+        /// In the venue's order.
+        listed: Vec<Listed>,
     },
     /// Our account.
     Account {

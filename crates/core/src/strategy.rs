@@ -97,6 +97,13 @@ pub struct Quote {
     pub level: u16,
 }
 
+impl Quote {
+    /// Whether an order for one would be an order for the other.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.side, self.price, self.qty) == (other.side, other.price, other.qty)
+    }
+}
+
 /// What a strategy wants. Starts empty: wanting nothing means that own orders are cancelled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
@@ -130,6 +137,14 @@ impl Targets {
         let before = self.quotes.len();
         self.quotes.retain(keep);
         self.quotes.len() < before
+    }
+
+    /// Changes every quantity; a quote of nothing is no quote.
+    pub(crate) fn scale(&mut self, scaled: impl Fn(Qty) -> Qty) {
+        for quote in &mut self.quotes {
+            quote.qty = scaled(quote.qty);
+        }
+        self.quotes.retain(|quote| quote.qty.0 > 0);
     }
 
     /// Forgets everything wanted.

@@ -6,7 +6,7 @@
 
 use cambist_core::market::Price;
 use cambist_core::order::OrderReport;
-use cambist_core::request::{self, Depth, DepthLevel, Query, Reply};
+use cambist_core::request::{self, Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::{MarketSpec, Side, VenueTime};
 
 use crate::json::{self, FromWire, Json, WireError};
@@ -133,15 +133,20 @@ pub fn order(json: &Json) -> Result<OrderReport, WireError> {
     report(OrderDetail::read(json)?)
 }
 
-/// Names of the markets that are open.
+/// Every market that is listed.
 pub fn markets(json: &Json) -> Result<Reply, WireError> {
-    let enabled = Markets::read(json)?
+    let listed = Markets::read(json)?
         .markets
         .into_iter()
-        .filter(|market| market.enabled)
-        .map(|market| market.market)
+        .map(|market| Listed {
+            name: market.market,
+            base: market.base_token_id,
+            quote: market.quote_token_id,
+            price_decimals: market.precision_for_price,
+            enabled: market.enabled,
+        })
         .collect();
-    Ok(Reply::Markets { enabled })
+    Ok(Reply::Markets { listed })
 }
 
 /// Our account record.

@@ -244,10 +244,12 @@ fn only_open_markets_are_named() {
         market("A-B", true),
         market("C-D", false)
     );
-    assert_eq!(
-        reply(&Query::Markets, &text),
-        Ok(Reply::Markets {
-            enabled: vec!["A-B".to_owned()]
-        })
-    );
+    let Ok(Reply::Markets { listed }) = reply(&Query::Markets, &text) else {
+        panic!("a list of markets");
+    };
+    let shown: Vec<_> = listed
+        .iter()
+        .map(|m| (m.name.as_str(), m.enabled))
+        .collect();
+    assert_eq!(shown, [("A-B", true), ("C-D", false)]);
 }

@@ -2,7 +2,9 @@
 //! them (decimal strings, status codes) is the protocol's and is not needed here.
 
 use cambist_core::order::{OrderReport, UnsignedOrder};
-use cambist_core::request::{Balance, Depth, DepthLevel, Outcome, Query, Reply, UnknownCause};
+use cambist_core::request::{
+    Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, UnknownCause,
+};
 use cambist_core::{Hash, MarketId, MarketSpec};
 use cambist_venue::{
     AccountId, AccountQuery, Address, NewOrder, OrderView, OrdersQuery, Refusal, Request, Response,
@@ -124,10 +126,15 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
             frozen: view.frozen,
         },
         Response::Markets(listed) => Reply::Markets {
-            enabled: listed
+            listed: listed
                 .iter()
-                .filter(|market| market.enabled)
-                .map(|market| market.name.clone())
+                .map(|market| Listed {
+                    name: market.name.clone(),
+                    base: market.base,
+                    quote: market.quote,
+                    price_decimals: market.price_decimals,
+                    enabled: market.enabled,
+                })
                 .collect(),
         },
         Response::ApiKey(_)

@@ -88,6 +88,11 @@ impl MarketBook {
         Ok(())
     }
 
+    /// It may be older than it seems: nobody prices from it until another one is taken in.
+    pub(crate) fn doubt(&mut self) {
+        self.drawn = Time(0);
+    }
+
     /// Age of the accepted depth in milliseconds; `None` before the first.
     pub(crate) fn age_ms(&self, now: Time) -> Option<u64> {
         self.depth.is_some().then(|| now.ms_since(self.drawn))

@@ -179,6 +179,10 @@ impl State {
     ) -> Result<String, String> {
         let reason = said(reason)?.to_owned();
         self.ledger.adopt(token, amount)?;
+        let carrying = self.markets.iter_mut().find(|m| m.spec.base.id == token);
+        if let Some(market) = carrying {
+            market.meter.adopt(&market.spec, amount);
+        }
         self.differing_since = None;
         self.touch_all();
         actions.push(Action::Note(Note::Adopted {

@@ -1,5 +1,7 @@
 //! From a changed market to orders: view → strategy → comparison → gate → budget → seal.
 
+use std::collections::BTreeSet;
+
 use crate::action::Action;
 use crate::market::{MarketId, Side};
 use crate::note::{Control, Note};
@@ -11,8 +13,10 @@ use crate::time::{Time, VenueTime};
 use super::book::Prices;
 use super::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
 use super::orders::{CancelState, Phase, Tracked};
-use super::risk::{Approved, Proposal, Situation};
-use super::state::{Seat, State};
+use super::ramp::scaled;
+use super::risk::{Approved, Proposal};
+use super::state::{Broken, Seat, State};
+use super::tally::Likeness;
 
 impl State {
     /// Asks the strategies of every changed market and acts on what they want.
@@ -33,6 +37,7 @@ impl State {
                 self.decide_market(now, index, batch, strategies, &mut sealed, actions);
             }
         }
+        self.decided = now;
         if !sealed.is_empty() {
             actions.push(Action::Seal {
                 batch,
@@ -54,12 +59,16 @@ impl State {
         let prices = self.prices(id);
         let mid = self.quoting_mid(now, id, &prices);
         self.markets[index].withheld = mid.err();
+        match mid {
+            Ok(_) => self.ramp.begin(now),
+            Err(_) => self.ramp.begin_again(now),
+        }
         if mid == Err(Control::Recovering) && !self.recovery_is_held_up() {
             // Orders of an earlier run are judged when it is known which of them rest.
             return;
         }
         self.cancel_orphans(now, id);
-        let mut refused = std::collections::BTreeSet::new();
+        let mut refused = BTreeSet::new();
         for (seat, strategy) in strategies.iter_mut().enumerate() {
             if self.seats[seat].market != id {
                 continue;
@@ -72,6 +81,8 @@ impl State {
             if self.drop_held_back(now, seat, &mut targets) {
                 refused.insert(Control::Paused);
             }
+            let share_bps = self.ramp.share_bps(now, &self.config.ramp);
+            targets.scale(|qty| scaled(qty, share_bps));
             let limits = &self.config.markets[index];
             let tolerance = Tolerance {
                 price_bps: limits.price_tolerance_bps,
@@ -82,8 +93,19 @@ impl State {
                 self.want_cancel(now, order);
             }
             let strategy = self.seats[seat].strategy;
+            for missing in &place {
+                let Quote { side, qty, .. } = missing.quote;
+                self.tally.decided(batch, id, strategy, side, qty);
+            }
             for missing in place {
-                match self.propose(now, index, strategy, &missing.quote, mid, batch) {
+                let alike = |quote: &&Quote| missing.quote.is_like(quote);
+                let alike = targets.quotes().iter().filter(alike).count();
+                let wanted = Wanted {
+                    strategy,
+                    quote: missing.quote,
+                    alike,
+                };
+                match self.propose(now, index, wanted, mid, batch) {
                     Ok(order) => sealed.push(order),
                     Err(control) => {
                         // What had no token is thought over again at the next wake.
@@ -187,6 +209,12 @@ impl State {
             Control::Balance | Control::InventoryBand | Control::OpenOrders | Control::SelfCross
         );
         if let (true, Some(old)) = (short, missing.replaces) {
+            if let Some(market) = self.orders.get(old).map(|t| t.order.market) {
+                let broken = &mut self.market_mut(market).broken[missing.quote.side as usize];
+                if *broken == Broken::No {
+                    *broken = Broken::Decided;
+                }
+            }
             self.want_cancel(now, old);
         }
     }
@@ -196,11 +224,15 @@ impl State {
         &mut self,
         now: Time,
         index: usize,
-        strategy: StrategyId,
-        quote: &Quote,
+        wanted: Wanted,
         mid: Result<u64, Control>,
         batch: crate::event::BatchId,
     ) -> Result<UnsignedOrder, Control> {
+        let Wanted {
+            strategy,
+            quote,
+            alike,
+        } = wanted;
         let spec = &self.markets[index].spec;
         let amounts = spec
             .base_amount(quote.qty)
@@ -215,7 +247,7 @@ impl State {
         };
         let approved = self
             .situation(now, index, mid)
-            .approve(strategy, proposal)?;
+            .approve(strategy, proposal, alike)?;
         if self.store_lags(batch) {
             return Err(Control::Store);
         }
@@ -230,6 +262,14 @@ impl State {
         let storage_id = self.storage.take(sell_token).ok_or(Control::StorageIds)?;
         let order = self.complete(now, index, strategy, approved, storage_id);
         self.orders.insert(Tracked::sealing(order.clone(), batch));
+        let like = Likeness {
+            market: order.market,
+            strategy,
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+        };
+        self.tally.made(now, like);
         Ok(order)
     }
 
@@ -308,65 +348,6 @@ impl State {
         }
     }
 
-    /// The mid to quote from, in half ticks, or why nothing is quoted.
-    fn quoting_mid(&self, now: Time, market: MarketId, prices: &Prices) -> Result<u64, Control> {
-        if let Some(closed) = self.closed(market) {
-            return Err(closed);
-        }
-        let limits = &self.config.markets[usize::from(market.0)];
-        self.market(market)
-            .book
-            .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
-    }
-
-    /// Why nothing may be quoted, whatever the book shows.
-    fn closed(&self, market: MarketId) -> Option<Control> {
-        if self.is_stopped() {
-            return Some(Control::Level);
-        }
-        if !self.ready {
-            return Some(Control::Recovering);
-        }
-        let barred = !self.market(market).spec.enabled || self.frozen;
-        barred.then_some(Control::Permission)
-    }
-
-    /// What the gate judges from.
-    pub(crate) fn situation(
-        &self,
-        now: Time,
-        index: usize,
-        mid: Result<u64, Control>,
-    ) -> Situation<'_> {
-        let market = &self.markets[index];
-        Situation {
-            now,
-            venue_now: self.clock.at_least(now),
-            config: &self.config,
-            limits: &self.config.markets[index],
-            spec: &market.spec,
-            permits: &self.permits,
-            ready: self.ready && !self.is_stopped(),
-            permitted: market.spec.enabled && !self.frozen,
-            mid,
-            orders_age_ms: self.looked.map(|looked| now.ms_since(looked)),
-            orders: &self.orders,
-            ledger: &self.ledger,
-        }
-    }
-
-    /// As [`State::situation`], with the mid as it is now.
-    pub(crate) fn situation_now(&self, now: Time, market: MarketId) -> Situation<'_> {
-        let mid = self.quoting_mid(now, market, &self.prices(market));
-        self.situation(now, usize::from(market.0), mid)
-    }
-
-    /// The book of a market less every own order that may be in it.
-    pub(crate) fn prices(&self, market: MarketId) -> Prices {
-        let state = self.market(market);
-        state.book.prices(&state.spec)
-    }
-
     fn working(&self, now: Time, tracked: &Tracked) -> Working {
         let spec = &self.market(tracked.order.market).spec;
         let standing = match tracked.phase {
@@ -414,6 +395,7 @@ impl State {
                     Control::Level
                         | Control::Recovering
                         | Control::Permission
+                        | Control::Listing
                         | Control::StaleData
                         | Control::FrozenBook
                 )
@@ -421,8 +403,19 @@ impl State {
         };
         let venue_now = self.clock.at_least(now);
         let expires = |t: &Tracked| t.cancel.is_none() && venue_now >= self.refresh_at(t);
-        changed || self.orders.of_market(id).any(expires)
+        let grown = self.ramp.share_bps(now, &self.config.ramp)
+            != self.ramp.share_bps(self.decided, &self.config.ramp);
+        changed || grown || self.orders.of_market(id).any(expires)
     }
+}
+
+/// One quote to be made an order.
+#[derive(Clone, Copy)]
+struct Wanted {
+    strategy: StrategyId,
+    quote: Quote,
+    /// How many like it are wanted.
+    alike: usize,
 }
 
 fn own_order(working: &Working) -> Option<OwnOrder> {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::note::Note;
+use crate::order::Hash;
 use crate::time::Time;
 
 use super::orders::{Phase, Tracked};
@@ -127,9 +128,12 @@ impl State {
     /// A complete list has been read.
     pub(crate) fn drain_proved(&mut self, pass: &Pass, actions: &mut Vec<Action>) {
         let nothing_alive = self.orders.is_empty();
-        let foreign_only = pass.open.iter().all(|hash| self.foreign.contains(hash));
+        // An open order is somebody else's unless it bears our id or was ours once: however many there
+        // are, they need not be remembered for that.
+        let ours = |hash: &Hash| self.strays.contains(hash) || self.orders.remembers(*hash);
+        let foreign_only = !pass.open.iter().any(ours);
         let Some(drain) = &mut self.drain else { return };
-        if !nothing_alive || drain.proved {
+        if !nothing_alive || drain.proved || self.foreign.is_any_managed() {
             return;
         }
         if !foreign_only {

@@ -2,7 +2,6 @@
 //! known; what follows from that is decided afterwards, in the step.
 
 use crate::action::Action;
-use crate::control::Control;
 use crate::event::{BatchId, Event, Level, SealFailure};
 use crate::market::MarketId;
 use crate::note::{DepthFault, End, Note};
@@ -26,9 +25,9 @@ impl Purpose {
             Self::Page => Endpoint::Orders,
             Self::Markets => Endpoint::Markets,
             Self::Account => Endpoint::Account,
-            Self::Read(_) => Endpoint::Order,
+            Self::Read(_) | Self::Foreign { reads: true, .. } => Endpoint::Order,
             Self::Submit(_) => Endpoint::Submit,
-            Self::Cancel(_) => Endpoint::Cancel,
+            Self::Cancel(_) | Self::Foreign { reads: false, .. } => Endpoint::Cancel,
         }
     }
 
@@ -49,6 +48,7 @@ impl Purpose {
             | Self::Page
             | Self::Markets
             | Self::Account
+            | Self::Foreign { .. }
             | Self::Read(_) => None,
         }
     }
@@ -171,6 +171,9 @@ impl State {
                 }
             }
             Purpose::Read(id) => self.hear_read(now, id, sent, outcome, actions),
+            Purpose::Foreign { hash, reads } => {
+                self.hear_foreign(now, (hash, reads), outcome, actions);
+            }
         }
     }
 
@@ -238,7 +241,7 @@ impl State {
         }
         self.market_mut(market).dirty = true;
         let mid = self.prices(market).mid;
-        self.watch_move(now, market, mid, actions);
+        self.watch(now, market, actions);
         actions.push(Action::Note(Note::DepthTaken {
             market,
             mid,
@@ -246,30 +249,21 @@ impl State {
         }));
     }
 
-    /// A reference that runs away is no reference: the market is left alone for a while.
-    fn watch_move(
-        &mut self,
-        now: Time,
-        market: MarketId,
-        mid: Option<u64>,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(mid) = mid else { return };
-        let window_ms = self.config.risk.move_ms;
-        let moved_bps = self.market_mut(market).moves.take(now, mid, window_ms);
-        if moved_bps > u64::from(self.config.risk.move_bps) {
-            self.pause_market(now, market, Control::PriceMove, actions);
-        }
-    }
-
     fn hear_markets(&mut self, outcome: &Outcome) {
-        let Outcome::Reply(Reply::Markets { enabled }) = outcome else {
+        let Outcome::Reply(Reply::Markets { listed }) = outcome else {
             return;
         };
         for market in &mut self.markets {
-            let now_enabled = enabled.contains(&market.spec.name);
-            market.dirty |= market.spec.enabled != now_enabled;
-            market.spec.enabled = now_enabled;
+            let spec = &mut market.spec;
+            let found = listed.iter().find(|listed| listed.name == spec.name);
+            let enabled = found.is_some_and(|listed| listed.enabled);
+            // Amounts and prices were scaled for what was listed at the start: nothing else is quoted.
+            let misfit = found.is_some_and(|listed| {
+                (listed.base, listed.quote, listed.price_decimals)
+                    != (spec.base.id, spec.quote.id, spec.price_decimals)
+            });
+            market.dirty |= spec.enabled != enabled || market.misfit != misfit;
+            (spec.enabled, market.misfit) = (enabled, misfit);
         }
     }
 }

@@ -77,6 +77,12 @@ impl Ledger {
         fee_ok.is_some() && paid_ok.is_some()
     }
 
+    /// The venue's balances may be older than they seem: no funds until they are read again.
+    pub(crate) fn doubt(&mut self) {
+        self.asked = None;
+        self.candidate = None;
+    }
+
     /// Books a flow that a person explains; nothing changes if there is less than leaves.
     pub(crate) fn adopt(&mut self, token: TokenId, amount: i128) -> Result<(), String> {
         let Some(totals) = &mut self.totals else {

@@ -14,20 +14,27 @@ mod commands;
 mod decide;
 mod diff;
 mod drain;
+mod foreign;
 mod hear;
 mod ledger;
 mod levels;
-mod moves;
+mod meter;
 mod observe;
 mod orders;
 pub(crate) mod passes;
 mod poll;
+mod ramp;
 mod risk;
+mod rules;
 mod send;
 mod settle;
+mod situation;
 mod state;
 mod status;
 mod storage;
+mod tally;
+mod watch;
+mod window;
 
 pub use storage::SLOTS;
 

@@ -10,8 +10,8 @@ use crate::time::Time;
 use super::orders::{Increment, Phase};
 use super::state::{Purpose as Asking, State};
 
-/// Foreign orders remembered, so that each is told once.
-const FOREIGN_KEPT: usize = 1_024;
+/// Forgotten orders of ours remembered: the first one stops everything.
+const STRAYS_KEPT: usize = 1_024;
 
 /// Fills kept for a strategy that is not asked; older ones are in its holdings anyway.
 const FILLS_KEPT: usize = 256;
@@ -20,7 +20,7 @@ impl State {
     /// Takes in what the venue reports about one order.
     pub(crate) fn observe(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
         let Some(id) = self.orders.id_of(report.hash) else {
-            self.observe_other(report, actions);
+            self.observe_other(now, report, actions);
             return;
         };
         let Some(tracked) = self.orders.get_mut(id) else {
@@ -44,7 +44,7 @@ impl State {
             tracked.quote_filled += step.quote;
             tracked.fee += step.fee;
             let over = tracked.is_overfilled();
-            self.book(id, market, side, step, actions);
+            self.book(now, (id, market, side), step, actions);
             if over {
                 self.violated(
                     "overfill",
@@ -71,11 +71,15 @@ impl State {
             };
             let cancel_micros = cancel.map(|decided| now.micros_since(decided));
             self.end_with(id, end, cancel_micros, actions);
+            if end == End::Filled {
+                self.tally.filled.add(now);
+                self.latch_if_wild(now, actions);
+            }
         }
     }
 
     /// A report about an order that is not among those that may be alive.
-    fn observe_other(&mut self, report: &OrderReport, actions: &mut Vec<Action>) {
+    fn observe_other(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
         if let Some(ended) = self.orders.ended_mut(report.hash) {
             let known = (ended.base_filled, ended.quote_filled, ended.fee);
             let (id, market, side) = (ended.id, ended.market, ended.side);
@@ -84,7 +88,7 @@ impl State {
                 ended.quote_filled += step.quote;
                 ended.fee += step.fee;
                 // Money moved: it is booked whatever we believed, and then it is an alarm.
-                self.book(id, market, side, step, actions);
+                self.book(now, (id, market, side), step, actions);
                 let detail = format!("order {id} filled after its end");
                 self.violated("fill_after_end", detail, actions);
             } else if ended.concluded && !report.status.is_final() {
@@ -95,30 +99,28 @@ impl State {
             }
             return;
         }
+        let ours = report.client_id.filter(|id| id.instance == self.instance);
+        let Some(id) = ours else {
+            return self.observe_foreign(now, report, actions);
+        };
         if report.status.is_final() {
             return;
         }
-        if let Some(id) = report.client_id.filter(|id| id.instance == self.instance) {
-            if self.strays.len() < FOREIGN_KEPT && self.strays.insert(report.hash) {
-                let detail = format!("order {id} is open at the venue and nobody knows it here");
-                self.violated("forgotten_order", detail, actions);
-            }
-        } else if self.foreign.len() < FOREIGN_KEPT && self.foreign.insert(report.hash) {
-            actions.push(Action::Note(Note::Foreign { hash: report.hash }));
+        if self.strays.len() < STRAYS_KEPT && self.strays.insert(report.hash) {
+            let detail = format!("order {id} is open at the venue and nobody knows it here");
+            self.violated("forgotten_order", detail, actions);
         }
     }
 
     fn book(
         &mut self,
-        id: ClientOrderId,
-        market: crate::MarketId,
-        side: crate::Side,
+        now: Time,
+        (id, market, side): (ClientOrderId, crate::MarketId, crate::Side),
         step: Increment,
         actions: &mut Vec<Action>,
     ) {
         let mid = self.prices(market).mid;
-        let spec = &self.markets[usize::from(market.0)].spec;
-        let covered = self.ledger.book(spec, side, step);
+        let covered = self.book_flow(now, market, side, step);
         let Increment { base, quote, fee } = step;
         let got = if side == crate::Side::Buy {
             base
@@ -157,6 +159,19 @@ impl State {
             self.violated("ledger_negative", detail, actions);
         }
         self.market_mut(market).dirty = true;
+    }
+
+    /// Books what was traded; false if it takes more than the ledger holds.
+    pub(crate) fn book_flow(
+        &mut self,
+        now: Time,
+        market: crate::MarketId,
+        side: crate::Side,
+        step: Increment,
+    ) -> bool {
+        let market = &mut self.markets[usize::from(market.0)];
+        market.meter.fill(now, side, step);
+        self.ledger.book(&market.spec, side, step)
     }
 
     /// Ends an order: the only way out of the orders that may be alive.

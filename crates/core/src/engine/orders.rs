@@ -236,6 +236,11 @@ impl Orders {
         self.by_hash.get(&hash).copied()
     }
 
+    /// Whether an order of ours bears this hash, alive or ended not long ago.
+    pub(crate) fn remembers(&self, hash: Hash) -> bool {
+        self.by_hash.contains_key(&hash) || self.ended.contains_key(&hash)
+    }
+
     pub(crate) fn ended_mut(&mut self, hash: Hash) -> Option<&mut EndedOrder> {
         self.ended.get_mut(&hash)
     }

@@ -44,6 +44,15 @@ impl Polls {
         self.balances = Time(0);
     }
 
+    /// Everything should be read as soon as the budget allows.
+    pub(crate) fn all_soon(&mut self) {
+        let proof = self.proof;
+        *self = Self {
+            proof,
+            ..Self::default()
+        };
+    }
+
     pub(crate) fn pass_failed(&mut self, now: Time) {
         self.look = now.plus_ms(RETRY_MS);
         self.proof = now.plus_ms(RETRY_MS);
@@ -288,6 +297,11 @@ impl State {
         self.permits
             .heals_at()
             .map(local)
+            .into_iter()
+            .for_each(&mut at);
+        self.foreign.due().into_iter().for_each(&mut at);
+        self.ramp
+            .grows_at(now, &self.config.ramp)
             .into_iter()
             .for_each(&mut at);
         if let Some(drain) = &self.drain {

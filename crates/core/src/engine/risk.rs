@@ -1,19 +1,22 @@
 //! The gate before every transmission. Only this file can make an [`Approved`], and only what is
 //! approved is sealed or transmitted. There is no way around it and no switch that opens one.
 //!
-//! Everything is judged at its worst: every order that may be alive counts as if it will fill.
+//! Everything is judged at its worst: every order that may be alive counts as if it will fill. What is
+//! judged is in `rules`, one small function a control.
 
 use crate::config::{EngineConfig, MarketConfig};
-use crate::event::Level;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::note::Control;
 use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
-use crate::token::{AMOUNT_MAX, Amount};
+use crate::token::Amount;
 
+use super::foreign::Foreign;
 use super::ledger::Ledger;
 use super::levels::Permits;
 use super::orders::{Orders, Tracked};
+use super::rules::{LEAVING, NEW, READY, Rule, SANE};
+use super::tally::Tally;
 
 /// Something that passed the gate. Cannot be made elsewhere.
 #[derive(Debug)]
@@ -35,6 +38,24 @@ pub(crate) struct Proposal {
     pub(crate) quote: Amount,
 }
 
+/// What is judged, whether it is still a proposal or already sealed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) strategy: StrategyId,
+    pub(crate) side: Side,
+    pub(crate) price: Price,
+    pub(crate) qty: Qty,
+    pub(crate) base: Amount,
+    pub(crate) quote: Amount,
+    pub(crate) max_fee_bips: u8,
+    /// From now to its expiry.
+    pub(crate) life_ms: u64,
+    /// The sealed order itself.
+    pub(crate) sealed: Option<&'a Tracked>,
+    /// How many equal quotes are wanted.
+    pub(crate) alike: usize,
+}
+
 /// Everything a judgement is made from.
 pub(crate) struct Situation<'a> {
     pub(crate) now: Time,
@@ -46,36 +67,42 @@ pub(crate) struct Situation<'a> {
     pub(crate) ready: bool,
     /// Market enabled and account not frozen.
     pub(crate) permitted: bool,
+    /// The venue lists the market as it did at the start.
+    pub(crate) listed: bool,
     /// Half ticks, or why nobody should price.
     pub(crate) mid: Result<u64, Control>,
     /// Age of the last ended pass over the orders.
     pub(crate) orders_age_ms: Option<u64>,
     pub(crate) orders: &'a Orders,
+    pub(crate) foreign: &'a Foreign,
     pub(crate) ledger: &'a Ledger,
+    pub(crate) tally: &'a Tally,
+    /// Value of everything held and bid for in the markets of this quote token; `None` if it cannot be
+    /// counted.
+    pub(crate) gross: Option<Amount>,
 }
 
 impl Situation<'_> {
-    /// Judges a new order against everything.
+    /// Judges a new order against everything. `alike` says how many equal quotes are wanted.
     pub(crate) fn approve(
         &self,
         strategy: StrategyId,
         new: Proposal,
+        alike: usize,
     ) -> Result<Approved<Proposal>, Control> {
-        self.may_trade(new.side, strategy)?;
-        self.price_is_sane(new.price)?;
-        self.crosses_no_own(new.side, new.price, None)?;
-        self.size_is_sane(&new)?;
-        if self.orders.count(self.spec.id, new.side) >= self.limits.open_orders_max {
-            return Err(Control::OpenOrders);
-        }
-        self.stays_in_band(new.side, new.base)?;
-        let (token, amount) = match new.side {
-            Side::Buy => (self.spec.quote.id, new.quote),
-            Side::Sell => (self.spec.base.id, new.base),
+        let candidate = Candidate {
+            strategy,
+            side: new.side,
+            price: new.price,
+            qty: new.qty,
+            base: new.base,
+            quote: new.quote,
+            max_fee_bips: self.config.max_fee_bips,
+            life_ms: self.config.ttl_ms,
+            sealed: None,
+            alike,
         };
-        if amount > self.ledger.free(token, self.orders.reserved(token)) {
-            return Err(Control::Balance);
-        }
+        self.judge(&candidate, NEW)?;
         Ok(Approved(new))
     }
 
@@ -86,105 +113,35 @@ impl Situation<'_> {
         tracked: &Tracked,
     ) -> Result<Approved<ClientOrderId>, Control> {
         let order = &tracked.order;
-        self.may_trade(order.side, order.client_id.strategy)?;
-        self.price_is_sane(order.price)?;
-        self.crosses_no_own(order.side, order.price, Some(order.client_id))?;
-        let last = tracked.valid_until().minus_ms(self.config.resend_margin_ms);
-        if self.venue_now >= last {
-            return Err(Control::StaleData);
-        }
+        let (base, quote) = match order.side {
+            Side::Buy => (order.buy_amount, order.sell_amount),
+            Side::Sell => (order.sell_amount, order.buy_amount),
+        };
+        let candidate = Candidate {
+            strategy: order.client_id.strategy,
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+            base,
+            quote,
+            max_fee_bips: order.max_fee_bips,
+            life_ms: tracked.valid_until().ms_since(self.venue_now),
+            sealed: Some(tracked),
+            alike: 0,
+        };
+        self.judge(&candidate, LEAVING)?;
         Ok(Approved(order.client_id))
     }
 
-    fn may_trade(&self, side: Side, strategy: StrategyId) -> Result<(), Control> {
-        if self.permits.level() > Level::Trading {
-            return Err(Control::Level);
-        }
-        let held = self
-            .permits
-            .hold_back(self.venue_now, self.spec.id, side, strategy);
-        if held {
-            return Err(Control::Paused);
-        }
-        if !self.ready {
-            return Err(Control::Recovering);
-        }
-        if !self.permitted {
-            return Err(Control::Permission);
-        }
-        let fresh = |age: Option<u64>, max: u64| age.is_some_and(|age| age <= max);
-        let poll = &self.config.poll;
-        if !fresh(self.orders_age_ms, poll.orders_age_max_ms)
-            || !fresh(self.ledger.age_ms(self.now), poll.balances_age_max_ms)
-        {
-            return Err(Control::StaleData);
-        }
-        Ok(())
-    }
-
-    fn price_is_sane(&self, price: Price) -> Result<(), Control> {
-        let mid = self.mid?;
-        if price < self.limits.price_min || price > self.limits.price_max {
-            return Err(Control::PriceBand);
-        }
-        // |price − mid/2| / (mid/2) ≤ collar, in half ticks. The collar guards both directions: a bid
-        // far below the market is as much a sign of a wrong unit as one far above.
-        let away = u128::from(price.0.saturating_mul(2).abs_diff(mid));
-        if away * 10_000 > u128::from(self.limits.collar_bps) * u128::from(mid) {
-            return Err(Control::PriceCollar);
-        }
-        Ok(())
-    }
-
-    fn crosses_no_own(
-        &self,
-        side: Side,
-        price: Price,
-        except: Option<ClientOrderId>,
-    ) -> Result<(), Control> {
-        let crosses = self
-            .orders
-            .of_market(self.spec.id)
-            .filter(|t| t.order.side != side && Some(t.order.client_id) != except)
-            .any(|t| side.reaches(price, t.order.price));
-        if crosses {
-            Err(Control::SelfCross)
-        } else {
-            Ok(())
-        }
-    }
-
-    fn size_is_sane(&self, new: &Proposal) -> Result<(), Control> {
-        let within = |amount: Amount, token: &crate::TokenSpec| {
-            amount > 0 && amount <= AMOUNT_MAX && amount >= token.minimum && amount <= token.maximum
+    fn judge(&self, candidate: &Candidate<'_>, stage: &[Rule]) -> Result<(), Control> {
+        let ask = |rules: &[Rule]| {
+            let refuses = rules.iter().find(|rule| !(rule.passes)(self, candidate));
+            refuses.map_or(Ok(()), |rule| Err(rule.control))
         };
-        if !within(new.base, &self.spec.base) || !within(new.quote, &self.spec.quote) {
-            return Err(Control::OrderAmount);
-        }
-        if new.quote > self.limits.order_value_max {
-            return Err(Control::OrderValue);
-        }
-        Ok(())
-    }
-
-    /// Whether every fill of every order that may be alive leaves the band whole. A token belongs to the
-    /// account, not to a market: orders of all markets count.
-    fn stays_in_band(&self, side: Side, base: Amount) -> Result<(), Control> {
-        let token = self.spec.base.id;
-        let (least, most) = self.ledger.bounds(token);
-        let inside = match side {
-            Side::Buy => {
-                let coming = self.orders.incoming(token).saturating_add(base);
-                most.saturating_add(coming) <= self.limits.inventory_max
-            }
-            Side::Sell => least
-                .checked_sub(self.orders.reserved(token).saturating_add(base))
-                .is_some_and(|left| left >= self.limits.inventory_min),
-        };
-        if inside {
-            Ok(())
-        } else {
-            Err(Control::InventoryBand)
-        }
+        ask(READY)?;
+        // Why there is no price is the book's to say.
+        self.mid?;
+        ask(SANE)?;
+        ask(stage)
     }
 }

@@ -47,6 +47,10 @@ impl State {
         let Some(tracked) = self.orders.get_mut(id) else {
             return;
         };
+        self.tally.transmissions.add(now);
+        if tracked.attempts == 0 {
+            self.tally.left(tracked.batch, &tracked.order);
+        }
         tracked.phase = Phase::InFlight;
         tracked.attempts = tracked.attempts.saturating_add(1);
         tracked.first_sent.get_or_insert(now);
@@ -69,6 +73,7 @@ impl State {
             }
         }));
         actions.push(Action::Transmit { request, order: id });
+        self.latch_if_wild(now, actions);
     }
 
     /// Whether the same bytes may leave once more at all.
@@ -155,6 +160,7 @@ impl State {
                 return;
             }
             let request = self.send(now, Purpose::Cancel(id), Query::Cancel(hash), actions);
+            self.tally.cancels.add(now);
             actions.push(Action::Note(Note::CancelSent { order: id }));
             if let Some(cancel) = self.orders.get_mut(id).and_then(|t| t.cancel.as_mut()) {
                 cancel.in_flight = Some(request);

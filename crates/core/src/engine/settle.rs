@@ -208,6 +208,7 @@ impl State {
             None => {}
             Some(Cut::Opening(opening)) => {
                 self.ready = true;
+                self.open_meters();
                 self.touch_all();
                 let recovered = self.recovered;
                 actions.push(Action::Note(Note::Ready { opening, recovered }));
@@ -228,6 +229,20 @@ impl State {
                 }
                 self.drain_cut();
             }
+        }
+    }
+
+    /// Every base token is carried by the first market that trades it.
+    fn open_meters(&mut self) {
+        let mut carried = std::collections::BTreeSet::new();
+        for market in &mut self.markets {
+            let base = market.spec.base.id;
+            let held = if carried.insert(base) {
+                self.ledger.total(base)
+            } else {
+                0
+            };
+            market.meter.open(held);
         }
     }
 

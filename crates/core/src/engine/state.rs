@@ -18,13 +18,17 @@ use super::book::{MarketBook, OwnLevels};
 use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
+use super::foreign::Foreign;
 use super::ledger::Ledger;
 use super::levels::Permits;
-use super::moves::Moves;
+use super::meter::Meter;
 use super::orders::{Orders, Phase, Tracked};
 use super::passes::Pass;
 use super::poll::Polls;
+use super::ramp::Ramp;
 use super::storage::StorageIds;
+use super::tally::Tally;
+use super::window::Extremes;
 
 /// Longest pause after refusals in a row.
 const REST_MAX_MS: u64 = 60_000;
@@ -36,7 +40,16 @@ const LOST_AFTER: u64 = 5;
 pub(crate) struct Market {
     pub(crate) spec: MarketSpec,
     pub(crate) book: MarketBook,
-    pub(crate) moves: Moves,
+    /// Mids of lately, and how far they lie apart.
+    pub(crate) moves: Extremes,
+    pub(crate) moved_bps: u64,
+    /// The last mid that might be priced from.
+    pub(crate) mid: Option<u64>,
+    pub(crate) meter: Meter,
+    /// The venue lists it differently than at the start.
+    pub(crate) misfit: bool,
+    /// A side that was broken before it is made again.
+    pub(crate) broken: [Broken; 2],
     /// Why nothing is quoted.
     pub(crate) withheld: Option<Control>,
     /// Controls that refused something in the last decision.
@@ -58,6 +71,17 @@ impl Market {
         self.rest_until = now.plus_ms(doubled.min(REST_MAX_MS));
         self.refusals = self.refusals.saturating_add(1);
     }
+}
+
+/// A side whose order went before its replacement came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Broken {
+    /// It did not.
+    No,
+    /// That is decided.
+    Decided,
+    /// Nothing of the side rests since then.
+    Dark(Time),
 }
 
 /// A strategy's place at a market.
@@ -91,6 +115,8 @@ pub(crate) enum Purpose {
     Submit(ClientOrderId),
     /// A cancel of an order.
     Cancel(ClientOrderId),
+    /// A cancel or a reading of somebody else's order that is managed.
+    Foreign { hash: Hash, reads: bool },
 }
 
 /// A request under way.
@@ -136,7 +162,9 @@ pub(crate) struct State {
     pub(crate) frozen: bool,
     pub(crate) recovered: u32,
     /// Open orders of somebody else.
-    pub(crate) foreign: BTreeSet<Hash>,
+    pub(crate) foreign: Foreign,
+    pub(crate) tally: Tally,
+    pub(crate) ramp: Ramp,
     /// Open orders with an id of ours that were not known here.
     pub(crate) strays: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
@@ -144,6 +172,10 @@ pub(crate) struct State {
     /// Something was denied budget and should be tried again soon.
     pub(crate) denied: bool,
     pub(crate) wake: Time,
+    /// When markets were last decided on.
+    pub(crate) decided: Time,
+    /// When the engine last stepped.
+    pub(crate) stepped: Time,
 }
 
 impl State {
@@ -173,7 +205,12 @@ impl State {
             .map(|spec| Market {
                 spec: spec.clone(),
                 book: MarketBook::default(),
-                moves: Moves::default(),
+                moves: Extremes::default(),
+                moved_bps: 0,
+                mid: None,
+                meter: Meter::default(),
+                misfit: false,
+                broken: [Broken::No; 2],
                 withheld: None,
                 refused: BTreeSet::new(),
                 both: false,
@@ -223,12 +260,16 @@ impl State {
             store_failed: false,
             frozen: false,
             recovered: u32::try_from(start.open.len()).unwrap_or(u32::MAX),
-            foreign: BTreeSet::new(),
+            foreign: Foreign::default(),
+            tally: Tally::default(),
+            ramp: Ramp::default(),
             strays: BTreeSet::new(),
             drain: None,
             status_due: now,
             denied: false,
             wake: now,
+            decided: now,
+            stepped: now,
         }
     }
 
@@ -240,10 +281,13 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         self.denied = false;
+        self.stepped = now;
+        self.notice_gap(now, actions);
         self.give_up_lost(now, actions);
         self.tend_levels(now, actions);
         self.drop_unsent(now, actions);
         self.send_cancels(now, actions);
+        self.cancel_foreign(now, actions);
         self.poll_lapsing(now, actions);
         self.decide(now, strategies, actions);
         self.send_cancels(now, actions);
@@ -328,6 +372,7 @@ impl State {
             name: name.to_owned(),
             detail,
         }));
+        self.ramp.begin_again(self.stepped);
         self.raise(Level::CancelOnly, name, actions);
     }
 }

@@ -6,13 +6,14 @@ use crate::note::{MarketStatus, Note, Status};
 use crate::time::Time;
 
 use super::orders::{Phase, Tracked};
-use super::state::State;
+use super::state::{Broken, State};
 
 impl State {
     /// Tells a change of both-sidedness at once and everything now and then.
     pub(crate) fn tell_status(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
+            self.tell_dark(now, market, actions);
             let both = Side::BOTH
                 .iter()
                 .all(|side| self.is_quoted(now, market, *side));
@@ -24,6 +25,23 @@ impl State {
         if now >= self.status_due {
             self.status_due = now.plus_ms(self.config.status_ms.max(1));
             actions.push(Action::Note(Note::Status(Box::new(self.status(now)))));
+        }
+    }
+
+    /// Tells for how long a side was dark that had to be broken before it could be made again.
+    fn tell_dark(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
+        for side in Side::BOTH {
+            let quoted = self.is_quoted(now, market, side);
+            let broken = &mut self.market_mut(market).broken[side as usize];
+            match (*broken, quoted) {
+                (Broken::No, _) | (Broken::Decided, true) | (Broken::Dark(_), false) => {}
+                (Broken::Decided, false) => *broken = Broken::Dark(now),
+                (Broken::Dark(since), true) => {
+                    *broken = Broken::No;
+                    let ms = now.ms_since(since);
+                    actions.push(Action::Note(Note::Dark { market, side, ms }));
+                }
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use cambist_core::note::{End, Fill, Note};
 use cambist_core::order::{
     ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId, UnsignedOrder,
 };
-use cambist_core::request::{Balance, Depth, DepthLevel, Outcome, Query, Reply, RequestId};
+use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{
     Amount, Engine, MarketId, MarketSpec, Price, Qty, Reason, Side, Time, TokenId, TokenSpec,
@@ -69,6 +69,17 @@ pub fn spec() -> MarketSpec {
         true,
     )
     .unwrap()
+}
+
+/// A market of the base token as the venue lists it.
+pub fn listed(name: &str, quote: TokenId) -> Listed {
+    Listed {
+        name: name.to_owned(),
+        base: BASE,
+        quote,
+        price_decimals: 2,
+        enabled: true,
+    }
 }
 
 pub fn config() -> EngineConfig {
@@ -407,7 +418,7 @@ impl Desk {
             }
             Query::Cancel(hash) => return self.cancels.push_back((request, *hash)),
             Query::Markets => Reply::Markets {
-                enabled: vec!["T0-T1".into(), "T0-T2".into()],
+                listed: vec![listed("T0-T1", QUOTE), listed("T0-T2", OTHER)],
             },
             Query::Account => Reply::Account { frozen: false },
         };

@@ -11,7 +11,7 @@ use cambist_core::request::{
 };
 use cambist_core::{Engine, MarketId, Price, Reason, Side, StrategyId, Time, TokenId, VenueTime};
 
-use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, spec};
+use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec};
 
 /// A small generator: the test must not depend on a crate's version.
 struct Dice(u64);
@@ -168,7 +168,7 @@ impl Hostile {
                 status: OrderStatus::Other,
             },
             Query::Markets => Reply::Markets {
-                enabled: vec!["T0-T1".into()],
+                listed: vec![listed("T0-T1", QUOTE)],
             },
             Query::Account => Reply::Account { frozen: false },
         }

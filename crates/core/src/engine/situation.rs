@@ -1,0 +1,108 @@
+//! What the gate and the strategies judge from: the book, the mid, the permissions, the exposure.
+
+use std::collections::BTreeSet;
+
+use crate::market::MarketId;
+use crate::note::Control;
+use crate::time::Time;
+use crate::token::{Amount, TokenId};
+
+use super::book::Prices;
+use super::risk::Situation;
+use super::rules::value_at;
+use super::state::State;
+
+impl State {
+    /// The mid to quote from, in half ticks, or why nothing is quoted.
+    pub(crate) fn quoting_mid(
+        &self,
+        now: Time,
+        market: MarketId,
+        prices: &Prices,
+    ) -> Result<u64, Control> {
+        if let Some(closed) = self.closed(market) {
+            return Err(closed);
+        }
+        let limits = &self.config.markets[usize::from(market.0)];
+        self.market(market)
+            .book
+            .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
+    }
+
+    /// Why nothing may be quoted, whatever the book shows.
+    pub(crate) fn closed(&self, market: MarketId) -> Option<Control> {
+        if self.is_stopped() {
+            return Some(Control::Level);
+        }
+        if !self.ready {
+            return Some(Control::Recovering);
+        }
+        if self.market(market).misfit {
+            return Some(Control::Listing);
+        }
+        let barred = !self.market(market).spec.enabled || self.frozen;
+        barred.then_some(Control::Permission)
+    }
+
+    /// What the gate judges from.
+    pub(crate) fn situation(
+        &self,
+        now: Time,
+        index: usize,
+        mid: Result<u64, Control>,
+    ) -> Situation<'_> {
+        let market = &self.markets[index];
+        Situation {
+            now,
+            venue_now: self.clock.at_least(now),
+            config: &self.config,
+            limits: &self.config.markets[index],
+            spec: &market.spec,
+            permits: &self.permits,
+            ready: self.ready && !self.is_stopped(),
+            permitted: market.spec.enabled && !self.frozen,
+            listed: !market.misfit,
+            mid,
+            orders_age_ms: self.looked.map(|looked| now.ms_since(looked)),
+            orders: &self.orders,
+            foreign: &self.foreign,
+            ledger: &self.ledger,
+            tally: &self.tally,
+            gross: self.gross(market.spec.quote.id),
+        }
+    }
+
+    /// Value at the mid of everything held and bid for in the markets of a quote token; where no mid is
+    /// known, at the ceiling. `None` if it cannot be counted.
+    pub(crate) fn gross(&self, quote: TokenId) -> Option<Amount> {
+        let mut counted = BTreeSet::new();
+        let mut gross: Amount = 0;
+        for (market, limits) in self.markets.iter().zip(&self.config.markets) {
+            let base = market.spec.base.id;
+            if market.spec.quote.id != quote || !counted.insert(base) {
+                continue;
+            }
+            let (_, held) = self.ledger.bounds(base);
+            let coming = self.orders.incoming(base);
+            let most = held
+                .checked_add(coming)?
+                .checked_add(self.foreign.bringing(base))?;
+            let ceiling = limits.price_max.0.saturating_mul(2);
+            let worth = value_at(&market.spec, most, market.mid.unwrap_or(ceiling))?;
+            gross = gross.checked_add(worth)?;
+        }
+        Some(gross)
+    }
+
+    /// As [`State::situation`], with the mid as it is now.
+    pub(crate) fn situation_now(&self, now: Time, market: MarketId) -> Situation<'_> {
+        let mid = self.quoting_mid(now, market, &self.prices(market));
+        self.situation(now, usize::from(market.0), mid)
+    }
+
+    /// The book of a market less every own order that may be in it.
+    pub(crate) fn prices(&self, market: MarketId) -> Prices {
+        let state = self.market(market);
+        state.book.prices(&state.spec)
+    }
+}

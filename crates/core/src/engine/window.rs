@@ -1,0 +1,114 @@
+//! Numbers seen lately: extremes within a window, and counts within a minute. Memory is bounded by steps,
+//! however often something is seen.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Time;
+
+/// A window is remembered in so many steps at most; each keeps its extremes.
+const STEPS: u64 = 64;
+
+/// One step of a window.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Step {
+    begun: Time,
+    low: i128,
+    high: i128,
+}
+
+/// Lowest and highest of a number within a window.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Extremes {
+    steps: VecDeque<Step>,
+}
+
+impl Extremes {
+    /// Takes in a number. Returns the lowest and the highest of the window; what left it less than a
+    /// step ago may still count.
+    pub(crate) fn take(&mut self, now: Time, seen: i128, window_ms: u64) -> (i128, i128) {
+        let width_ms = (window_ms / STEPS).max(1);
+        let oldest = now.minus_ms(window_ms.saturating_add(width_ms));
+        while self.steps.front().is_some_and(|step| step.begun < oldest) {
+            self.steps.pop_front();
+        }
+        match self.steps.back_mut() {
+            Some(step) if now.ms_since(step.begun) < width_ms => {
+                (step.low, step.high) = (step.low.min(seen), step.high.max(seen));
+            }
+            Some(_) | None => self.steps.push_back(Step {
+                begun: now,
+                low: seen,
+                high: seen,
+            }),
+        }
+        let low = self.steps.iter().map(|step| step.low).min();
+        let high = self.steps.iter().map(|step| step.high).max();
+        (low.unwrap_or(seen), high.unwrap_or(seen))
+    }
+
+    /// Forgets what was seen.
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+    }
+}
+
+/// How often something happened within the last minute, by the second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PerMinute {
+    seconds: VecDeque<(u64, u32)>,
+}
+
+impl PerMinute {
+    /// Counts one.
+    pub(crate) fn add(&mut self, now: Time) {
+        let second = now.as_ms() / 1_000;
+        while self
+            .seconds
+            .front()
+            .is_some_and(|(at, _)| at + 60 <= second)
+        {
+            self.seconds.pop_front();
+        }
+        match self.seconds.back_mut() {
+            Some((at, count)) if *at == second => *count = count.saturating_add(1),
+            Some(_) | None => self.seconds.push_back((second, 1)),
+        }
+    }
+
+    /// The count of the last sixty seconds, this one included.
+    pub(crate) fn count(&self, now: Time) -> u32 {
+        let second = now.as_ms() / 1_000;
+        let recent = self.seconds.iter().filter(|(at, _)| at + 60 > second);
+        recent.fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_those_of_the_window() {
+        let mut seen = Extremes::default();
+        assert_eq!(seen.take(Time::from_ms(0), 200, 60_000), (200, 200));
+        assert_eq!(seen.take(Time::from_ms(30_000), 204, 60_000), (200, 204));
+        assert_eq!(seen.take(Time::from_ms(59_000), 201, 60_000), (200, 204));
+        assert_eq!(seen.take(Time::from_ms(92_000), 201, 60_000), (201, 201));
+    }
+
+    #[test]
+    fn memory_is_bounded_however_often_it_looks() {
+        let mut seen = Extremes::default();
+        let mut counted = PerMinute::default();
+        for at in 0..600_000 {
+            seen.take(Time::from_ms(at), i128::from(at % 7), 60_000);
+            counted.add(Time::from_ms(at));
+        }
+        assert!(seen.steps.len() <= 66, "{}", seen.steps.len());
+        assert_eq!(counted.seconds.len(), 60);
+        assert_eq!(counted.count(Time::from_ms(599_999)), 60_000);
+        assert_eq!(counted.count(Time::from_ms(659_000)), 0);
+    }
+}
