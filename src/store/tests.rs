@@ -373,7 +373,7 @@ fn a_newer_schema_is_left_alone() {
             refused,
             StoreError::TooNew {
                 found: 99,
-                known: 1,
+                known: super::schema::SCHEMA,
                 ..
             }
         ),
