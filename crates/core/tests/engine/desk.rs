@@ -153,6 +153,10 @@ pub struct Desk {
     pub version: u64,
     /// Whether the shell loses queries, so that they are never answered.
     pub deaf: bool,
+    /// Queries that were lost.
+    pub asked: Vec<(RequestId, Query)>,
+    /// Decimals of prices as listed.
+    pub price_decimals: u8,
     /// The venue time that answers about the depth carry, if not the true one.
     pub cached: Option<VenueTime>,
     pub balances: (Amount, Amount),
@@ -236,6 +240,8 @@ impl Desk {
             depth: (9_990, 10_010),
             version: 1,
             deaf: false,
+            asked: Vec::new(),
+            price_decimals: 2,
             cached: None,
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
@@ -251,6 +257,13 @@ impl Desk {
             store_works: true,
             store_waits: false,
             sealing: Vec::new(),
+        }
+    }
+
+    /// Level and pauses that were stored before.
+    pub fn starts_with(&mut self, levels: Levels) {
+        if let Some(Event::Start(start)) = &mut self.start {
+            start.levels = levels;
         }
     }
 
@@ -298,9 +311,25 @@ impl Desk {
         });
     }
 
+    /// As `answer`, with a wish to be left alone.
+    pub fn answer_later(
+        &mut self,
+        request: RequestId,
+        outcome: Outcome,
+        retry_after_ms: Option<u64>,
+    ) {
+        let venue_time = Some(self.venue_now());
+        self.hear(&Event::Answer {
+            request,
+            outcome,
+            venue_time,
+            retry_after_ms,
+        });
+    }
+
     fn act(&mut self, action: Action) {
         match action {
-            Action::Send { .. } if self.deaf => {}
+            Action::Send { request, query } if self.deaf => self.asked.push((request, query)),
             Action::Send { request, query } => self.answer_query(request, &query),
             Action::Seal { batch, orders } => {
                 if !self.store_works {
@@ -418,7 +447,12 @@ impl Desk {
             }
             Query::Cancel(hash) => return self.cancels.push_back((request, *hash)),
             Query::Markets => Reply::Markets {
-                listed: vec![listed("T0-T1", QUOTE), listed("T0-T2", OTHER)],
+                listed: [("T0-T1", QUOTE), ("T0-T2", OTHER)]
+                    .map(|(name, quote)| Listed {
+                        price_decimals: self.price_decimals,
+                        ..listed(name, quote)
+                    })
+                    .to_vec(),
             },
             Query::Account => Reply::Account { frozen: false },
         };

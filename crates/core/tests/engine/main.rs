@@ -1,12 +1,17 @@
 //! The engine against hand-written answers: one rule a test, no venue behind it.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod controls;
 mod desk;
 mod drain;
 mod fence;
+mod gaps;
 mod gate;
 mod hostile;
+mod losses;
+mod others;
 mod pace;
+mod people;
 mod pricing;
 mod quoting;
 mod recovery;

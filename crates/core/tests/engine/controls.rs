@@ -1,0 +1,214 @@
+//! Controls that look further than one order: size, exposure, rates, repetition, caps. Each on both sides
+//! of its limit.
+
+use std::collections::BTreeMap;
+
+use cambist_core::config::EngineConfig;
+use cambist_core::event::Level;
+use cambist_core::note::{Control, Note};
+use cambist_core::order::OrderStatus;
+use cambist_core::request::Outcome;
+use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::{Price, Qty, Reason, Side};
+
+use crate::desk::{Below, Desk, QUOTE, config};
+
+const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
+
+fn desk(quotes: &[(Side, u64, u64)], change: impl Fn(&mut EngineConfig)) -> Desk {
+    let mut config = config();
+    config.risk.move_bps = 10_000;
+    change(&mut config);
+    Desk::with(quotes, config, Vec::new())
+}
+
+fn refused(desk: &Desk, wanted: Control) -> bool {
+    desk.notes
+        .iter()
+        .any(|n| matches!(n, Note::RiskRefused { control, .. } if *control == wanted))
+}
+
+/// Whether one bid leaves under a changed configuration, or what refuses it.
+fn judge(change: impl Fn(&mut EngineConfig)) -> Option<Control> {
+    let mut desk = desk(&[BID], change);
+    desk.run_ms(3_000);
+    let control = desk.notes.iter().find_map(|note| match note {
+        Note::RiskRefused { control, .. } => Some(*control),
+        _ => None,
+    });
+    assert_eq!(control.is_none(), desk.submits.len() == 1);
+    control
+}
+
+#[test]
+fn order_volume() {
+    assert_eq!(judge(|c| c.markets[0].order_qty_max = Qty(10)), None);
+    let tight = judge(|c| c.markets[0].order_qty_max = Qty(9));
+    assert_eq!(tight, Some(Control::OrderVolume));
+}
+
+#[test]
+fn gross_exposure() {
+    // Held are 500 000 000 units, worth 50 000 000 000 at the mid; ten lots are worth 100 000 more.
+    let worth = 50_000_100_000;
+    let most =
+        |most| move |c: &mut EngineConfig| c.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+    assert_eq!(judge(most(worth)), None);
+    assert_eq!(judge(most(worth - 1)), Some(Control::GrossExposure));
+    let none = judge(|c| c.risk.gross_max = BTreeMap::new());
+    assert_eq!(
+        none,
+        Some(Control::GrossExposure),
+        "no limit given is no permission"
+    );
+}
+
+#[test]
+fn gross_exposure_lets_sales_pass() {
+    let mut desk = desk(&[(Side::Sell, 10_005, 10)], |c| {
+        c.risk.gross_max = BTreeMap::from([(QUOTE, 1)]);
+    });
+    desk.run_ms(3_000);
+    assert_eq!(desk.submits.len(), 1);
+}
+
+#[test]
+fn fee_cap() {
+    assert_eq!(judge(|c| c.risk.fee_max_bips = 20), None);
+    assert_eq!(judge(|c| c.risk.fee_max_bips = 19), Some(Control::FeeCap));
+}
+
+#[test]
+fn ttl_cap() {
+    assert_eq!(judge(|c| c.risk.ttl_max_ms = 20_000), None);
+    assert_eq!(judge(|c| c.risk.ttl_max_ms = 19_999), Some(Control::TtlCap));
+}
+
+#[test]
+fn message_rate() {
+    let quotes = [BID, (Side::Buy, 9_994, 10), (Side::Sell, 10_005, 10)];
+    let mut enough = desk(&quotes, |c| c.risk.orders_per_min = 3);
+    enough.run_ms(3_000);
+    assert_eq!(enough.submits.len(), 3);
+    let mut short = desk(&quotes, |c| c.risk.orders_per_min = 2);
+    short.run_ms(3_000);
+    assert_eq!(short.submits.len(), 2);
+    assert!(refused(&short, Control::MessageRate));
+    short.accept_all();
+    short.run_ms(62_000);
+    assert!(short.sealed.len() > 2, "a minute later there is room again");
+}
+
+#[test]
+fn too_many_cancels_stop_new_orders_and_never_cancels() {
+    for (most, orders) in [(3, 3), (1, 2)] {
+        let mut config = config();
+        config.risk.cancels_per_min = most;
+        let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
+        desk.until_a_submit_waits();
+        desk.accept();
+        // Every move of the book moves the bid: the old one is cancelled.
+        for moved in [10_050, 10_100] {
+            desk.depth = (moved - 10, moved + 10);
+            desk.run_ms(1_000);
+            desk.accept_all();
+            desk.accept_cancel();
+            desk.run_ms(1_000);
+        }
+        assert_eq!(desk.sealed.len(), orders, "{most} cancels a minute");
+        assert_eq!(refused(&desk, Control::MessageRate), orders == 2);
+    }
+}
+
+#[test]
+fn duplicates_are_as_many_as_wanted() {
+    let mut two = desk(&[BID, BID], |_| {});
+    two.run_ms(3_000);
+    assert_eq!(two.submits.len(), 2, "two equal quotes are two orders");
+    assert!(!refused(&two, Control::Duplicate));
+}
+
+/// Wants a bid now and nothing next time, and the other way round.
+struct Flicker(bool);
+
+impl Strategy for Flicker {
+    fn decide(&mut self, _: &View<'_>, targets: &mut Targets) {
+        self.0 = !self.0;
+        if self.0 {
+            targets.quote(Side::Buy, Price(9_995), Qty(10), 0);
+        }
+    }
+}
+
+#[test]
+fn an_equal_order_made_a_moment_ago_is_not_made_again() {
+    for (window_ms, again) in [(60_000, false), (1, true)] {
+        let mut config = config();
+        config.risk.duplicate_ms = window_ms;
+        let mut desk = Desk::of(Box::new(Flicker(false)), config, Vec::new());
+        desk.until_a_submit_waits();
+        // A refusal ends it at once; the next wish comes a moment later.
+        desk.answer_submit(Outcome::Refused(Reason::AmountTooSmall));
+        desk.run_ms(4_000);
+        assert_eq!(desk.sealed.len() > 1, again);
+        assert_eq!(refused(&desk, Control::Duplicate), !again);
+    }
+}
+
+#[test]
+fn executions_latch_and_normal_quoting_does_not() {
+    let run = |most| {
+        let mut desk = desk(&[BID], |c| {
+            c.risk.executions_per_min = most;
+            c.risk.duplicate_ms = 1;
+        });
+        for _ in 0..6 {
+            desk.until_a_submit_waits();
+            let id = desk.accept();
+            desk.show(id, OrderStatus::Processed, 10);
+            desk.balances.0 += 1_000;
+            desk.balances.1 -= 99_950;
+            if desk.levels.contains(&Level::CancelOnly) {
+                break;
+            }
+            desk.run_ms(1_500);
+        }
+        desk
+    };
+    // Six fills, and a seventh order after them.
+    let calm = run(8);
+    assert!(calm.levels.is_empty());
+    let wild = run(3);
+    assert_eq!(wild.levels, [Level::CancelOnly], "latched at the third");
+    assert_eq!(wild.sealed.len(), 3);
+}
+
+/// The bid stands for what was decided; whatever else is sealed under the same decision does not leave.
+#[test]
+fn what_leaves_is_what_was_decided() {
+    let mut desk = desk(&[BID], |_| {});
+    desk.store_waits = true;
+    desk.run_ms(3_000);
+    let (batch, orders) = desk.sealing.pop().expect("a batch waits");
+    // The same batch answered twice, as a confused store might.
+    desk.sealing.push((batch, orders.clone()));
+    desk.store_answers();
+    desk.sealing.push((batch, orders));
+    desk.store_answers();
+    assert_eq!(desk.submits.len(), 1);
+}
+
+#[test]
+fn a_start_in_steps_quotes_a_share_and_grows() {
+    let mut desk = desk(&[(Side::Buy, 9_995, 100)], |c| {
+        c.ramp.start_bps = 2_500;
+        c.ramp.step_bps = 2_500;
+        c.ramp.step_ms = 10_000;
+    });
+    desk.until_a_submit_waits();
+    let first = desk.accept();
+    assert_eq!(desk.sealed[&first].1.qty, Qty(25));
+    desk.run_ms(10_500);
+    let last = *desk.sealed_ids().last().unwrap();
+    assert_eq!(desk.sealed[&last].1.qty, Qty(50), "a healthy step later");
+}

@@ -1,0 +1,148 @@
+//! Time, books and venues that do what they should not: jumps, sleeps, frozen and rewound worlds.
+
+use cambist_core::VenueTime;
+use cambist_core::event::Event;
+use cambist_core::note::Note;
+use cambist_core::order::OrderStatus;
+use cambist_core::request::{Outcome, Query};
+
+use crate::desk::{BOTH, Desk, config};
+
+const HOUR_MS: u64 = 3_600_000;
+
+fn quoting() -> Desk {
+    let mut desk = Desk::ready(&BOTH);
+    desk.accept_all();
+    desk.run_ms(1_000);
+    desk
+}
+
+#[test]
+fn a_sleep_is_noticed_and_nothing_leaves_before_everything_is_read_again() {
+    let mut desk = quoting();
+    let sent = desk.sealed.len();
+    // The host sleeps for a minute: no wake, no answer; meanwhile the orders expired.
+    desk.now = desk.now.plus_ms(60_000);
+    desk.deaf = true;
+    desk.hear(&Event::Wake);
+    desk.run_ms(2_000);
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Note::Slept { ms } if *ms >= 58_000))
+    );
+    assert_eq!(desk.sealed.len(), sent, "nothing is known yet");
+    desk.deaf = false;
+    for id in desk.sealed_ids() {
+        desk.show(id, OrderStatus::Expired, 0);
+    }
+    desk.run_ms(30_000);
+    assert!(desk.sealed.len() > sent, "known again, it quotes");
+    assert!(desk.levels.is_empty());
+}
+
+#[test]
+fn a_short_delay_is_no_sleep() {
+    let mut desk = quoting();
+    desk.now = desk.now.plus_ms(4_000);
+    desk.hear(&Event::Wake);
+    desk.run_ms(1_000);
+    assert!(!desk.notes.iter().any(|n| matches!(n, Note::Slept { .. })));
+}
+
+#[test]
+fn one_answer_from_an_hour_ahead_ends_no_order() {
+    let mut desk = quoting();
+    let ahead = desk.venue_now().plus_ms(HOUR_MS);
+    desk.cached = Some(ahead);
+    desk.run_ms(600);
+    desk.cached = None;
+    desk.run_ms(5_000);
+    assert!(desk.ends().is_empty());
+    let kept = desk.sealed_ids();
+    for id in kept {
+        let until = u64::from(desk.sealed[&id].1.valid_until_s) * 1_000;
+        assert!(
+            until <= desk.venue_now().0 + 20_000,
+            "no order outlives its ttl"
+        );
+    }
+}
+
+#[test]
+fn a_venue_whose_clock_goes_back_an_hour_gives_no_price() {
+    let mut desk = quoting();
+    desk.cached = Some(VenueTime(desk.venue_now().0 - HOUR_MS));
+    desk.run_ms(4_000);
+    assert_eq!(desk.cancels.len(), 2, "prices from an hour ago are none");
+    desk.cached = None;
+    desk.accept_cancel();
+    desk.accept_cancel();
+    desk.run_ms(3_000);
+    assert!(desk.submits.len() == 2, "it goes on when the clock is back");
+}
+
+#[test]
+fn a_book_that_is_frozen_under_fresh_timestamps_is_dead() {
+    for (frozen_after_ms, cancels) in [(0, 0), (5_000, 2)] {
+        let mut config = config();
+        config.markets[0].frozen_after_ms = frozen_after_ms;
+        let mut desk = Desk::with(&BOTH, config, Vec::new());
+        desk.until_a_submit_waits();
+        desk.accept_all();
+        desk.run_ms(8_000);
+        assert_eq!(desk.cancels.len(), cancels);
+    }
+}
+
+#[test]
+fn a_listing_that_differs_from_the_start_is_not_quoted() {
+    let mut desk = quoting();
+    desk.price_decimals = 3;
+    desk.run_ms(61_000);
+    assert!(!desk.cancels.is_empty());
+    while !desk.cancels.is_empty() {
+        desk.accept_cancel();
+    }
+    let made = desk.sealed.len();
+    desk.run_ms(30_000);
+    assert_eq!(desk.sealed.len(), made);
+    desk.price_decimals = 2;
+    desk.run_ms(61_000);
+    assert!(
+        desk.sealed.len() > made,
+        "listed as at the start, it is quoted again"
+    );
+}
+
+#[test]
+fn a_venue_may_ask_to_be_left_alone_but_not_for_long() {
+    let mut desk = quoting();
+    let before = desk.version;
+    // The next depth is refused, with a wish for an hour of silence.
+    desk.deaf = true;
+    desk.run_ms(600);
+    let asked = desk
+        .asked
+        .iter()
+        .rev()
+        .find_map(|(request, query)| match query {
+            Query::Depth(_) => Some(*request),
+            _ => None,
+        });
+    let request = asked.expect("a depth was asked for");
+    desk.deaf = false;
+    desk.answer_later(
+        request,
+        Outcome::Refused(cambist_core::Reason::RateLimited),
+        Some(HOUR_MS),
+    );
+    let rested = desk.version;
+    desk.run_ms(50_000);
+    assert_eq!(desk.version, rested, "longer than our own penalty");
+    desk.run_ms(15_000);
+    assert!(
+        desk.version > rested && rested >= before,
+        "no longer than a minute"
+    );
+}

@@ -1,0 +1,127 @@
+//! Orders of somebody else on our account: told, left alone, or managed.
+
+use cambist_core::config::ForeignOrders;
+use cambist_core::event::{Command, Event, Level};
+use cambist_core::note::{Control, Note};
+use cambist_core::order::{Hash, OrderReport, OrderStatus};
+use cambist_core::request::{Outcome, Reply};
+use cambist_core::{Price, Qty, Side};
+
+use crate::desk::{Desk, ORIGIN, config, spec};
+
+const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
+
+fn foreign(n: u64, side: Side, price: u64, lots: u64) -> OrderReport {
+    let mut hash = [9; 32];
+    hash[..8].copy_from_slice(&n.to_be_bytes());
+    OrderReport {
+        hash: Hash(hash),
+        client_id: None,
+        market: "T0-T1".into(),
+        side,
+        status: OrderStatus::Processing,
+        base_amount: spec().base_amount(Qty(lots)).unwrap(),
+        quote_amount: spec().quote_amount(Price(price), Qty(lots)).unwrap(),
+        base_filled: 0,
+        quote_filled: 0,
+        fee: 0,
+        valid_until_s: u32::try_from(ORIGIN.as_s() + 3_600).unwrap(),
+        valid_since: ORIGIN,
+    }
+}
+
+fn desk(policy: ForeignOrders, orders: Vec<OrderReport>) -> Desk {
+    let mut config = config();
+    config.foreign = policy;
+    let mut desk = Desk::with(&[BID], config, Vec::new());
+    desk.list = orders;
+    desk.run_ms(3_000);
+    desk
+}
+
+fn told(desk: &Desk) -> usize {
+    let foreign = |n: &&Note| matches!(n, Note::Foreign { .. });
+    desk.notes.iter().filter(foreign).count()
+}
+
+#[test]
+fn alarm_stops_and_tolerate_goes_on() {
+    let order = || vec![foreign(1, Side::Sell, 10_100, 10)];
+    let alarmed = desk(ForeignOrders::Alarm, order());
+    assert_eq!(alarmed.levels, [Level::CancelOnly]);
+    let tolerant = desk(ForeignOrders::Tolerate, order());
+    assert!(tolerant.levels.is_empty());
+    assert_eq!(tolerant.submits.len(), 1);
+    assert_eq!(told(&tolerant), 1, "told once");
+    assert!(tolerant.cancels.is_empty());
+    let alone = desk(ForeignOrders::Alarm, Vec::new());
+    assert!(alone.levels.is_empty());
+}
+
+#[test]
+fn a_managed_order_is_cancelled_until_it_is_seen_dead_and_its_fills_are_booked() {
+    let mut order = foreign(1, Side::Sell, 10_100, 10);
+    let mut desk = desk(ForeignOrders::Adopt, vec![order.clone()]);
+    let (request, hash) = desk.cancels.pop_front().expect("it is cancelled");
+    assert_eq!(hash, order.hash);
+    // It filled half before the cancel arrived.
+    order.base_filled = order.base_amount / 2;
+    order.quote_filled = order.quote_amount / 2;
+    order.status = OrderStatus::Cancelled;
+    desk.balances.0 -= order.base_filled;
+    desk.balances.1 += order.quote_filled;
+    desk.list = vec![order];
+    let status = OrderStatus::Cancelling;
+    desk.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
+    desk.run_ms(5_000);
+    assert!(desk.cancels.is_empty(), "seen dead: nothing more to cancel");
+    let flows = desk.notes.iter().filter_map(|note| match note {
+        Note::Adopted { token, amount, .. } => Some((token.0, *amount)),
+        _ => None,
+    });
+    assert_eq!(flows.collect::<Vec<_>>(), [(0, -500), (1, 50_500)]);
+}
+
+#[test]
+fn a_managed_order_counts_in_band_and_self_cross() {
+    // Their ask at 9 995: our bid there would trade with it.
+    let crossed = desk(
+        ForeignOrders::Adopt,
+        vec![foreign(1, Side::Sell, 9_995, 10)],
+    );
+    assert!(crossed.submits.is_empty());
+    let beside = desk(
+        ForeignOrders::Adopt,
+        vec![foreign(1, Side::Sell, 9_996, 10)],
+    );
+    assert_eq!(beside.submits.len(), 1);
+    // Held are 500 000 000; their bid brings 1 000 more, ours another 1 000.
+    for (most, sent) in [(500_002_000, 1), (500_001_999, 0)] {
+        let mut config = config();
+        config.foreign = ForeignOrders::Adopt;
+        config.markets[0].inventory_max = most;
+        let mut desk = Desk::with(&[BID], config, Vec::new());
+        desk.list = vec![foreign(1, Side::Buy, 9_900, 10)];
+        desk.run_ms(3_000);
+        assert_eq!(desk.submits.len(), sent);
+        let band = desk.notes.iter().any(|n| {
+            matches!(n, Note::RiskRefused { control, .. } if *control == Control::InventoryBand)
+        });
+        assert_eq!(band, sent == 0);
+    }
+}
+
+#[test]
+fn thousands_of_foreign_orders_do_not_keep_a_drain_from_its_proof() {
+    let many: Vec<_> = (0..1_500)
+        .map(|n| foreign(n, Side::Sell, 10_100, 10))
+        .collect();
+    let mut desk = desk(ForeignOrders::Tolerate, many);
+    assert_eq!(told(&desk), 1_024, "as many as are remembered");
+    desk.accept_all();
+    desk.hear(&Event::Operator(Command::Drain));
+    desk.run_ms(600);
+    desk.accept_cancel();
+    desk.run_ms(20_000);
+    assert_eq!(desk.finished, Some(true));
+}

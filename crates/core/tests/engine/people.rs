@@ -1,0 +1,417 @@
+//! What people tell a running engine: pauses, levels, flows, other limits, leaving.
+
+use cambist_core::event::{Command, Event, Filter, Level, Levels, Pause};
+use cambist_core::note::{Control, Note};
+use cambist_core::order::OrderStatus;
+use cambist_core::request::{Outcome, UnknownCause};
+use cambist_core::{MarketId, Side, StrategyId};
+
+use crate::desk::{BASE, BOTH, Desk, ORIGIN, OTHER, QUOTE, config};
+
+fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
+    desk.hear(&Event::Operator(command));
+    let answer = desk.notes.iter().rev().find_map(|note| match note {
+        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        _ => None,
+    });
+    answer.expect("every command is answered")
+}
+
+fn bids() -> Filter {
+    Filter {
+        side: Some(Side::Buy),
+        ..Filter::market(MarketId(0))
+    }
+}
+
+fn reason() -> String {
+    "because".to_owned()
+}
+
+fn quoting() -> Desk {
+    let mut desk = Desk::ready(&BOTH);
+    desk.accept_all();
+    desk
+}
+
+#[test]
+fn one_side_is_paused_and_the_other_goes_on_until_a_person_lifts_it() {
+    let mut desk = quoting();
+    let (filter, reason) = (bids(), reason());
+    tell(
+        &mut desk,
+        Command::Pause {
+            filter,
+            reason: reason.clone(),
+        },
+    )
+    .unwrap();
+    desk.run_ms(600);
+    assert_eq!(desk.cancels.len(), 1);
+    desk.accept_cancel();
+    desk.run_ms(30_000);
+    while !desk.submits.is_empty() {
+        let id = desk.accept();
+        assert_eq!(
+            desk.sealed[&id].1.side,
+            Side::Sell,
+            "only asks are refreshed"
+        );
+    }
+    assert!(
+        tell(
+            &mut desk,
+            Command::Unpause {
+                filter,
+                reason: String::new()
+            }
+        )
+        .is_err()
+    );
+    tell(&mut desk, Command::Unpause { filter, reason }).unwrap();
+    desk.run_ms(1_000);
+    let sides = |desk: &Desk| desk.sealed[&desk.submits[0].1].1.side;
+    assert_eq!(sides(&desk), Side::Buy);
+}
+
+#[test]
+fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
+    let mut desk = quoting();
+    desk.store_waits = true;
+    let (filter, reason) = (Filter::ALL, reason());
+    tell(
+        &mut desk,
+        Command::Pause {
+            filter,
+            reason: reason.clone(),
+        },
+    )
+    .unwrap();
+    desk.run_ms(600);
+    assert_eq!(desk.cancels.len(), 2, "at once");
+    let pause = Pause {
+        filter,
+        since: ORIGIN,
+        until: None,
+        cause: reason.clone(),
+    };
+    let held = Levels {
+        level: Level::Trading,
+        pauses: vec![pause],
+    };
+    desk.hear(&Event::LevelStored(held));
+    desk.accept_cancel();
+    desk.accept_cancel();
+    desk.run_ms(2_000);
+    let made = desk.sealed.len() + desk.sealing.len();
+    tell(&mut desk, Command::Unpause { filter, reason }).unwrap();
+    desk.run_ms(2_000);
+    assert_eq!(
+        desk.sealed.len() + desk.sealing.len(),
+        made,
+        "not stored yet"
+    );
+    desk.hear(&Event::LevelStored(Levels::default()));
+    desk.run_ms(1_000);
+    assert!(!desk.sealing.is_empty(), "stored: it quotes again");
+}
+
+#[test]
+fn a_filter_that_names_nothing_is_refused() {
+    let mut desk = quoting();
+    for filter in [
+        Filter::market(MarketId(7)),
+        Filter {
+            strategy: Some(StrategyId(9)),
+            ..Filter::ALL
+        },
+    ] {
+        assert!(
+            tell(
+                &mut desk,
+                Command::Pause {
+                    filter,
+                    reason: reason()
+                }
+            )
+            .is_err()
+        );
+    }
+    assert!(desk.levels.is_empty());
+}
+
+#[test]
+fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
+    let mut desk = quoting();
+    let level = Level::CancelOnly;
+    tell(
+        &mut desk,
+        Command::Raise {
+            level,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    tell(
+        &mut desk,
+        Command::Raise {
+            level,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    assert_eq!(desk.levels, [level], "said twice, stored once");
+    let back = Level::Trading;
+    assert!(
+        tell(
+            &mut desk,
+            Command::Raise {
+                level: back,
+                reason: reason()
+            }
+        )
+        .is_err()
+    );
+    assert!(
+        tell(
+            &mut desk,
+            Command::Lower {
+                level: back,
+                reason: " ".into()
+            }
+        )
+        .is_err()
+    );
+    desk.run_ms(600);
+    desk.accept_cancel();
+    desk.accept_cancel();
+    desk.run_ms(3_000);
+    assert!(desk.submits.is_empty());
+    tell(
+        &mut desk,
+        Command::Lower {
+            level: back,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    desk.run_ms(1_000);
+    assert_eq!(desk.submits.len(), 2, "it quotes again");
+}
+
+#[test]
+fn a_halted_engine_ends_and_is_not_lowered() {
+    let mut desk = quoting();
+    let level = Level::Halted;
+    tell(
+        &mut desk,
+        Command::Raise {
+            level,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    let back = Level::Trading;
+    assert!(
+        tell(
+            &mut desk,
+            Command::Lower {
+                level: back,
+                reason: reason()
+            }
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn a_level_whose_write_fails_forbids_and_is_written_again() {
+    let mut desk = quoting();
+    desk.store_works = false;
+    let level = Level::CancelOnly;
+    tell(
+        &mut desk,
+        Command::Raise {
+            level,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    desk.run_ms(600);
+    assert_eq!(desk.cancels.len(), 2);
+    desk.run_ms(4_000);
+    assert!(desk.levels.len() >= 3, "{:?}", desk.levels);
+    desk.store_works = true;
+    desk.run_ms(10_000);
+    let tried = desk.levels.len();
+    desk.run_ms(120_000);
+    assert_eq!(desk.levels.len(), tried, "stored: no more tries");
+}
+
+#[test]
+fn a_deposit_is_a_difference_until_a_person_adopts_it() {
+    let mut desk = quoting();
+    desk.balances.1 += 1_234;
+    desk.run_ms(3_000);
+    let differs = |desk: &Desk| {
+        let last = desk.notes.iter().rev();
+        last.clone()
+            .find(|n| matches!(n, Note::Mismatch { .. } | Note::Balanced))
+            .is_some_and(|n| matches!(n, Note::Mismatch { .. }))
+    };
+    assert!(differs(&desk));
+    // The desk pays the same into the other token.
+    let (token, amount) = (OTHER, 1_234);
+    let given = reason();
+    tell(
+        &mut desk,
+        Command::Adopt {
+            token,
+            amount,
+            reason: given,
+        },
+    )
+    .unwrap();
+    desk.run_ms(3_000);
+    assert!(differs(&desk), "one of two is explained");
+    let (token, amount) = (QUOTE, 1_234);
+    assert!(
+        tell(
+            &mut desk,
+            Command::Adopt {
+                token,
+                amount,
+                reason: String::new()
+            }
+        )
+        .is_err()
+    );
+    tell(
+        &mut desk,
+        Command::Adopt {
+            token,
+            amount,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    desk.run_ms(3_000);
+    assert!(!differs(&desk), "the residual is zero again");
+    let (token, amount) = (BASE, -500_000_001);
+    assert!(
+        tell(
+            &mut desk,
+            Command::Adopt {
+                token,
+                amount,
+                reason: reason()
+            }
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn an_adopted_withdrawal_is_no_loss() {
+    let mut config = config();
+    config.markets[0].loss.total_max = 0;
+    let mut desk = Desk::with(&BOTH, config, Vec::new());
+    desk.until_a_submit_waits();
+    desk.accept_all();
+    desk.run_ms(2_000);
+    desk.balances.0 -= 1_000_000;
+    let (token, amount) = (BASE, -1_000_000);
+    tell(
+        &mut desk,
+        Command::Adopt {
+            token,
+            amount,
+            reason: reason(),
+        },
+    )
+    .unwrap();
+    desk.run_ms(3_000);
+    assert!(desk.levels.is_empty());
+}
+
+#[test]
+fn tighter_limits_are_taken_over_and_looser_ones_need_a_word() {
+    let mut desk = quoting();
+    let mut tight = config();
+    tight.markets[0].collar_bps = 400;
+    tight.poll.depth_ms = 250;
+    let reload = |config: &cambist_core::config::EngineConfig, allow_loosening| {
+        let config = Box::new(config.clone());
+        Command::Reconfigure {
+            config,
+            allow_loosening,
+        }
+    };
+    tell(&mut desk, reload(&tight, false)).unwrap();
+    let mut loose = tight.clone();
+    loose.markets[0].collar_bps = 401;
+    let why = tell(&mut desk, reload(&loose, false)).unwrap_err();
+    assert!(why.contains("collar_bps 400 → 401"), "{why}");
+    tell(&mut desk, reload(&loose, true)).unwrap();
+    loose.markets.push(loose.markets[0].clone());
+    assert!(
+        tell(&mut desk, reload(&loose, true)).is_err(),
+        "markets stay"
+    );
+}
+
+#[test]
+fn leaving_cancels_nothing_and_says_what_may_rest() {
+    let mut desk = Desk::ready(&BOTH);
+    desk.accept();
+    let (request, unknown) = desk.submits.pop_front().unwrap();
+    tell(&mut desk, Command::Leave).unwrap();
+    desk.run_ms(500);
+    assert_eq!(desk.finished, None, "an answer is outstanding");
+    desk.answer(request, Outcome::Unknown(UnknownCause::Timeout));
+    assert_eq!(desk.finished, Some(false));
+    assert!(desk.cancels.is_empty());
+    let dead = u64::from(desk.sealed[&unknown].1.valid_until_s) * 1_000 + 3_000;
+    assert!(desk.notes.iter().any(|note| matches!(
+        note,
+        Note::Left { orders: 2, unknown: 1, until } if until.0 == dead
+    )));
+}
+
+#[test]
+fn stored_pauses_hold_after_a_restart() {
+    let mut desk = quoting();
+    let (filter, reason) = (bids(), reason());
+    tell(
+        &mut desk,
+        Command::Pause {
+            filter,
+            reason: reason.clone(),
+        },
+    )
+    .unwrap();
+    let pause = Pause {
+        filter,
+        since: ORIGIN,
+        until: None,
+        cause: reason,
+    };
+    let mut again = Desk::new(&BOTH);
+    again.starts_with(Levels {
+        level: Level::Trading,
+        pauses: vec![pause],
+    });
+    again.run_ms(3_000);
+    assert_eq!(again.submits.len(), 1);
+    let id = again.accept();
+    assert_eq!(again.sealed[&id].1.side, Side::Sell);
+    assert!(again.notes.iter().any(|n| matches!(
+        n,
+        Note::RiskRefused {
+            control: Control::Paused,
+            ..
+        }
+    )));
+    again.show(id, OrderStatus::Processing, 0);
+}
