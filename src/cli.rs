@@ -42,7 +42,7 @@ pub struct Cli {
 pub enum Command {
     /// Make a market on an exchange of its own, and show whether it earns.
     #[command(
-        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder"
+        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --scenario crash"
     )]
     Demo(DemoArgs),
     /// Run the daemon against a venue until it is told to stop.
@@ -156,6 +156,10 @@ pub struct DemoArgs {
     /// Which strategy quotes (see `cambist strategy list`).
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<String>,
+    /// What happens in the market: calm, trending, volatile, crash, thin, pool-drained, outage, or the path
+    /// of a file like config/scenarios/crash.toml.
+    #[arg(long, value_name = "NAME|FILE", default_value = "calm")]
+    pub scenario: String,
     /// Leave the daemon alone: otherwise it is killed at two thirds of the time, in the middle of a
     /// submit, and started again.
     #[arg(long)]

@@ -14,6 +14,7 @@ use crate::cli::DemoArgs;
 use crate::config::{Daemon, Exchange};
 use crate::demo::child::{Child, LOOK};
 use crate::demo::files::{self, Folder};
+use crate::demo::playbill::Playbill;
 use crate::demo::plug::{self, Crash};
 use crate::demo::proof::{self, Books};
 use crate::demo::screen::Screen;
@@ -32,32 +33,36 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     if let Some(name) = &args.strategy {
         super::strategy::find(name)?;
     }
+    let playbill = Playbill::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(watch(args, json))
+    runtime.block_on(watch(args, playbill, json))
 }
 
-async fn watch(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
+async fn watch(args: &DemoArgs, mut playbill: Playbill, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(false).context("listening to signals")?;
     let mut screen = Screen::new();
     let mut folder = Folder::new()?;
-    let result = scene(args, &mut screen, &mut folder, &mut signals).await;
-    let (summary, crash, problems) = match result {
+    let result = scene(args, &mut playbill, &mut screen, &mut folder, &mut signals).await;
+    let (summary, crash, mut problems) = match result {
         Ok(ended) => ended,
         Err(error) => {
             where_to_look(&mut screen, &folder);
             return Err(error);
         }
     };
+    let (ratio, duration_s) = (summary.quoted_both_sides_ratio, summary.duration_s);
+    problems.extend(playbill.problem(ratio, duration_s));
     folder.keep(!problems.is_empty());
     if json {
         let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
         let failures: Vec<_> = problems.iter().map(failed).collect();
-        let shape = shape(&summary, crash.as_ref())?;
+        let shape = shape(&summary, crash.as_ref(), &playbill)?;
         print_json(&exit::with_failures(shape, &failures))?;
     } else {
-        print_text(&format!("\n{}", text::summary(&summary)))?;
+        let (played, summary) = (playbill.text(), text::summary(&summary));
+        print_text(&format!("\n{played}{summary}"))?;
         if let Some(crash) = &crash {
             print_text(&crash.text())?;
         }
@@ -89,6 +94,7 @@ fn next(args: &DemoArgs) -> String {
         Some(_) | None => "ladder",
     };
     let seed = args.seed.checked_add(1).unwrap_or(1);
+    let worse = "volatile, outage ...";
     let again = format!("cambist demo --strategy {other} --seed {seed}");
     format!(
         "
@@ -97,10 +103,12 @@ replays to the same actions.
 
 Next:
   {again:<42} another strategy, another crowd
+  {:<42} a worse day (or {worse})
   {:<42} what can quote, and how it is tuned
   {:<42} the exchange alone, one terminal
   {:<42} the daemon against it, another
 ",
+        "cambist demo --scenario crash",
         "cambist strategy list",
         "cambist venue --config config/venue.toml",
         "cambist run --config config/demo.toml",
@@ -108,13 +116,18 @@ Next:
 }
 
 /// The summary in the shape that is promised: without what only texts need.
-fn shape(summary: &Summary, crash: Option<&Crash>) -> anyhow::Result<serde_json::Value> {
+fn shape(
+    summary: &Summary,
+    crash: Option<&Crash>,
+    playbill: &Playbill,
+) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
         object.remove("ends");
         object.remove("quote");
         object.remove("inventory_tokens");
         object.insert("crash".to_owned(), serde_json::to_value(crash)?);
+        object.insert("scenario".to_owned(), playbill.json());
     }
     Ok(value)
 }
@@ -122,6 +135,8 @@ fn shape(summary: &Summary, crash: Option<&Crash>) -> anyhow::Result<serde_json:
 /// Both processes, trading.
 struct Cast {
     venue: Child,
+    /// When the exchange, and with it the scenario, began.
+    opened: Instant,
     daemon: Child,
     /// The line between them, if something will happen on it.
     wire: Option<Wire>,
@@ -130,8 +145,13 @@ struct Cast {
 }
 
 /// Starts both processes.
-async fn open(args: &DemoArgs, screen: &mut Screen, folder: &mut Folder) -> anyhow::Result<Cast> {
-    let venue_file = files::write_venue(folder.path(), args.seed)?;
+async fn open(
+    args: &DemoArgs,
+    playbill: &Playbill,
+    screen: &mut Screen,
+    folder: &mut Folder,
+) -> anyhow::Result<Cast> {
+    let venue_file = files::write_venue(folder.path(), args.seed, playbill)?;
     let venue_text = venue_file.display().to_string();
     let mut venue = Child::start(
         "exchange",
@@ -141,11 +161,13 @@ async fn open(args: &DemoArgs, screen: &mut Screen, folder: &mut Folder) -> anyh
     folder.keep(true);
     let address_file = Exchange::load(&venue_file)?.address_file();
     let address = venue.address(&address_file, READY).await?;
+    let opened = Instant::now();
     let base_url = format!("http://{address}");
     screen.say(&format!(
         "exchange at {base_url}, crowd with seed {}",
         args.seed
     ));
+    screen.say(&playbill.title());
 
     let wire = match plug::when(args) {
         Ok(_) => Some(Wire::lay(&address).await?),
@@ -169,6 +191,7 @@ async fn open(args: &DemoArgs, screen: &mut Screen, folder: &mut Folder) -> anyh
     ));
     Ok(Cast {
         venue,
+        opened,
         daemon,
         wire,
         config,
@@ -186,16 +209,18 @@ fn daemon(folder: &Folder, config: &Daemon, files: &str) -> anyhow::Result<Child
 /// Runs both processes and checks what they left.
 async fn scene(
     args: &DemoArgs,
+    playbill: &mut Playbill,
     screen: &mut Screen,
     folder: &mut Folder,
     signals: &mut Signals,
 ) -> anyhow::Result<(Summary, Option<Crash>, Vec<String>)> {
     let opened = tokio::select! {
-        opened = open(args, screen, folder) => Some(opened?),
+        opened = open(args, playbill, screen, folder) => Some(opened?),
         () = signals.end() => None,
     };
     let Some(Cast {
         mut venue,
+        opened,
         daemon,
         wire,
         config,
@@ -213,6 +238,8 @@ async fn scene(
     };
     let mut stage = Stage {
         begun,
+        opened,
+        playbill,
         daemon,
         metrics,
         crash: None,
@@ -290,14 +317,16 @@ async fn scene(
 }
 
 /// What changes while the demo runs.
-struct Stage {
+struct Stage<'p> {
     begun: Instant,
+    opened: Instant,
+    playbill: &'p mut Playbill,
     daemon: Child,
     metrics: String,
     crash: Option<Crash>,
 }
 
-impl Stage {
+impl Stage<'_> {
     /// Shows the daemon until the time is over, and pulls its plug on the way if that is planned.
     async fn play(
         &mut self,
@@ -338,6 +367,9 @@ impl Stage {
         loop {
             tokio::time::sleep(LOOK).await;
             let now = self.begun.elapsed();
+            for news in self.playbill.news(self.opened.elapsed()) {
+                screen.say(&format!("{:>4} s{SEPARATOR}{news}", now.as_secs()));
+            }
             match self.daemon.exited()? {
                 // By a signal: it has told nothing, and what it left is for its next start.
                 Some(status) if status.code().is_none() => anyhow::bail!(self.daemon.how(status)),

@@ -1,9 +1,15 @@
 //! The demo's folder: the two example configurations, changed where a private run must differ.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_core::MarketSpec;
 use toml::{Table, Value};
+
+use super::playbill::Playbill;
+use crate::config::Exchange;
+use crate::config::reader::Source;
 
 const VENUE: &str = include_str!("../../config/venue.toml");
 const DAEMON: &str = include_str!("../../config/demo.toml");
@@ -54,8 +60,18 @@ impl Drop for Folder {
     }
 }
 
-/// Writes the exchange's configuration: any free port, keys in the folder, the crowd's seed.
-pub fn write_venue(folder: &Path, seed: u64) -> anyhow::Result<PathBuf> {
+/// The markets of the demo's exchange.
+pub fn markets() -> anyhow::Result<Vec<MarketSpec>> {
+    let source = Source {
+        path: "config/venue.toml".into(),
+        text: VENUE.to_owned(),
+    };
+    Ok(Exchange::parse(&source, &mut BTreeSet::new())?.markets)
+}
+
+/// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of
+/// its traders.
+pub fn write_venue(folder: &Path, seed: u64, playbill: &Playbill) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
     table(&mut file, "listen").remove("public_url");
@@ -64,11 +80,13 @@ pub fn write_venue(folder: &Path, seed: u64) -> anyhow::Result<PathBuf> {
         &["maker", "keys_dir"],
         folder.join("keys").display().to_string(),
     );
-    if let Some(Value::Array(crowds)) = file.get_mut("traders") {
-        for crowd in crowds.iter_mut().filter_map(Value::as_table_mut) {
-            crowd.insert("seed".to_owned(), Value::Integer(seed.cast_signed()));
-        }
-    }
+    file.remove("traders");
+    let played = folder.join("scenario.toml");
+    std::fs::write(&played, &playbill.source.text).with_context(|| played.display().to_string())?;
+    set(&mut file, &["scenario", "play"], "scenario.toml");
+    set(&mut file, &["scenario", "seed"], seed.cast_signed());
+    let duration_s = playbill.duration_s.cast_signed();
+    set(&mut file, &["scenario", "duration_s"], duration_s);
     write(folder.join("venue.toml"), &file)
 }
 

@@ -53,7 +53,7 @@ const FIELDS: [(&str, Kind); 38] = [
 ];
 
 /// What the object itself holds, and nothing else.
-const TOP: [&str; 13] = [
+const TOP: [&str; 14] = [
     "ack_ms",
     "crash",
     "duration_s",
@@ -66,6 +66,7 @@ const TOP: [&str; 13] = [
     "requests",
     "residual_units",
     "resting_after",
+    "scenario",
     "seed",
 ];
 
