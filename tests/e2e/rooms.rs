@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("crates/server", &["core", "protocol", "signing", "venue"]),
     ("crates/tape", &["core"]),
     ("crates/report", &["core"]),
+    ("crates/fence-model", &["core"]),
     (
         "crates/sim",
         &[

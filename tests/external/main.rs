@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod boundaries;
 #[path = "../e2e/support/mod.rs"]
 mod support;
 

@@ -8,9 +8,9 @@ use rustix::process::Signal;
 
 use super::table::{GATEWAY, HTML, JSON, instead};
 use super::{SOON, assert_whole};
-use crate::crash::assert_same_bytes;
 use crate::support::http::body;
 use crate::support::stage::{lively, quick};
+use crate::support::verdict::assert_same_bytes;
 use crate::support::{Fault, Proxy, Stage, until};
 
 /// The answer to a submit, about another order.

@@ -11,9 +11,9 @@ mod table;
 
 use std::time::Duration;
 
-use crate::crash::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::http::{body, metric};
 use crate::support::stage::{lively, quick};
+use crate::support::verdict::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::{Edit, Fault, Keeping, Program, Proxy, Stage, until};
 use table::Scenario;
 

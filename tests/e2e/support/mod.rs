@@ -19,6 +19,7 @@ pub mod proxy;
 pub mod random;
 pub mod stage;
 pub mod trace;
+pub mod verdict;
 
 pub use books::Books;
 pub use clock::until;

@@ -1,0 +1,451 @@
+//! Our side: what the engine remembers of its orders, what is on disk, and the rules.
+//!
+//! Whatever decides about evidence is a call into `cambist_core`; a wrong rule stands beside the right one.
+
+use cambist_core::fence::{self, Pass, Progress, Word};
+use cambist_core::order::OrderReport;
+use cambist_core::{OrderStatus, Time, VenueTime};
+
+use crate::venue::{Answer, hash, ticks};
+use crate::{COPIES, GRACE, LIFE, ORDERS, ROUNDS, SKEW, TICK_MS, Wrong};
+
+/// How far an order has come; the phases of the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Not made, or not known any more.
+    #[default]
+    None,
+    /// Sealed, nothing may have left.
+    Sealed,
+    /// This transmission is waited for.
+    InFlight(usize),
+    /// Transmitted, and what came of it is not known.
+    Unknown,
+    /// Taken by the venue or seen there.
+    Live,
+    /// Over, as far as the engine is concerned.
+    Ended,
+}
+
+/// What is on disk of one fact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Disk {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Written; a crash loses it.
+    Written,
+    /// Synced.
+    Synced,
+}
+
+/// One order as the engine has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states of one thing"
+)]
+pub struct Tracked {
+    /// How far it has come.
+    pub phase: Phase,
+    /// Transmissions so far.
+    pub transmissions: u8,
+    /// Of these, so many are disproved.
+    pub disproved: u8,
+    /// What the venue said of its existence.
+    pub word: Word,
+    /// A cancel was decided.
+    pub cancel_decided: bool,
+    /// Its answer is waited for.
+    pub cancel_waits: bool,
+    /// Its funds are set aside.
+    pub reserved: bool,
+    /// Its fill is booked.
+    pub booked: bool,
+    /// The answer on its way to us.
+    pub answer: Option<Answer>,
+    /// Expiry.
+    pub until: u8,
+    /// Storage id.
+    pub storage_id: u8,
+    /// It was found in the store by a restart.
+    pub recovered: bool,
+    /// Only the wrong rules count these.
+    pub not_found: u8,
+    /// Only under a wrong rule: it does not stand for its quote any more.
+    pub replaced: bool,
+    /// Its intent on disk.
+    pub sealed: Disk,
+}
+
+impl Tracked {
+    /// Whether it may be alive as far as the engine knows.
+    pub const fn is_tracked(&self) -> bool {
+        !matches!(self.phase, Phase::None | Phase::Ended)
+    }
+
+    const fn may_have_left(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::InFlight(_) | Phase::Unknown | Phase::Live
+        )
+    }
+
+    /// Over: nothing else is remembered of it.
+    fn end(&mut self) {
+        *self = Self {
+            phase: Phase::Ended,
+            booked: self.booked,
+            disproved: self.disproved,
+            until: self.until,
+            storage_id: self.storage_id,
+            sealed: self.sealed,
+            ..Self::default()
+        };
+    }
+}
+
+/// The engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Engine {
+    /// By number.
+    pub orders: [Tracked; ORDERS],
+    /// The list that is being read.
+    pub pass: Option<Pass>,
+    /// Orders in the round that is being read.
+    round: [bool; ORDERS],
+    /// Rounds of it so far.
+    rounds: u8,
+    /// Next storage id.
+    next_id: u8,
+}
+
+impl Engine {
+    /// Whether a new order may be made: none stands for the quote.
+    pub fn may_seal(&self) -> Option<usize> {
+        let stands = |order: &Tracked| order.is_tracked() && !order.replaced;
+        if self.orders.iter().any(stands) {
+            return None;
+        }
+        self.orders
+            .iter()
+            .position(|order| order.phase == Phase::None)
+    }
+
+    /// Makes and writes an order.
+    pub fn seal(&mut self, number: usize, clock: u8) {
+        self.orders[number] = Tracked {
+            phase: Phase::Sealed,
+            reserved: true,
+            until: clock + LIFE,
+            storage_id: self.next_id,
+            sealed: Disk::Written,
+            ..Tracked::default()
+        };
+        self.next_id += 1;
+    }
+
+    /// Whether the bytes may leave now, for the first time or again.
+    pub fn may_transmit(&self, number: usize, clock: u8, wrong: Option<Wrong>) -> bool {
+        let order = &self.orders[number];
+        let durable = order.sealed == Disk::Synced || wrong == Some(Wrong::SyncSkipped);
+        let left = usize::from(order.transmissions) < COPIES;
+        match order.phase {
+            Phase::Sealed => durable && left && !order.cancel_decided,
+            Phase::Unknown => {
+                left && !order.recovered
+                    && !order.replaced
+                    && fence::may_be_resent(
+                        ticks(clock),
+                        ticks(order.until),
+                        0,
+                        order.cancel_decided,
+                    )
+            }
+            Phase::None | Phase::InFlight(_) | Phase::Live | Phase::Ended => false,
+        }
+    }
+
+    /// They leave. The answer is which transmission this is.
+    pub fn transmit(&mut self, number: usize) -> usize {
+        let order = &mut self.orders[number];
+        let copy = usize::from(order.transmissions);
+        order.transmissions += 1;
+        order.phase = Phase::InFlight(copy);
+        copy
+    }
+
+    /// They provably do not leave.
+    pub fn not_sent(&mut self, number: usize, wrong: Option<Wrong>) {
+        let order = &mut self.orders[number];
+        order.transmissions += 1;
+        order.disproved += 1;
+        if wrong == Some(Wrong::NotSentIsDeath) {
+            order.end();
+        } else if fence::are_all_disproved(order.transmissions, order.disproved) {
+            order.phase = Phase::Sealed;
+        } else {
+            order.phase = Phase::Unknown;
+        }
+    }
+
+    /// What was sealed and never left is given up.
+    pub fn drop_unsent(&mut self, number: usize) {
+        self.orders[number].end();
+    }
+
+    /// No answer came in time.
+    pub fn time_out(&mut self, number: usize, wrong: Option<Wrong>) {
+        let order = &mut self.orders[number];
+        order.phase = Phase::Unknown;
+        order.answer = None;
+        order.replaced = wrong == Some(Wrong::NewIdOnRetry);
+    }
+
+    /// The answer to a transmission.
+    pub fn hear(&mut self, number: usize, wrong: Option<Wrong>) {
+        let order = &mut self.orders[number];
+        let Some(answer) = order.answer.take() else {
+            return;
+        };
+        match answer {
+            Answer::Taken => {
+                order.phase = Phase::Live;
+                order.word = Word::Known;
+            }
+            Answer::Refused(reason) => {
+                let resent = order.transmissions > 1;
+                let definitive = reason.proves_submit_dead();
+                order.disproved += u8::from(definitive);
+                let all = fence::are_all_disproved(order.transmissions, order.disproved);
+                let ends = match wrong {
+                    Some(Wrong::AnyRefusalIsDeath) => true,
+                    Some(Wrong::RefusedResendIsDeath) => resent || definitive && all,
+                    Some(Wrong::OneRefusalIsEnough) => definitive,
+                    _ => definitive && all,
+                };
+                if ends {
+                    order.end();
+                } else {
+                    order.phase = Phase::Unknown;
+                }
+            }
+        }
+    }
+
+    /// Whether a cancel may be decided.
+    pub fn may_cancel(&self, number: usize) -> bool {
+        let order = &self.orders[number];
+        matches!(order.phase, Phase::Live | Phase::Unknown) && !order.cancel_decided
+    }
+
+    /// Decides it.
+    pub fn cancel(&mut self, number: usize) {
+        let order = &mut self.orders[number];
+        order.cancel_decided = true;
+        order.cancel_waits = true;
+    }
+
+    /// The answer to a cancel.
+    pub fn hear_cancel(&mut self, number: usize, taken: bool, wrong: Option<Wrong>) {
+        let order = &mut self.orders[number];
+        order.cancel_waits = false;
+        if taken && wrong == Some(Wrong::CancelTakenFrees) {
+            order.reserved = false;
+        }
+        if !taken && wrong == Some(Wrong::NothingToCancelIsDeath) {
+            order.end();
+        }
+    }
+
+    /// What the venue reports about an order.
+    fn observe(&mut self, report: &OrderReport) {
+        let number = (0..ORDERS).find(|number| hash(*number) == report.hash);
+        let Some(order) = number.map(|number| &mut self.orders[number]) else {
+            return;
+        };
+        if !order.is_tracked() {
+            return;
+        }
+        order.word = Word::Known;
+        order.phase = Phase::Live;
+        order.answer = None;
+        order.not_found = 0;
+        if report.status.is_final() {
+            order.booked = report.status == OrderStatus::Processed;
+            order.end();
+        }
+    }
+
+    /// The answer to a question by hash.
+    pub fn hear_read(
+        &mut self,
+        number: usize,
+        report: Option<&OrderReport>,
+        clock: u8,
+        wrong: Option<Wrong>,
+    ) {
+        let asked_at = now(wrong, clock);
+        if let Some(report) = report {
+            self.observe(report);
+        } else {
+            let order = &mut self.orders[number];
+            if fence::is_behind(asked_at, ticks(order.until), grace_ms(wrong)) {
+                order.word = Word::Disowned;
+            }
+            if wrong == Some(Wrong::NotFoundThrice) {
+                order.not_found += 1;
+                if order.not_found == 3 {
+                    order.end();
+                }
+            }
+        }
+    }
+
+    /// Whether a list may prove something soon: the fence of an order is near.
+    pub fn may_begin_pass(&self, clock: u8, wrong: Option<Wrong>) -> bool {
+        let near = |order: &Tracked| {
+            order.may_have_left()
+                && (wrong == Some(Wrong::AbsenceIsEnough)
+                    || now(wrong, clock).0 + grace_ms(None) >= ticks(order.until + GRACE).0)
+        };
+        self.pass.is_none() && self.orders.iter().any(near)
+    }
+
+    /// Begins to read a list: a closed window, page by page.
+    pub fn begin_pass(&mut self, clock: u8, wrong: Option<Wrong>) {
+        self.pass = Some(Pass::proof(Time(0), now(wrong, clock), VenueTime(0), 1));
+        self.round = [false; ORDERS];
+    }
+
+    /// Takes in a page of it.
+    pub fn hear_page(&mut self, reports: &[OrderReport], total: u32, wrong: Option<Wrong>) {
+        let Some(mut pass) = self.pass.take() else {
+            return;
+        };
+        for report in reports {
+            self.observe(report);
+        }
+        let offset = pass.page().offset;
+        if offset == 0 {
+            self.round = [false; ORDERS];
+        }
+        for report in reports {
+            for (number, shown) in self.round.iter_mut().enumerate() {
+                *shown |= hash(number) == report.hash;
+            }
+        }
+        let read = u32::try_from(reports.len()).unwrap_or(u32::MAX);
+        let total = match wrong {
+            Some(Wrong::FirstPageOnly) => offset + read,
+            _ => total,
+        };
+        let progress = pass.take(reports, total);
+        let one_round = wrong == Some(Wrong::OneRound) && offset + read >= total;
+        match progress {
+            Progress::Complete => self.apply_fence(&pass, wrong),
+            Progress::More if one_round => self.apply_fence(&pass, wrong),
+            Progress::More => {
+                self.rounds += u8::from(pass.page().offset == 0);
+                // Given up sooner than the engine does: what is learned later can be learned anew.
+                if self.rounds < ROUNDS {
+                    self.pass = Some(pass);
+                } else {
+                    self.end_pass();
+                }
+            }
+            Progress::Abandoned => self.end_pass(),
+        }
+    }
+
+    /// Ends what the list proves dead.
+    fn apply_fence(&mut self, pass: &Pass, wrong: Option<Wrong>) {
+        let round = self.round;
+        self.end_pass();
+        for (number, order) in self.orders.iter_mut().enumerate() {
+            if !order.may_have_left() {
+                continue;
+            }
+            let shown = pass.shows(hash(number)) || round[number];
+            let until = ticks(order.until);
+            let dead = match wrong {
+                Some(Wrong::AbsenceIsEnough) => !shown,
+                _ => fence::is_proven_dead(
+                    pass.begun_venue(),
+                    until,
+                    grace_ms(wrong),
+                    shown,
+                    order.word,
+                ),
+            };
+            if dead {
+                order.end();
+            }
+        }
+    }
+
+    /// Whether something written is not synced.
+    pub fn is_unsynced(&self) -> bool {
+        let unsynced = |order: &Tracked| order.sealed == Disk::Written;
+        self.orders.iter().any(unsynced)
+    }
+
+    /// What was written is on disk.
+    pub fn sync(&mut self) {
+        for order in &mut self.orders {
+            if order.sealed == Disk::Written {
+                order.sealed = Disk::Synced;
+            }
+        }
+    }
+
+    /// Everything but the disk is lost, and perhaps the ends that were written last; a new process
+    /// begins with what it finds there.
+    pub fn crash(&mut self, keeps_ends: bool, wrong: Option<Wrong>) {
+        self.next_id = 0;
+        for order in &mut self.orders {
+            if order.sealed != Disk::Synced {
+                *order = Tracked::default();
+                continue;
+            }
+            if wrong != Some(Wrong::IdsBeginAnew) {
+                self.next_id = self.next_id.max(order.storage_id + 1);
+            }
+            let ended = order.phase == Phase::Ended && keeps_ends;
+            if ended || wrong == Some(Wrong::OpenIsNotRead) {
+                order.end();
+                continue;
+            }
+            *order = Tracked {
+                phase: Phase::Unknown,
+                reserved: true,
+                until: order.until,
+                storage_id: order.storage_id,
+                // An earlier run may have used up its transmissions; this one adds none.
+                recovered: true,
+                sealed: Disk::Synced,
+                ..Tracked::default()
+            };
+        }
+        self.end_pass();
+    }
+
+    fn end_pass(&mut self) {
+        (self.pass, self.round, self.rounds) = (None, [false; ORDERS], 0);
+    }
+}
+
+/// The venue's time as the rules take it.
+fn now(wrong: Option<Wrong>, clock: u8) -> VenueTime {
+    match wrong {
+        Some(Wrong::WallClock) => ticks(clock + SKEW),
+        _ => ticks(clock),
+    }
+}
+
+const fn grace_ms(wrong: Option<Wrong>) -> u64 {
+    match wrong {
+        Some(Wrong::NoGrace) => 0,
+        _ => GRACE as u64 * TICK_MS,
+    }
+}

@@ -1,0 +1,58 @@
+//! The right rules hold in every state; each wrong one is found.
+//!
+//! Here are the bounds that a test can afford; `cargo run --release -p cambist-fence-model --example full`
+//! goes to all of them and prints what README.md states.
+
+use cambist_fence_model::model::{ALWAYS, SOMETIMES};
+use cambist_fence_model::{Fence, Wrong};
+use stateright::{Checker, HasDiscoveries, Model};
+
+const THREADS: usize = 2;
+
+#[test]
+fn the_rules_hold_in_every_state() {
+    let fence = Fence {
+        lies: 0,
+        ..Fence::with(None)
+    };
+    let checker = fence.checker().threads(THREADS).spawn_bfs().join();
+    println!("{} states", checker.unique_state_count());
+    assert!(checker.is_done());
+    for name in ALWAYS {
+        if let Some(history) = checker.discovery(name) {
+            panic!("not true: {name}: {:?}", history.into_actions());
+        }
+    }
+    // Otherwise nothing was shown.
+    for name in SOMETIMES {
+        assert!(checker.discovery(name).is_some(), "never: {name}");
+    }
+}
+
+/// A counterexample: which property, and what happened.
+fn found(checker: &impl Checker<Fence>) -> Option<(&'static str, Vec<String>)> {
+    ALWAYS.into_iter().find_map(|name| {
+        let actions = checker.discovery(name)?.into_actions();
+        let steps = actions.iter().map(|action| format!("{action:?}"));
+        Some((name, steps.collect()))
+    })
+}
+
+#[test]
+fn every_wrong_rule_is_found() {
+    for wrong in Wrong::ALL {
+        let fence = Fence::with(Some(wrong));
+        let checker = fence
+            .checker()
+            .threads(THREADS)
+            .finish_when(HasDiscoveries::AnyFailures);
+        // One needs a long history, which breadth would reach late.
+        let history = if wrong == Wrong::FirstPageOnly {
+            found(&checker.spawn_dfs().join())
+        } else {
+            found(&checker.spawn_bfs().join())
+        };
+        let (name, steps) = history.unwrap_or_else(|| panic!("{wrong:?} was not found"));
+        println!("{wrong:?}: not \"{name}\": {}", steps.join(", "));
+    }
+}
