@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use cambist_core::event::{Event, RecoveredOrder};
+use cambist_core::intent::RecoveredMove;
 use cambist_core::{Engine, Reason, Time};
 use cambist_report::{Closing, Session, text};
 use tokio::sync::mpsc;
@@ -96,6 +97,7 @@ async fn trade(
             revision: String::new(),
             config_hash,
             markets: started.bound.markets.clone(),
+            pools: started.bound.pools.clone(),
             depth_age_max_ms: daemon.poll.depth_age_max_ms,
             tick_age_max_ms: 5_000,
         },
@@ -121,12 +123,15 @@ async fn trade(
         Arc::clone(&telemetry),
         heard.clone(),
     )?;
-    let mut session = Session::new(&started.bound.markets);
+    let mut session = Session::new(&started.bound.markets).with_pools(&started.bound.pools);
     for RecoveredOrder {
         order, base_filled, ..
     } in &started.start.open
     {
         session.found(order.client_id, order.valid_until_s, *base_filled > 0);
+    }
+    for RecoveredMove { wanted, .. } in &started.start.open_moves {
+        session.found_move(wanted.client_id, wanted.valid_until_s);
     }
     let desk = Desk {
         engine,

@@ -9,13 +9,14 @@ use cambist_core::config::{
 use cambist_core::event::Amounts;
 use cambist_core::strategy::{Holdings, Strategy, Targets, View};
 use cambist_core::{
-    Amount, MarketId, MarketSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
+    Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
 };
 
 use super::daemon::Daemon;
 use super::market::{EmptyBook, Market, StrategyChoice};
 use super::meaning::{self, Load};
 use super::money::{Money, MoneyError};
+use super::pool::{self, ListedPool};
 use super::reader::{At, ConfigError, Problem};
 
 /// A market as the venue lists it.
@@ -40,6 +41,8 @@ pub struct Bound {
     pub engine: EngineConfig,
     /// Markets, in the order of the file.
     pub markets: Vec<MarketSpec>,
+    /// Pools beside them.
+    pub pools: Vec<PoolSpec>,
     /// Every strategy with its market and its choice in the file, ids in order.
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
     /// What the requests amount to.
@@ -48,9 +51,15 @@ pub struct Bound {
 
 impl Daemon {
     /// Binds the file to what the venue publishes.
-    pub fn bind(&self, tokens: &[TokenSpec], listed: &[Listed]) -> Result<Bound, ConfigError> {
+    pub fn bind(
+        &self,
+        tokens: &[TokenSpec],
+        listed: &[Listed],
+        pools: &[ListedPool],
+    ) -> Result<Bound, ConfigError> {
         let mut problems = Vec::new();
         let mut markets = Vec::new();
+        let mut found_pools = Vec::new();
         for (index, market) in self.markets.iter().enumerate() {
             let id = MarketId(u16::try_from(index).unwrap_or(u16::MAX));
             match spec(id, market, tokens, listed) {
@@ -64,6 +73,15 @@ impl Daemon {
                             ),
                         });
                     }
+                    match market
+                        .pool
+                        .as_ref()
+                        .map(|pool| pool.listed(&spec, tokens, pools))
+                    {
+                        Some(Ok(pool)) => found_pools.push(pool),
+                        Some(Err(problem)) => problems.push(problem),
+                        None => {}
+                    }
                     markets.push(spec);
                 }
                 Err(problem) => problems.push(problem),
@@ -72,7 +90,7 @@ impl Daemon {
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
         }
-        self.bind_specs(markets)
+        self.bind_specs(markets, found_pools)
     }
 
     /// Binds the file to the decimals it expects itself, for a check without the venue. `None` if it
@@ -81,15 +99,31 @@ impl Daemon {
         let specs: Option<Vec<_>> = self.markets.iter().enumerate().map(expected_spec).collect();
         let specs: Result<Vec<_>, _> = specs?.into_iter().collect();
         Some(match specs {
-            Ok(specs) => self.bind_specs(specs),
+            Ok(specs) => {
+                let pools = self.expected_pools(&specs);
+                self.bind_specs(specs, pools)
+            }
             Err(problem) => Err(self.source.invalid(vec![problem])),
         })
     }
 
-    /// Binds the file to markets that are known already, in its own order.
-    pub(crate) fn bind_specs(&self, markets: Vec<MarketSpec>) -> Result<Bound, ConfigError> {
+    /// The configured pools, as far as they are known without the venue.
+    pub(crate) fn expected_pools(&self, markets: &[MarketSpec]) -> Vec<PoolSpec> {
+        let pool = |(market, spec): (&Market, &MarketSpec)| {
+            market.pool.as_ref().map(|pool| pool.expected(spec))
+        };
+        self.markets.iter().zip(markets).filter_map(pool).collect()
+    }
+
+    /// Binds the file to markets and pools that are known already, in its own order.
+    pub(crate) fn bind_specs(
+        &self,
+        markets: Vec<MarketSpec>,
+        pools: Vec<PoolSpec>,
+    ) -> Result<Bound, ConfigError> {
         let mut problems = Vec::new();
         let mut configs = Vec::new();
+        let mut pool_configs = Vec::new();
         let mut strategies = Vec::new();
         let mut wanted = 0;
         for (market, spec) in self.markets.iter().zip(&markets) {
@@ -106,6 +140,10 @@ impl Daemon {
                 strategies.push((id, spec.id, choice.clone()));
             }
             configs.extend(config);
+            pool::check_holders(market, &mut problems);
+            if let Some(pool) = &market.pool {
+                pool_configs.extend(pool.config(spec, &mut problems));
+            }
         }
         let load = meaning::load(self, Some(wanted));
         problems.extend(meaning::overload(self, &load));
@@ -134,8 +172,10 @@ impl Daemon {
                 ramp: RampConfig::OFF,
                 foreign: ForeignOrders::Tolerate,
                 markets: configs,
+                pools: pool_configs,
             },
             markets,
+            pools,
             strategies,
             load,
         })
@@ -334,6 +374,7 @@ fn quiet_quotes(strategy: &mut dyn Strategy, spec: &MarketSpec, config: &MarketC
             base: config.inventory_max,
             quote: spec.quote_amount(Price(mid / 2), lots).unwrap_or(0),
         },
+        pool: None,
         own: &[],
         fills: &[],
     };

@@ -8,6 +8,7 @@ use cambist_core::market::MarketSpec;
 use rust_decimal::Decimal;
 
 use super::money::Money;
+use super::pool::{self, Pool};
 use super::reader::{At, Place, Section};
 use super::sections::small;
 
@@ -99,6 +100,8 @@ pub struct Market {
     pub price_tolerance_bps: u32,
     /// A working order stays if its remaining quantity is within this of the wanted one.
     pub qty_tolerance_bps: u32,
+    /// The pool beside it.
+    pub pool: Option<Pool>,
     /// Strategies, at least one.
     pub strategies: Vec<StrategyChoice>,
 }
@@ -179,6 +182,7 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
     let empty = read_empty(&mut section);
     let price_tolerance = section.number("price_tolerance_bps", 5, 0..=1_000);
     let qty_tolerance = section.number("qty_tolerance_bps", 1_000, 0..=9_999);
+    let pool = pool::read(section.section("pool"));
     let strategies: Vec<_> = section
         .sections("strategy")
         .into_iter()
@@ -241,6 +245,9 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         if let EmptyBook::Seed(seed) = &empty {
             in_quote.push(seed);
         }
+        if let Some(pool) = &pool {
+            in_quote.extend([&pool.move_value_max, &pool.value_max, &pool.max_fee]);
+        }
         check_symbols(&section, name, base, &in_base);
         check_symbols(&section, name, quote, &in_quote);
     }
@@ -264,6 +271,7 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         empty,
         price_tolerance_bps: small(price_tolerance.value),
         qty_tolerance_bps: small(qty_tolerance.value),
+        pool,
         strategies: strategies.into_iter().collect::<Option<_>>()?,
     })
 }

@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod daemon;
 pub mod market;
 pub mod meaning;
+pub mod pool;
 mod sections;
 pub mod venue;
 

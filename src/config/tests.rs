@@ -106,7 +106,7 @@ fn the_demo_fits_its_exchange() {
             enabled: true,
         })
         .collect();
-    let bound = demo.bind(&exchange.tokens, &listed).unwrap();
+    let bound = demo.bind(&exchange.tokens, &listed, &[]).unwrap();
     assert_eq!(bound.engine.ttl_ms, 10_000);
     assert_eq!(
         bound.engine.markets[0].empty,
@@ -521,10 +521,12 @@ fn a_venue_that_publishes_something_else_is_refused() {
         enabled: true,
     };
     let right = [token(0, "ETH", 18), token(1, "USDC", 6)];
-    let bound = demo.bind(&right, &[listed("ETH-USDC")]).unwrap();
+    let bound = demo.bind(&right, &[listed("ETH-USDC")], &[]).unwrap();
     assert_eq!(bound.markets[0].id, MarketId(0));
     let refused = |tokens: &[TokenSpec], name: &str| {
-        demo.bind(tokens, &[listed(name)]).unwrap_err().to_string()
+        demo.bind(tokens, &[listed(name)], &[])
+            .unwrap_err()
+            .to_string()
     };
     let decimals = refused(&[token(0, "ETH", 8), token(1, "USDC", 6)], "ETH-USDC");
     assert!(

@@ -55,7 +55,7 @@ pub struct Desk {
     pub telemetry: Arc<Telemetry>,
     /// Adds up.
     pub session: Session,
-    /// Bytes of orders that may be alive.
+    /// Bytes of orders and moves that may be alive.
     pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
     /// Requests without an answer, for metrics.
     pub under_way: BTreeMap<RequestId, Endpoint>,
@@ -179,15 +179,19 @@ impl Desk {
                 self.leaves(request, query.endpoint());
                 self.gateway.query(request, query);
             }
-            Action::Seal { batch, orders } => {
-                let told = self.keeper.seal(batch, orders);
+            Action::Seal { batch, intents } => {
+                let told = self.keeper.seal(batch, intents);
                 let cause = SealFailure::Store;
                 self.told(told, Some(Event::SealFailed { batch, cause }));
             }
-            Action::Transmit { request, order } => {
-                self.leaves(request, Endpoint::Submit);
+            Action::Transmit {
+                request,
+                order,
+                endpoint,
+            } => {
+                self.leaves(request, endpoint);
                 match self.bodies.get(&order) {
-                    Some(body) => self.gateway.submit(request, Arc::clone(body)),
+                    Some(body) => self.gateway.submit(request, endpoint, Arc::clone(body)),
                     None => self.gateway.nothing_to_send(request),
                 }
             }
@@ -230,9 +234,13 @@ impl Desk {
                 let told = self.keeper.fill(fill.clone());
                 self.told(told, None);
             }
-            Note::Ended { order, end, .. } => {
+            Note::Ended { order, end, .. } | Note::MoveEnded { order, end, .. } => {
                 self.bodies.remove(order);
                 let told = self.keeper.end(*order, *end);
+                self.told(told, None);
+            }
+            Note::Moved(moved) => {
+                let told = self.keeper.moved(moved.clone());
                 self.told(told, None);
             }
             Note::LevelChanged { level, .. } => self.ended.level = *level,
@@ -257,6 +265,8 @@ impl Desk {
             | Note::RiskRefused { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
+            | Note::MoveSent { .. }
+            | Note::ForeignMove { .. }
             | Note::Reconciled { .. }
             | Note::Mismatch { .. }
             | Note::Balanced

@@ -45,16 +45,16 @@ impl Gateway {
         });
     }
 
-    /// Sends the stored bytes of an order.
-    pub fn submit(&self, request: RequestId, body: Arc<[u8]>) {
+    /// Sends the stored bytes of an order, a join or an exit.
+    pub fn submit(&self, request: RequestId, endpoint: Endpoint, body: Arc<[u8]>) {
         let here = self.clone();
         tokio::spawn(async move {
-            let answered = here.client.submit(&body).await;
-            here.answer(request, Endpoint::Submit, answered).await;
+            let answered = here.client.submit_to(endpoint, &body).await;
+            here.answer(request, endpoint, answered).await;
         });
     }
 
-    /// Answers for an order whose bytes are not there, so that provably none left.
+    /// Answers for an intent whose bytes are not there, so that provably none left.
     pub fn nothing_to_send(&self, request: RequestId) {
         let here = self.clone();
         tokio::spawn(async move {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use cambist_core::ClientOrderId;
 use cambist_core::event::{BatchId, Event, Levels, SealFailure};
-use cambist_core::note::{End, Fill};
-use cambist_core::order::UnsignedOrder;
-use cambist_protocol::encode::sign_order;
+use cambist_core::note::{End, Fill, PoolMove};
+use cambist_core::{ClientOrderId, Intent, PoolSpec};
+use cambist_protocol::encode::{SealError, SignedIntent, sign_order};
+use cambist_protocol::encode_move::{Owner, sign_move};
 use cambist_signing::{Address, SecretKey};
 use tokio::sync::mpsc;
 
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::store::{Filled, SealedIntent, Store, StoreError};
 use crate::telemetry::{Operation, Telemetry};
 
-/// The exact bytes of sealed orders, the same for every transmission.
+/// The exact bytes of sealed intents, the same for every transmission.
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
 
 /// How many tasks may wait for the disk before the program gives up on it.
@@ -30,8 +30,9 @@ const WAITING_MAX: usize = 4_096;
 /// What the keeper is told.
 #[derive(Debug)]
 enum Task {
-    Seal(BatchId, Vec<UnsignedOrder>),
+    Seal(BatchId, Vec<Intent>),
     Fill(Fill),
+    Moved(PoolMove),
     End(ClientOrderId, End),
     Levels(Levels, String, bool),
     Prune,
@@ -45,6 +46,28 @@ pub struct Signer {
     pub exchange: Address,
     /// Our account.
     pub account_id: u32,
+    /// Its owner and the chain, which moves sign.
+    pub owner: Owner,
+    /// Pools that moves may name.
+    pub pools: Vec<PoolSpec>,
+}
+
+impl Signer {
+    fn sign(&self, intent: &Intent) -> Result<SignedIntent, SealError> {
+        match intent {
+            Intent::Order(order) => sign_order(order, self.exchange, self.account_id, &self.key),
+            Intent::Move(wanted) => {
+                let mut pools = self.pools.iter();
+                let pool = pools.find(|pool| pool.market == wanted.market);
+                sign_move(
+                    wanted,
+                    pool.ok_or(SealError::NoPool)?,
+                    self.owner,
+                    &self.key,
+                )
+            }
+        }
+    }
 }
 
 /// The disk cannot follow, or the keeper has died: nothing durable can be promised.
@@ -74,6 +97,7 @@ impl Keeper {
             store,
             signer,
             filled,
+            moved: BTreeMap::new(),
             keep_days,
             telemetry,
             clock: Clock::new(),
@@ -89,8 +113,13 @@ impl Keeper {
     }
 
     /// Signs and stores a batch; the desk hears `Sealed` or `SealFailed`.
-    pub fn seal(&self, batch: BatchId, orders: Vec<UnsignedOrder>) -> Result<(), KeeperStuck> {
-        self.tell(Task::Seal(batch, orders))
+    pub fn seal(&self, batch: BatchId, intents: Vec<Intent>) -> Result<(), KeeperStuck> {
+        self.tell(Task::Seal(batch, intents))
+    }
+
+    /// Notes what a join or an exit moved.
+    pub fn moved(&self, moved: PoolMove) -> Result<(), KeeperStuck> {
+        self.tell(Task::Moved(moved))
     }
 
     /// Notes a booked fill.
@@ -147,6 +176,8 @@ struct Worker {
     signer: Signer,
     /// What every open order has filled so far, for the row of its end.
     filled: BTreeMap<ClientOrderId, Filled>,
+    /// Moves that were booked and whose end is about to be told.
+    moved: BTreeMap<ClientOrderId, PoolMove>,
     keep_days: u32,
     telemetry: Arc<Telemetry>,
     clock: Clock,
@@ -157,11 +188,13 @@ impl Worker {
     fn run(mut self, inbox: &Receiver<Task>) {
         while let Ok(task) = inbox.recv() {
             match task {
-                Task::Seal(batch, orders) => self.seal(batch, &orders),
+                Task::Seal(batch, intents) => self.seal(batch, &intents),
                 Task::Fill(fill) => self.fill(&fill),
+                Task::Moved(moved) => self.moved(moved),
                 Task::End(order, end) => {
                     let filled = self.filled.remove(&order).unwrap_or_default();
-                    let noted = self.store.end(order, end, filled);
+                    let moved = self.moved.remove(&order);
+                    let noted = self.store.end(order, end, filled, moved.as_ref());
                     self.noted("end", noted);
                 }
                 Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
@@ -173,35 +206,24 @@ impl Worker {
         }
     }
 
-    fn seal(&mut self, batch: BatchId, orders: &[UnsignedOrder]) {
-        let signed: Result<Vec<_>, _> = orders
-            .iter()
-            .map(|order| {
-                let Signer {
-                    key,
-                    exchange,
-                    account_id,
-                } = &self.signer;
-                let signed = sign_order(order, *exchange, *account_id, key)?;
-                Ok(SealedIntent {
-                    order: order.clone(),
-                    hash: signed.hash,
-                    body: signed.body,
-                })
-            })
-            .collect();
+    fn seal(&mut self, batch: BatchId, intents: &[Intent]) {
+        let sealed = |intent: &Intent| {
+            let SignedIntent { hash, body } = self.signer.sign(intent)?;
+            let intent = intent.clone();
+            Ok(SealedIntent { intent, hash, body })
+        };
+        let signed: Result<Vec<_>, SealError> = intents.iter().map(sealed).collect();
         let intents = match signed {
             Ok(intents) => intents,
             Err(error) => {
-                let error: cambist_protocol::encode::SealError = error;
-                tracing::error!(%error, "order not signed");
+                tracing::error!(%error, "intent not signed");
                 let cause = SealFailure::Signature;
                 return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
             }
         };
         let begun = self.clock.now();
         if let Err(error) = self.store.seal(&intents) {
-            tracing::error!(%error, "orders not stored");
+            tracing::error!(%error, "intents not stored");
             self.telemetry.journal_failed(Operation::Seal);
             let cause = SealFailure::Store;
             return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
@@ -209,13 +231,10 @@ impl Worker {
         let micros = self.clock.now().micros_since(begun);
         self.telemetry
             .journalled(intents.len() as u64, micros, self.store.size_bytes());
-        let hashes = intents
-            .iter()
-            .map(|i| (i.order.client_id, i.hash))
-            .collect();
+        let hashes = intents.iter().map(|i| (i.intent.id(), i.hash)).collect();
         let bodies = intents
             .into_iter()
-            .map(|i| (i.order.client_id, i.body.into()))
+            .map(|i| (i.intent.id(), i.body.into()))
             .collect();
         self.answer(Heard::Sealed {
             batch,
@@ -231,6 +250,14 @@ impl Worker {
         filled.fee = filled.fee.saturating_add(fill.fee);
         let noted = self.store.fill(fill);
         self.noted("fill", noted);
+    }
+
+    /// What a move changed is written with its end, which follows: a restart knows both or neither.
+    fn moved(&mut self, moved: PoolMove) {
+        let [base, quote] = moved.moved.pooled;
+        let fee = moved.moved.fee;
+        self.filled.insert(moved.order, Filled { base, quote, fee });
+        self.moved.insert(moved.order, moved);
     }
 
     fn levels(&mut self, levels: Levels, cause: &str, lowers: bool) {

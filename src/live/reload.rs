@@ -7,6 +7,7 @@ use cambist_core::MarketSpec;
 use cambist_core::config::EngineConfig;
 
 use crate::config::Daemon;
+use crate::config::pool::Pool;
 
 /// What is configured now, and where the file is.
 pub struct Reload {
@@ -42,7 +43,8 @@ impl Reload {
                 fixed.join(", ")
             ));
         }
-        let bound = new.bind_specs(self.markets.clone());
+        let pools = new.expected_pools(&self.markets);
+        let bound = new.bind_specs(self.markets.clone(), pools);
         let engine = bound.map_err(|error| error.to_string())?.engine;
         Ok((new, engine))
     }
@@ -71,7 +73,8 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 7] {
                 .strategies
                 .iter()
                 .map(|choice| format!("{} {}", choice.name.value, choice.params));
-            (&market.name.value, strategies.collect::<Vec<_>>())
+            let pool = market.pool.as_ref().map(Pool::values);
+            (&market.name.value, strategies.collect::<Vec<_>>(), pool)
         })
         .collect();
     [
@@ -82,7 +85,7 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 7] {
         ("[metrics]", format!("{:?}", daemon.metrics)),
         ("[fees]", format!("{:?}", daemon.fee_bips)),
         (
-            "[[market]] names or [[market.strategy]]",
+            "[[market]] names, [[market.strategy]] or [market.pool]",
             format!("{markets:?}"),
         ),
     ]

@@ -11,7 +11,8 @@ use anyhow::Context;
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
 use cambist_core::event::{Level, Start};
 use cambist_core::request::{Outcome, Query};
-use cambist_core::{ClientOrderId, MarketSpec, Reason, TokenId, VenueTime};
+use cambist_core::{ClientOrderId, Reason, TokenId, VenueTime};
+use cambist_protocol::encode_move::Owner;
 use cambist_protocol::query::AccountQuery;
 use cambist_signing::{Address, SecretKey};
 
@@ -19,10 +20,11 @@ use super::keeper::{Bodies, Signer};
 use super::latch::Latch;
 use crate::config::bind::Listed;
 use crate::config::daemon::Keys;
+use crate::config::pool::ListedPool;
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
 use crate::secrets;
-use crate::store::{Filled, OpenIntent, Store};
+use crate::store::{Filled, OpenIntent, OpenMove, Store};
 
 /// How often an unreachable venue is asked again before the start is given up.
 const ATTEMPTS: u32 = 10;
@@ -82,8 +84,6 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
 
     let info = patiently(|| client.exchange_info()).await?;
     let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
-    let tokens = patiently(|| client.tokens()).await?;
-    let listed = patiently(|| client.markets()).await?;
     let account = patiently(|| client.account(AccountQuery::Owner(owner))).await;
     let account = account.map_err(|error| no_account(daemon, error))?;
     check_account(daemon, &account)?;
@@ -95,21 +95,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     }
     check_api_key(daemon, &client).await?;
 
-    let specs: Vec<_> = tokens
-        .iter()
-        .map(cambist_protocol::wire::Token::spec)
-        .collect();
-    let listed: Vec<_> = listed
-        .into_iter()
-        .map(|market| Listed {
-            name: market.market,
-            base: market.base_token_id,
-            quote: market.quote_token_id,
-            price_decimals: market.precision_for_price,
-            enabled: market.enabled,
-        })
-        .collect();
-    let bound = daemon.bind(&specs, &listed)?;
+    let bound = bind(daemon, &client).await?;
     let names: Vec<_> = bound
         .markets
         .iter()
@@ -119,12 +105,18 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     if recovered.levels.level == Level::Halted {
         return Err(halted(daemon, &recovered.cause).into());
     }
-    let next_storage = storage_ids(&client, &bound.markets, recovered.next_storage).await?;
+    let next_storage = storage_ids(&client, &bound, recovered.next_storage).await?;
     let venue_time = venue_time(&client).await?;
-    let (open, bodies, filled) = split(recovered.open);
+    let (open, mut bodies, filled) = split(recovered.open);
+    let mut open_moves = Vec::new();
+    for OpenMove { recovered, body } in recovered.open_moves {
+        bodies.push((recovered.wanted.client_id, body.into()));
+        open_moves.push(recovered);
+    }
     let start = Start {
         config: bound.engine.clone(),
         markets: bound.markets.clone(),
+        pools: bound.pools.clone(),
         strategies: bound
             .strategies
             .iter()
@@ -135,6 +127,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         next_number: recovered.next_number,
         next_storage,
         open,
+        open_moves,
         levels: recovered.levels,
         venue_time,
         maker_fee_bips: daemon.fee_bips[0],
@@ -144,13 +137,18 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         key,
         exchange,
         account_id: daemon.venue.account_id,
+        owner: Owner {
+            address: owner,
+            chain_id: info.chain_id,
+        },
+        pools: bound.pools.clone(),
     };
     Ok(Started {
+        client: Arc::new(client.with_pools(&bound.pools)),
         start,
         bound,
         store,
         signer,
-        client: Arc::new(client),
         bodies,
         filled,
     })
@@ -162,6 +160,44 @@ fn halted(daemon: &Daemon, cause: &str) -> Failure {
         daemon.source.path.display()
     );
     Failure::new(Exit::Latched, what)
+}
+
+/// Binds the file to the tokens, markets and pools that the venue lists.
+async fn bind(daemon: &Daemon, client: &Client) -> anyhow::Result<Bound> {
+    let tokens = patiently(|| client.tokens()).await?;
+    let tokens: Vec<_> = tokens
+        .iter()
+        .map(cambist_protocol::wire::Token::spec)
+        .collect();
+    let listed = patiently(|| client.markets()).await?;
+    let listed: Vec<_> = listed
+        .into_iter()
+        .map(|market| Listed {
+            name: market.market,
+            base: market.base_token_id,
+            quote: market.quote_token_id,
+            price_decimals: market.precision_for_price,
+            enabled: market.enabled,
+        })
+        .collect();
+    let pools = listed_pools(daemon, client).await?;
+    Ok(daemon.bind(&tokens, &listed, &pools)?)
+}
+
+/// The pools, if any is configured.
+async fn listed_pools(daemon: &Daemon, client: &Client) -> anyhow::Result<Vec<ListedPool>> {
+    if daemon.markets.iter().all(|market| market.pool.is_none()) {
+        return Ok(Vec::new());
+    }
+    let pools = patiently(|| client.pools()).await?;
+    let listed = pools.into_iter().map(|pool| ListedPool {
+        name: pool.name,
+        address: pool.address.0,
+        pooled: pool.tokens.pooled,
+        lp: pool.tokens.lp,
+        status: pool.status,
+    });
+    Ok(listed.collect())
 }
 
 type Parts = (
@@ -290,17 +326,21 @@ fn same_address(text: &str, address: Address) -> bool {
 /// nothing; an answer that cannot be had stops the start, because ids must never go back.
 async fn storage_ids(
     client: &Client,
-    markets: &[MarketSpec],
+    bound: &Bound,
     mut next: BTreeMap<TokenId, u32>,
 ) -> anyhow::Result<BTreeMap<TokenId, u32>> {
+    let markets = bound.markets.iter();
     let tokens = markets
-        .iter()
-        .flat_map(|market| [market.base.id, market.quote.id]);
+        .flat_map(|market| [market.base.id, market.quote.id])
+        .chain(bound.pools.iter().map(|pool| pool.lp.id));
     for token in tokens.collect::<std::collections::BTreeSet<_>>() {
         match patiently(|| client.storage_id(token, true)).await {
             Ok(ids) => {
                 let here = next.entry(token).or_default();
-                *here = (*here).max(ids.order_id);
+                // The next even id above what orders and what joins and exits have used.
+                *here = (*here)
+                    .max(ids.order_id)
+                    .max(ids.offchain_id.saturating_sub(1));
             }
             Err(error) => match error.downcast_ref::<CallError>() {
                 Some(CallError::Refused { .. }) => {

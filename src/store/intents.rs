@@ -1,13 +1,43 @@
 //! Writing intents, fills and ends; removing what is old.
 
-use cambist_core::note::{End, Fill};
+use cambist_core::note::{End, Fill, PoolMove};
 use cambist_core::order::{FillBy, OrderKind, UnsignedOrder};
-use cambist_core::{ClientOrderId, Hash};
+use cambist_core::{ClientOrderId, Hash, Intent, MarketId, TokenId};
 use rusqlite::{Transaction, params};
 
 use super::chain::{Row, Sum};
+use super::moves::{MoveRow, insert_moved};
 use super::schema::{set_anchor, set_counter, set_meta};
 use super::{Filled, SealedIntent, Store, StoreError};
+
+/// A row on its way into the chain.
+enum Sealed {
+    Order(IntentRow),
+    Move(MoveRow),
+}
+
+impl Sealed {
+    fn number(&self) -> u64 {
+        match self {
+            Self::Order(row) => row.number,
+            Self::Move(row) => row.number,
+        }
+    }
+
+    fn chained(&self, before: &Sum) -> Sum {
+        match self {
+            Self::Order(row) => row.chained(before),
+            Self::Move(row) => row.chained(before),
+        }
+    }
+
+    fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
+        match self {
+            Self::Order(row) => row.insert(change, chain),
+            Self::Move(row) => row.insert(change, chain),
+        }
+    }
+}
 
 /// One row of `intents`, as text and numbers of the database.
 pub(super) struct IntentRow {
@@ -33,8 +63,7 @@ pub(super) struct IntentRow {
 }
 
 impl IntentRow {
-    fn new(intent: &SealedIntent, market: String, sealed_us: u64) -> Self {
-        let order: &UnsignedOrder = &intent.order;
+    fn new(order: &UnsignedOrder, hash: Hash, body: &[u8], market: String, sealed_us: u64) -> Self {
         Self {
             number: order.client_id.number,
             strategy: order.client_id.strategy.0,
@@ -52,8 +81,8 @@ impl IntentRow {
             valid_until_s: order.valid_until_s,
             max_fee_bips: order.max_fee_bips,
             made_at_ms: order.made_at.0,
-            hash: intent.hash,
-            body_sum: Sum::over(&intent.body),
+            hash,
+            body_sum: Sum::over(body),
             sealed_us,
         }
     }
@@ -144,7 +173,7 @@ pub(super) fn fill_sum(number: u64, amounts: [&str; 3], at_us: u64) -> Sum {
 }
 
 impl Store {
-    /// Makes a batch durable in one synced transaction: every order, its bytes and the counters.
+    /// Makes a batch durable in one synced transaction: every intent, its bytes and the counters.
     /// When this returns `Ok`, the batch survives anything short of the disk's death; otherwise none
     /// of it may be sent.
     pub fn seal(&mut self, batch: &[SealedIntent]) -> Result<(), StoreError> {
@@ -156,19 +185,34 @@ impl Store {
         let mut next_number = self.next_number;
         let mut rows = Vec::with_capacity(batch.len());
         for intent in batch {
-            let id = intent.order.client_id;
+            let id = intent.intent.id();
             if id.instance != self.instance || id.number < next_number {
                 return Err(StoreError::Refused {
                     what: format!(
-                        "order {id} is not newer than number {next_number} of instance {:08x}",
+                        "intent {id} is not newer than number {next_number} of instance {:08x}",
                         self.instance
                     ),
                 });
             }
             next_number = id.number.saturating_add(1);
-            let row = IntentRow::new(intent, self.market_name(&intent.order)?, now_us);
+            let SealedIntent { intent, hash, body } = intent;
+            let row = match intent {
+                Intent::Order(order) => {
+                    let market = self.market_name(order.client_id, order.market)?;
+                    Sealed::Order(IntentRow::new(order, *hash, body, market, now_us))
+                }
+                Intent::Move(wanted) => {
+                    let market = self.market_name(wanted.client_id, wanted.market)?;
+                    Sealed::Move(MoveRow::new(wanted, *hash, body, market, now_us))
+                }
+            };
             head = row.chained(&head);
-            rows.push((row, head, &intent.body));
+            rows.push(Writing {
+                row,
+                chain: head,
+                slots: intent.slots(),
+                body,
+            });
         }
         match write(&mut self.database, self.instance, next_number, &head, &rows) {
             Ok(true) => {
@@ -183,23 +227,24 @@ impl Store {
         }
     }
 
-    fn market_name(&self, order: &UnsignedOrder) -> Result<String, StoreError> {
-        let name = self.market_names.get(usize::from(order.market.0));
+    fn market_name(&self, id: ClientOrderId, market: MarketId) -> Result<String, StoreError> {
+        let name = self.market_names.get(usize::from(market.0));
         name.cloned().ok_or_else(|| StoreError::Refused {
             what: format!(
-                "order {} names market {}, which recover() was not told",
-                order.client_id, order.market.0
+                "intent {id} names market {}, which recover() was not told",
+                market.0
             ),
         })
     }
 
-    /// Notes the proven end of an order. A second end of the same order is refused; the bytes are
-    /// no longer needed and go.
+    /// Notes the proven end of an order or a move. A second end of the same is refused; the bytes are
+    /// no longer needed and go. What a move changed is written with its end, or not at all.
     pub fn end(
         &mut self,
         order: ClientOrderId,
         end: End,
         filled: Filled,
+        moved: Option<&PoolMove>,
     ) -> Result<(), StoreError> {
         let at_us = self.clock.unix_micros();
         let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
@@ -208,10 +253,22 @@ impl Store {
         let written = (|| {
             let change = self.database.transaction()?;
             let known = change.execute(
-                "INSERT INTO ends SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM intents WHERE number = ?1
+                "INSERT INTO ends SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM
+                 (SELECT number FROM intents UNION ALL SELECT number FROM moves) WHERE number = ?1
                  ON CONFLICT DO NOTHING",
-                params![order.number.cast_signed(), end.name(), base, quote, fee, at_us.cast_signed(), sum.bytes()],
+                params![
+                    order.number.cast_signed(),
+                    end.name(),
+                    base,
+                    quote,
+                    fee,
+                    at_us.cast_signed(),
+                    sum.bytes()
+                ],
             )?;
+            if let Some(moved) = moved.filter(|_| known == 1) {
+                insert_moved(&change, moved, at_us)?;
+            }
             change.execute(
                 "DELETE FROM bodies WHERE number = ?1",
                 [order.number.cast_signed()],
@@ -222,7 +279,7 @@ impl Store {
         match written {
             Ok(true) => Ok(()),
             Ok(false) => Err(StoreError::Refused {
-                what: format!("order {order} is not open"),
+                what: format!("intent {order} is not open"),
             }),
             Err(error) => Err(self.fail(error)),
         }
@@ -268,29 +325,44 @@ impl Store {
             let change = self.database.transaction()?;
             let last = {
                 let mut query = change.prepare(
-                    "SELECT max(number) FROM intents WHERE number < coalesce((SELECT min(number)
-                     FROM intents LEFT JOIN ends USING (number)
+                    "WITH sealed AS (SELECT number, sealed_us FROM intents
+                         UNION ALL SELECT number, sealed_us FROM moves)
+                     SELECT max(number) FROM sealed WHERE number < coalesce((SELECT min(number)
+                     FROM sealed LEFT JOIN ends USING (number)
                      WHERE ends.number IS NULL OR sealed_us >= ?1), 9223372036854775807)",
                 )?;
                 query.query_row([cutoff], |row| row.get::<_, Option<i64>>(0))?
             };
             let Some(last) = last else { return Ok(0) };
             let chain: Vec<u8> = change.query_row(
-                "SELECT chain FROM intents WHERE number = ?1",
+                "SELECT chain FROM intents WHERE number = ?1
+                 UNION ALL SELECT chain FROM moves WHERE number = ?1",
                 [last],
                 |row| row.get(0),
             )?;
             let chain = Sum::read(&chain).unwrap_or(Sum::ORIGIN);
             set_anchor(&change, last.cast_unsigned(), &chain)?;
-            for table in ["ends", "bodies", "fills"] {
+            for table in ["ends", "bodies", "fills", "moved"] {
                 change.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
             }
-            let gone = change.execute("DELETE FROM intents WHERE number <= ?1", [last])?;
+            let mut gone = 0;
+            for table in ["intents", "moves"] {
+                gone +=
+                    change.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
+            }
             change.commit()?;
             Ok(gone)
         })();
         pruned.map_err(|error| self.fail(error))
     }
+}
+
+/// One intent of a batch on its way to the disk.
+struct Writing<'a> {
+    row: Sealed,
+    chain: Sum,
+    slots: Vec<(TokenId, u32)>,
+    body: &'a [u8],
 }
 
 /// `false` if a storage id is not above the highest one ever used.
@@ -299,24 +371,33 @@ fn write(
     instance: u32,
     next_number: u64,
     head: &Sum,
-    rows: &[(IntentRow, Sum, &Vec<u8>)],
+    rows: &[Writing<'_>],
 ) -> rusqlite::Result<bool> {
     let change = database.transaction()?;
-    for (row, chain, body) in rows {
-        let used: Option<u32> = change.query_row(
-            "SELECT max(next_storage) FROM counters WHERE token = ?1",
-            [row.sell_token],
-            |found| found.get(0),
-        )?;
-        if used.is_some_and(|next| row.storage_id < next) {
-            return Ok(false);
+    for Writing {
+        row,
+        chain,
+        slots,
+        body,
+    } in rows
+    {
+        for (token, id) in slots {
+            let used: Option<u32> = change.query_row(
+                "SELECT max(next_storage) FROM counters WHERE token = ?1",
+                [token.0],
+                |found| found.get(0),
+            )?;
+            if used.is_some_and(|next| *id < next) {
+                return Ok(false);
+            }
+            // The next even id: moves use the odd one before it.
+            set_counter(&change, token.0, (*id | 1).saturating_add(1))?;
         }
         row.insert(&change, chain)?;
         change.execute(
             "INSERT INTO bodies (number, body) VALUES (?1, ?2)",
-            params![row.number.cast_signed(), body],
+            params![row.number().cast_signed(), body],
         )?;
-        set_counter(&change, row.sell_token, row.storage_id.saturating_add(2))?;
     }
     set_meta(&change, instance, next_number, head)?;
     change.commit()?;

@@ -9,6 +9,7 @@ mod chain;
 mod intents;
 mod level;
 mod lock;
+mod moves;
 mod recover;
 mod schema;
 pub mod view;
@@ -16,8 +17,8 @@ pub mod view;
 use std::path::{Path, PathBuf};
 
 use cambist_core::event::{Levels, RecoveredOrder};
-use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, Hash, TokenId};
+use cambist_core::intent::RecoveredMove;
+use cambist_core::{Amount, Hash, Intent, TokenId};
 use rusqlite::Connection;
 
 use crate::clock::Clock;
@@ -87,11 +88,11 @@ pub enum StoreError {
     },
 }
 
-/// One signed order, ready to be made durable.
+/// One signed order or move, ready to be made durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedIntent {
-    /// The order.
-    pub order: UnsignedOrder,
+    /// The order or move.
+    pub intent: Intent,
     /// Its hash.
     pub hash: Hash,
     /// Exactly the bytes of the request, the same for every transmission.
@@ -107,7 +108,16 @@ pub struct OpenIntent {
     pub body: Vec<u8>,
 }
 
-/// What an order came to, in base units.
+/// A join or an exit without a proven end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenMove {
+    /// The move and its hash.
+    pub recovered: RecoveredMove,
+    /// The bytes to send again.
+    pub body: Vec<u8>,
+}
+
+/// What an order came to, in base units; of a move the pooled tokens in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Base filled.
@@ -127,8 +137,10 @@ pub struct Recovered {
     pub next_number: u64,
     /// Next storage id per sell token; absent tokens begin at 0.
     pub next_storage: std::collections::BTreeMap<TokenId, u32>,
-    /// Intents that may still be alive, oldest first.
+    /// Orders that may still be alive, oldest first.
     pub open: Vec<OpenIntent>,
+    /// Moves that may still be undecided, oldest first.
+    pub open_moves: Vec<OpenMove>,
     /// The durable level and pauses.
     pub levels: Levels,
     /// Why it stands where it stands; empty if it was never set.
@@ -211,5 +223,7 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
     }
 }
 
+#[cfg(test)]
+mod moves_tests;
 #[cfg(test)]
 mod tests;

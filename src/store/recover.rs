@@ -12,8 +12,9 @@ use rusqlite::{Connection, Row as SqlRow};
 
 use super::chain::Sum;
 use super::intents::{IntentRow, end_sum, fill_by_name, fill_sum, kind_name};
+use super::moves::MoveRow;
 use super::schema::{anchor_sum, counter_sum, meta_sum};
-use super::{Filled, OpenIntent, Recovered, Store, StoreError, database_error, level};
+use super::{Filled, OpenIntent, OpenMove, Recovered, Store, StoreError, database_error, level};
 
 /// What a verification found.
 pub(super) struct Verified {
@@ -74,10 +75,15 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     )?;
     let counters = counters(database)?;
     let (mut number, mut head) = anchor(database)?;
+    let mut moves = moves(database)?.into_iter().peekable();
     let mut query = database.prepare("SELECT * FROM intents ORDER BY number")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let intent = read_intent(row)?;
+        while let Some((between, chain)) = moves.next_if(|(m, _)| m.number < intent.number) {
+            head = check_move(&between, &chain, &head, &counters, next_number)?;
+            number = between.number;
+        }
         let chain: Vec<u8> = row.get("chain")?;
         let expected = intent.chained(&head);
         let what = format!(
@@ -98,6 +104,10 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         number = intent.number;
         head = expected;
     }
+    for (after, chain) in moves {
+        head = check_move(&after, &chain, &head, &counters, next_number)?;
+        number = after.number;
+    }
     if head != newest {
         return Err(Trouble::Damage(format!(
             "the intents after number {number} are missing"
@@ -113,6 +123,36 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         instance,
         next_number,
     })
+}
+
+/// Every move with its chain value, by number.
+fn moves(database: &Connection) -> Result<Vec<(MoveRow, Vec<u8>)>, Trouble> {
+    let mut query = database.prepare("SELECT * FROM moves ORDER BY number")?;
+    let rows = query.query_map([], |row| Ok((MoveRow::read(row)?, row.get("chain")?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The chain after a move, if the move and the counters fit it.
+fn check_move(
+    row: &MoveRow,
+    chain: &[u8],
+    before: &Sum,
+    counters: &BTreeMap<TokenId, u32>,
+    next_number: u64,
+) -> Result<Sum, Trouble> {
+    let expected = row.chained(before);
+    let what = format!("the chain of intents at number {}", row.number);
+    check(chain, &expected, &what)?;
+    let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
+    // The market's place does not matter to what is checked here.
+    let rebuilt = row.rebuild(0, MarketId(0));
+    let rebuilt = rebuilt
+        .ok_or_else(|| Trouble::Damage(format!("move {} cannot be understood", row.number)))?;
+    if rebuilt.wanted.slots().any(behind) || row.number >= next_number {
+        let what = format!("counters lie behind intent {}", row.number);
+        return Err(Trouble::Damage(what));
+    }
+    Ok(expected)
 }
 
 fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
@@ -204,13 +244,19 @@ impl Store {
         self.market_names = markets.to_vec();
         let (levels, cause) = self.levels()?;
         let at = |trouble: Trouble| trouble.at(&self.file);
+        let mut open_moves = Vec::new();
+        for (row, body) in self.open_move_rows().map_err(at)? {
+            let market = place(markets, &row.market)?;
+            let recovered = row.rebuild(self.instance, market).ok_or_else(|| {
+                let what = format!("move {} cannot be understood", row.number);
+                at(Trouble::Damage(what))
+            })?;
+            open_moves.push(OpenMove { recovered, body });
+        }
         let open = self.open_rows().map_err(at)?;
         let mut intents = Vec::with_capacity(open.len());
         for (row, body) in open {
-            let Some(index) = markets.iter().position(|name| *name == row.market) else {
-                return Err(StoreError::MarketGone { market: row.market });
-            };
-            let market = MarketId(u16::try_from(index).unwrap_or(u16::MAX));
+            let market = place(markets, &row.market)?;
             let recovered = self.rebuild(&row, market).map_err(at)?;
             intents.push(OpenIntent { recovered, body });
         }
@@ -219,17 +265,37 @@ impl Store {
             next_number: self.next_number,
             next_storage: counters(&self.database).map_err(at)?,
             open: intents,
+            open_moves,
             levels,
             cause,
         })
     }
 
+    fn ended(&self) -> Result<BTreeSet<u64>, Trouble> {
+        let mut query = self.database.prepare("SELECT number FROM ends")?;
+        let numbers = query.query_map([], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?;
+        Ok(numbers.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn open_move_rows(&self) -> Result<Vec<(MoveRow, Vec<u8>)>, Trouble> {
+        let ended = self.ended()?;
+        let mut query = self.database.prepare(
+            "SELECT moves.*, body FROM moves LEFT JOIN bodies USING (number) ORDER BY number",
+        )?;
+        let mut rows = query.query([])?;
+        let mut open = Vec::new();
+        while let Some(row) = rows.next()? {
+            let found = MoveRow::read(row)?;
+            if !ended.contains(&found.number) {
+                let body = whole(row.get("body")?, &found.body_sum, found.number)?;
+                open.push((found, body));
+            }
+        }
+        Ok(open)
+    }
+
     fn open_rows(&self) -> Result<Vec<(IntentRow, Vec<u8>)>, Trouble> {
-        let ended: BTreeSet<u64> = {
-            let mut query = self.database.prepare("SELECT number FROM ends")?;
-            let numbers = query.query_map([], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?;
-            numbers.collect::<rusqlite::Result<_>>()?
-        };
+        let ended = self.ended()?;
         let mut query = self.database.prepare(
             "SELECT intents.*, body FROM intents LEFT JOIN bodies USING (number) ORDER BY number",
         )?;
@@ -240,15 +306,7 @@ impl Store {
             if ended.contains(&intent.number) {
                 continue;
             }
-            let body: Option<Vec<u8>> = row.get("body")?;
-            let body = body
-                .filter(|body| Sum::over(body) == intent.body_sum)
-                .ok_or_else(|| {
-                    Trouble::Damage(format!(
-                        "the bytes of open intent {} are not whole",
-                        intent.number
-                    ))
-                })?;
+            let body = whole(row.get("body")?, &intent.body_sum, intent.number)?;
             open.push((intent, body));
         }
         Ok(open)
@@ -267,6 +325,21 @@ impl Store {
             fee: filled.fee,
         })
     }
+}
+
+/// The place of a market in the configuration.
+fn place(markets: &[String], market: &str) -> Result<MarketId, StoreError> {
+    let index = markets.iter().position(|name| name == market);
+    let index = index.ok_or_else(|| StoreError::MarketGone {
+        market: market.to_owned(),
+    })?;
+    Ok(MarketId(u16::try_from(index).unwrap_or(u16::MAX)))
+}
+
+/// The bytes of an open intent, if they are all there.
+fn whole(body: Option<Vec<u8>>, sum: &Sum, number: u64) -> Result<Vec<u8>, Trouble> {
+    body.filter(|body| Sum::over(body) == *sum)
+        .ok_or_else(|| Trouble::Damage(format!("the bytes of open intent {number} are not whole")))
 }
 
 fn order(row: &IntentRow, instance: u32, market: MarketId) -> Option<UnsignedOrder> {

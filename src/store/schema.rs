@@ -11,7 +11,7 @@ use super::{StoreError, database_error};
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 2;
+pub(super) const SCHEMA: i64 = 3;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -49,8 +49,23 @@ CREATE TABLE runs (id INTEGER PRIMARY KEY, started_us INTEGER NOT NULL, version 
     STRICT;
 ";
 
+/// Since version 3: joins and exits, in one chain with the orders.
+const MOVES: &str = "
+CREATE TABLE moves (number INTEGER PRIMARY KEY, strategy INTEGER NOT NULL, market TEXT NOT NULL,
+    kind TEXT NOT NULL, first_token INTEGER NOT NULL, first_amount TEXT NOT NULL,
+    second_token INTEGER NOT NULL, second_amount TEXT NOT NULL, lp_token INTEGER NOT NULL,
+    lp_amount TEXT NOT NULL, storage_ids TEXT NOT NULL, fee_max TEXT NOT NULL,
+    valid_until_s INTEGER NOT NULL, made_at_ms INTEGER NOT NULL, hash BLOB NOT NULL,
+    body_sum BLOB NOT NULL, sealed_us INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE moved (number INTEGER PRIMARY KEY, first TEXT NOT NULL, second TEXT NOT NULL,
+    lp TEXT NOT NULL, fee TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+";
+
 /// What each later version added to the tables of the one before; a new file goes through all of them.
-const MIGRATIONS: &[&str] = &["ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';"];
+const MIGRATIONS: &[&str] = &[
+    "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
+    MOVES,
+];
 
 /// Opens the file, creating the tables in a new one.
 pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {

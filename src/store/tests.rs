@@ -10,7 +10,8 @@ use cambist_core::event::{Level, Levels};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
-    ClientOrderId, Hash, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId, VenueTime,
+    ClientOrderId, Hash, Intent, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId,
+    VenueTime,
 };
 
 use super::{FILE, Filled, SealedIntent, Store, StoreError};
@@ -28,7 +29,7 @@ fn open(dir: &Path) -> Store {
 
 fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
     SealedIntent {
-        order: UnsignedOrder {
+        intent: Intent::Order(UnsignedOrder {
             client_id: ClientOrderId {
                 instance: store.instance(),
                 strategy: StrategyId(2),
@@ -48,9 +49,16 @@ fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
             valid_until_s: 1_800_000_000,
             max_fee_bips: 63,
             made_at: VenueTime(1_799_999_990_000),
-        },
+        }),
         hash: Hash([u8::try_from(number % 251).unwrap(); 32]),
         body: format!("{{\"order\":{number}}}").into_bytes(),
+    }
+}
+
+fn order(sealed: &SealedIntent) -> &UnsignedOrder {
+    match &sealed.intent {
+        Intent::Order(order) => order,
+        Intent::Move(_) => panic!("a move"),
     }
 }
 
@@ -76,10 +84,10 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
         fee: 3,
     };
     store
-        .end(first.order.client_id, End::Cancelled, done)
+        .end(first.intent.id(), End::Cancelled, done, None)
         .unwrap();
     let fill = Fill {
-        order: second.order.client_id,
+        order: second.intent.id(),
         market: MarketId(1),
         side: Side::Sell,
         base: 5,
@@ -96,7 +104,7 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
     assert_eq!(found.open.len(), 1, "the ended one is gone");
     let open = &found.open[0];
     assert_eq!(open.body, second.body);
-    assert_eq!(open.recovered.order, second.order);
+    assert_eq!(&open.recovered.order, order(&second));
     assert_eq!(open.recovered.hash, second.hash);
     let booked = [
         open.recovered.base_filled,
@@ -118,13 +126,10 @@ fn numbers_and_storage_ids_are_never_used_twice() {
         assert!(found.next_number >= highest.0 && storage >= highest.1);
         assert_eq!(storage % 2, 0, "orders have even ids");
         let sealed = seal_one(&mut store);
-        highest = (
-            sealed.order.client_id.number + 1,
-            sealed.order.storage_id + 2,
-        );
+        highest = (sealed.intent.id().number + 1, order(&sealed).storage_id + 2);
         let again = store.seal(std::slice::from_ref(&sealed));
         assert!(matches!(again, Err(StoreError::Refused { .. })));
-        let used = intent(&store, highest.0, sealed.order.storage_id);
+        let used = intent(&store, highest.0, order(&sealed).storage_id);
         assert!(matches!(
             store.seal(&[used]),
             Err(StoreError::Refused { .. })
@@ -182,15 +187,19 @@ fn an_order_ends_once_and_an_open_market_must_stay() {
         "{gone}"
     );
     store.recover(&names()).unwrap();
-    let id = sealed.order.client_id;
-    store.end(id, End::Fenced, Filled::default()).unwrap();
-    let twice = store.end(id, End::Filled, Filled::default());
+    let id = sealed.intent.id();
+    store.end(id, End::Fenced, Filled::default(), None).unwrap();
+    let twice = store.end(id, End::Filled, Filled::default(), None);
     assert!(matches!(twice, Err(StoreError::Refused { .. })));
     let never = ClientOrderId {
         number: id.number + 5,
         ..id
     };
-    assert!(store.end(never, End::Filled, Filled::default()).is_err());
+    assert!(
+        store
+            .end(never, End::Filled, Filled::default(), None)
+            .is_err()
+    );
     store.recover(&["ETH-USDC".to_owned()]).unwrap();
 }
 
@@ -223,8 +232,10 @@ fn old_ends_are_pruned_and_the_rest_stays_verifiable() {
     let mut store = open(folder.path());
     let sealed: Vec<_> = (0..6).map(|_| seal_one(&mut store)).collect();
     for index in [0, 1, 2, 4, 5] {
-        let id = sealed[index].order.client_id;
-        store.end(id, End::Expired, Filled::default()).unwrap();
+        let id = sealed[index].intent.id();
+        store
+            .end(id, End::Expired, Filled::default(), None)
+            .unwrap();
     }
     assert_eq!(store.prune(1).unwrap(), 0, "nothing is a day old");
     assert_eq!(
@@ -236,9 +247,9 @@ fn old_ends_are_pruned_and_the_rest_stays_verifiable() {
     let mut store = open(folder.path());
     let open = store.recover(&names()).unwrap().open;
     assert_eq!(open.len(), 1);
-    assert_eq!(open[0].recovered.order, sealed[3].order);
+    assert_eq!(&open[0].recovered.order, order(&sealed[3]));
     store
-        .end(sealed[3].order.client_id, End::Expired, Filled::default())
+        .end(sealed[3].intent.id(), End::Expired, Filled::default(), None)
         .unwrap();
     assert_eq!(store.prune(0).unwrap(), 3);
     seal_one(&mut store);
@@ -259,7 +270,7 @@ fn filled(name: &str) -> Folder {
     }
     let first = seal_one(&mut store);
     store
-        .end(first.order.client_id, End::Filled, Filled::default())
+        .end(first.intent.id(), End::Filled, Filled::default(), None)
         .unwrap();
     store
         .set_levels(&Levels::of(Level::CancelOnly), "test", false)

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cambist_core::note::Note;
 use cambist_core::request::Endpoint;
-use cambist_core::{MarketSpec, Time};
+use cambist_core::{MarketSpec, PoolSpec, Time};
 
 use crate::clock::Clock;
 use facts::Facts;
@@ -33,6 +33,8 @@ pub struct About {
     pub config_hash: String,
     /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
+    /// Pools beside them.
+    pub pools: Vec<PoolSpec>,
     /// A depth older than this is not fresh.
     pub depth_age_max_ms: u64,
     /// A decision loop silent for longer hangs.

@@ -228,6 +228,42 @@ pub(super) fn note(
                 error!(%hash, times, "an order on the account is not ours");
             }
         }
+        Note::ForeignMove { hash, kind } => {
+            m.foreign_moves.with_label_values(&[kind.name()]).inc();
+            if let Some(times) = facts.throttle.tell(now, "foreign move") {
+                let kind = kind.name();
+                error!(%hash, kind, times, "a join or an exit on the account is not ours");
+            }
+        }
+        Note::MoveSent {
+            order,
+            market,
+            kind,
+            amounts,
+            lp,
+            valid_until_s,
+        } => {
+            let labels = [name(*market), kind.name()];
+            m.pool_moves_sent.with_label_values(&labels).inc();
+            let [first, second] = amounts;
+            info!(%order, market = labels[0], kind = labels[1], first, second, lp, valid_until_s, "move sent");
+        }
+        Note::Moved(moved) => {
+            let (market, kind) = (name(moved.market), moved.kind.name());
+            let [first, second] = moved.moved.pooled;
+            let (lp, fee) = (moved.moved.lp, moved.moved.fee);
+            info!(order = %moved.order, market, kind, first, second, lp, fee, "moved");
+        }
+        Note::MoveEnded {
+            order,
+            market,
+            kind,
+            end,
+        } => {
+            let labels = [name(*market), kind.name(), end.name()];
+            m.pool_moves_finished.with_label_values(&labels).inc();
+            info!(%order, market = labels[0], kind = labels[1], end = labels[2], "move ended");
+        }
         Note::Reconciled { orders } => {
             m.reconciles.with_label_values(&["clean"]).inc();
             m.reconciled_time.set(unix_s);
@@ -265,6 +301,9 @@ pub(super) fn note(
                 for token in [&market.base, &market.quote] {
                     m.mismatch.with_label_values(&[&token.symbol]).set(0.0);
                 }
+            }
+            for pool in &about.pools {
+                m.mismatch.with_label_values(&[&pool.lp.symbol]).set(0.0);
             }
         }
         Note::FeeAbove {
@@ -485,7 +524,8 @@ pub(super) fn token_spec(about: &About, token: TokenId) -> Option<&TokenSpec> {
     let tokens = about
         .markets
         .iter()
-        .flat_map(|market| [&market.base, &market.quote]);
+        .flat_map(|market| [&market.base, &market.quote])
+        .chain(about.pools.iter().map(|pool| &pool.lp));
     tokens.into_iter().find(|spec| spec.id == token)
 }
 

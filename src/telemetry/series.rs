@@ -3,7 +3,7 @@
 
 use cambist_core::note::{Control, DepthFault, End};
 use cambist_core::request::Endpoint;
-use cambist_core::{Reason, Side};
+use cambist_core::{MoveKind, Reason, Side};
 
 use super::metrics::Metrics;
 use super::{About, Operation};
@@ -62,6 +62,18 @@ impl Metrics {
         self.queue_depth.with_label_values(&["events"]);
         self.queue_drops.with_label_values(&["events"]);
         self.invariants.with_label_values(&["any"]);
+        for kind in MoveKind::ALL {
+            self.foreign_moves.with_label_values(&[kind.name()]);
+        }
+        for pool in &about.pools {
+            let symbol = pool.lp.symbol.as_str();
+            self.balance.with_label_values(&[symbol, "total"]);
+            self.balance.with_label_values(&[symbol, "ledger"]);
+            self.mismatch.with_label_values(&[symbol]);
+            if let Some(market) = about.markets.iter().find(|m| m.id == pool.market) {
+                self.begin_pool(&market.name);
+            }
+        }
         for market in &about.markets {
             self.begin_market(&market.name);
             for token in [&market.base, &market.quote] {
@@ -69,6 +81,27 @@ impl Metrics {
                 self.balance.with_label_values(&[symbol, "total"]);
                 self.balance.with_label_values(&[symbol, "ledger"]);
                 self.mismatch.with_label_values(&[symbol]);
+            }
+        }
+    }
+
+    fn begin_pool(&self, market: &str) {
+        for gauges in [
+            &self.pool_divergence,
+            &self.pool_value,
+            &self.pool_share,
+            &self.pool_age,
+        ] {
+            gauges.with_label_values(&[market]);
+        }
+        for state in ["open", "unknown"] {
+            self.pool_moving.with_label_values(&[market, state]);
+        }
+        for kind in MoveKind::ALL.map(MoveKind::name) {
+            self.pool_moves_sent.with_label_values(&[market, kind]);
+            for end in End::ALL {
+                let labels = [market, kind, end.name()];
+                self.pool_moves_finished.with_label_values(&labels);
             }
         }
     }

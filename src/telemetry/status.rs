@@ -2,13 +2,13 @@
 
 use cambist_core::event::Amounts;
 use cambist_core::market::MarketSpec;
-use cambist_core::note::{MarketStatus, Status};
+use cambist_core::note::{MarketStatus, PoolStatus, Status};
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::metrics::Metrics;
-use super::observe::{kill_number, token_spec, whole};
+use super::observe::{kill_number, market_spec, token_spec, whole};
 use super::{About, Telemetry, seconds};
 use crate::config::money;
 
@@ -37,6 +37,9 @@ pub(super) fn told(
         }
         gauges(m, facts, market, found, &status.ledger);
     }
+    for pool in &status.pools {
+        pool_gauges(about, m, pool);
+    }
     for (kind, amounts) in [("total", &status.venue), ("ledger", &status.ledger)] {
         for (token, amount) in amounts {
             if let Some(token) = token_spec(about, *token) {
@@ -63,6 +66,37 @@ pub(super) fn told(
     facts.ready = status.ready;
     facts.draining = status.draining;
     facts.status = Some((now, status.clone()));
+}
+
+fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
+    let Some(market) = market_spec(about, pool.market) else {
+        return;
+    };
+    let name = [market.name.as_str()];
+    if let Some(divergence) = pool.divergence_bps {
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        let ratio = divergence as f64 / 10_000.0;
+        m.pool_divergence.with_label_values(&name).set(ratio);
+    }
+    if let Some(value) = pool.value {
+        m.pool_value
+            .with_label_values(&name)
+            .set(whole(value, &market.quote));
+    }
+    if let Some(balances) = pool.balances.filter(|balances| balances.supply > 0) {
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        let ratio = pool.held as f64 / balances.supply as f64;
+        m.pool_share.with_label_values(&name).set(ratio);
+    }
+    if let Some(age_ms) = pool.age_ms {
+        let age_s = seconds(age_ms.saturating_mul(1_000));
+        m.pool_age.with_label_values(&name).set(age_s);
+    }
+    for (state, found) in [("open", pool.moving), ("unknown", pool.unknown)] {
+        m.pool_moving
+            .with_label_values(&[name[0], state])
+            .set(i64::from(found));
+    }
 }
 
 fn gauges(m: &Metrics, facts: &Facts, market: &MarketSpec, found: &MarketStatus, ledger: &Amounts) {
@@ -123,6 +157,9 @@ fn equity(about: &About, status: &Status) -> Option<f64> {
         if base > 0 {
             total += whole(base, &market.base) * half_ticks(market, found.mid?);
         }
+    }
+    for pool in status.pools.iter().filter(|pool| pool.held > 0) {
+        total += whole(pool.value?, &first.quote);
     }
     Some(total)
 }
@@ -205,8 +242,29 @@ impl Telemetry {
                     market_page(spec, found, depth.map(|at| now.ms_since(at)))
                 })
                 .collect();
+            let pools = status.pools.iter().map(|pool| self.pool_page(pool));
+            page["pools"] = pools.collect();
         }
         page
+    }
+
+    fn pool_page(&self, pool: &PoolStatus) -> Value {
+        let spec = self
+            .about
+            .pools
+            .iter()
+            .find(|spec| spec.market == pool.market);
+        let market = market_spec(&self.about, pool.market);
+        let in_quote = |value| market.map(|market| money::whole(value, market.quote.decimals));
+        json!({
+            "name": spec.map(|spec| &spec.name),
+            "shares": spec.map(|spec| money::whole(pool.held, spec.lp.decimals)),
+            "value": pool.value.and_then(in_quote),
+            "divergence_bps": pool.divergence_bps,
+            "moving": pool.moving,
+            "unknown": pool.unknown,
+            "age_ms": pool.age_ms,
+        })
     }
 
     fn amounts(&self, amounts: &Amounts) -> Value {

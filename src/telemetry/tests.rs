@@ -36,6 +36,7 @@ fn telemetry() -> Telemetry {
         revision: "abc".to_owned(),
         config_hash: "def".to_owned(),
         markets: vec![market],
+        pools: Vec::new(),
         depth_age_max_ms: 5_000,
         tick_age_max_ms: 10_000,
     };

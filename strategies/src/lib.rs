@@ -5,6 +5,7 @@
 
 pub mod bands;
 pub mod ladder;
+pub mod lp_manager;
 pub mod parameter;
 pub mod registry;
 
@@ -14,6 +15,7 @@ mod sizing;
 #[cfg(test)]
 mod testing;
 
+pub use lp_manager::LP_MANAGER;
 pub use parameter::{Kind, ParamError, Parameter, Params, Problem};
 pub use registry::{StrategyInfo, all, find};
 

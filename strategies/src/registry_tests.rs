@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::*;
 use crate::parameter::Kind;
-use crate::testing::{Scene, market, text};
+use crate::testing::{Scene, market, pool, text};
 
 /// A table that uses everything, and for every parameter another value.
 struct Sample {
@@ -62,6 +62,19 @@ const SAMPLES: &[Sample] = &[
             ("price_ceiling", "2400"),
         ],
     },
+    Sample {
+        strategy: "lp_manager",
+        table: "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n\
+                cool_down_s = 60\npause_above_bps = 50\nstep_value = 9000\n",
+        changes: &[
+            ("target_share_bps", "2100"),
+            ("enter_below_bps", "1000"),
+            ("leave_above_bps", "3000"),
+            ("cool_down_s", "5"),
+            ("pause_above_bps", "200"),
+            ("step_value", "2000"),
+        ],
+    },
 ];
 
 /// Decisions of one strategy over a few moments: empty, resting, one fill, three seconds later.
@@ -82,7 +95,23 @@ fn decisions(strategy: &str, table: &Table) -> String {
     let filled = empty.clone().with_fill(Buy);
     let mut later = empty.clone();
     later.now = later.now.plus_ms(3_000);
+    let beside = |held| {
+        let mut scene = empty.clone();
+        scene.pool = Some(pool(held));
+        scene
+    };
+    let (mut rests, mut dear) = (beside(0), beside(0));
+    if let Some(pool) = &mut rests.pool {
+        pool.moved = Some(rests.now.minus_ms(30_000));
+    }
+    if let Some(pool) = &mut dear.pool {
+        pool.quote += pool.quote / 100;
+    }
+    let pools = [beside(0), beside(15), beside(40), rests, dear];
     [empty, two, resting, filled, later]
+        .into_iter()
+        .chain(pools)
+        .collect::<Vec<_>>()
         .iter()
         .map(|scene| text(&scene.decide(built.as_mut())) + "\n")
         .collect()

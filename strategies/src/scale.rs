@@ -1,7 +1,7 @@
 //! From what people write (whole tokens, decimal prices) to lots and ticks, exactly, with the
 //! rounding direction in the name.
 
-use cambist_core::{MarketSpec, Price, Qty};
+use cambist_core::{Amount, MarketSpec, Price, Qty};
 use rust_decimal::Decimal;
 
 use crate::parameter::{ParamError, Params};
@@ -28,6 +28,17 @@ pub fn lots_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Qt
         ));
     }
     Ok(Qty(lots))
+}
+
+/// Whole quote tokens under `name` in base units, rounded down.
+pub fn quote_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Amount, ParamError> {
+    let tokens = params.decimal(name)?;
+    floor_scaled(tokens, u32::from(market.quote.decimals)).ok_or_else(|| {
+        params.conflict(
+            name,
+            format!("{tokens} {} is too much", market.quote.symbol),
+        )
+    })
 }
 
 /// A price under `name` in ticks, rounded down.

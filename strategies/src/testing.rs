@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use cambist_core::note::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
-use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, Strategy, Targets, View};
+use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
 /// ETH-USDC: prices with two decimals, lots of 0.0001 ETH.
@@ -35,6 +35,7 @@ pub struct Scene {
     pub asks: Vec<BookLevel>,
     pub mid: u64,
     pub holdings: Holdings,
+    pub pool: Option<PoolView>,
     pub own: Vec<OwnOrder>,
     pub fills: Vec<Fill>,
 }
@@ -56,6 +57,7 @@ impl Scene {
                 base: eth * 10u128.pow(18),
                 quote: usdc * 1_000_000,
             },
+            pool: None,
             own: Vec::new(),
             fills: Vec::new(),
         }
@@ -69,6 +71,7 @@ impl Scene {
             asks: &self.asks,
             mid: self.mid,
             holdings: self.holdings,
+            pool: self.pool,
             own: &self.own,
             fills: &self.fills,
         }
@@ -129,16 +132,27 @@ pub fn own(number: u64, side: Side, price: u64, lots: u64) -> OwnOrder {
     }
 }
 
-/// One line a quote: `buy 249750 x 1000 @0`.
+/// A pool at 2,500 with 1,000 shares, worth 500 each, of which some are ours.
+pub fn pool(held: u128) -> PoolView {
+    PoolView {
+        base: 100 * 10u128.pow(18),
+        quote: 250_000 * 1_000_000,
+        supply: 1_000,
+        held,
+        moving: false,
+        moved: None,
+    }
+}
+
+/// One line a quote: `buy 249750 x 1000 @0`; and one for what is wanted of the pool.
 pub fn text(targets: &Targets) -> String {
-    targets
-        .quotes()
-        .iter()
-        .fold(String::new(), |mut all, quote| {
-            let (side, price, qty) = (quote.side.name(), quote.price.0, quote.qty.0);
-            writeln!(all, "{side} {price} x {qty} @{}", quote.level).unwrap();
-            all
-        })
+    let shares = targets.shares();
+    let shares = shares.map_or_else(String::new, |shares| format!("shares {shares}\n"));
+    targets.quotes().iter().fold(shares, |mut all, quote| {
+        let (side, price, qty) = (quote.side.name(), quote.price.0, quote.qty.0);
+        writeln!(all, "{side} {price} x {qty} @{}", quote.level).unwrap();
+        all
+    })
 }
 
 /// A splitmix generator: the tests' only randomness, printed seeds reproduce a failure.

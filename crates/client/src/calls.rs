@@ -6,7 +6,8 @@ use cambist_core::TokenId;
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::query::{AccountQuery, ApiKeyQuery, StorageIdQuery};
 use cambist_protocol::wire::{
-    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, StorageIds, Token, tokens,
+    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, Pool, Pools, StorageIds, Token,
+    tokens,
 };
 use cambist_protocol::{Endpoint, FromWire, Json, WireError};
 use secrecy::SecretString;
@@ -34,6 +35,13 @@ impl Client {
         let call = public(Endpoint::Markets, String::new());
         let markets = self.call("markets", call, Markets::read).await?;
         Ok(markets.markets)
+    }
+
+    /// GET amm/pools.
+    pub async fn pools(&self) -> Result<Vec<Pool>, CallError> {
+        let call = public(Endpoint::Pools, String::new());
+        let pools = self.call("pools", call, Pools::read).await?;
+        Ok(pools.pools)
     }
 
     /// GET account, by owner or id.

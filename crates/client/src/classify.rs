@@ -5,6 +5,7 @@
 use cambist_core::request::{Outcome, Query, Reply, UnknownCause};
 use cambist_core::{Reason, VenueTime};
 use cambist_protocol::decode::{self, Context};
+use cambist_protocol::decode_pool;
 use cambist_protocol::number::quoted;
 use cambist_protocol::wire::Failure;
 use cambist_protocol::{Json, WireError};
@@ -52,6 +53,15 @@ pub fn classify_submit(
     outcome(classify(status, is_json, body, decode::submitted))
 }
 
+/// What the answer to a join or an exit means.
+pub fn classify_move(
+    status: u16,
+    is_json: bool,
+    body: &[u8],
+) -> (Outcome, Option<VenueTime>, Option<String>) {
+    outcome(classify(status, is_json, body, decode_pool::submission))
+}
+
 fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) {
     let (outcome, time) = match heard.said {
         Ok(reply) => {
@@ -63,7 +73,10 @@ fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) 
                 | Reply::Submitted { .. }
                 | Reply::CancelTaken { .. }
                 | Reply::Markets { .. }
-                | Reply::Account { .. } => None,
+                | Reply::Account { .. }
+                | Reply::Pools(_)
+                | Reply::PoolBalance(_)
+                | Reply::Moves { .. } => None,
             };
             (Outcome::Reply(reply), time)
         }

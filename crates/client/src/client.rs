@@ -6,11 +6,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cambist_core::request::{Outcome, Query};
-use cambist_core::{MarketSpec, VenueTime};
+use cambist_core::request::{self, Outcome, Query};
+use cambist_core::{MarketSpec, PoolSpec, VenueTime};
 use cambist_protocol::decode::Context;
 use cambist_protocol::query::{
     AccountQuery, BalancesQuery, CancelQuery, DepthQuery, OrderQuery, OrdersQuery,
+    PoolBalanceQuery, PoolTransactionsQuery,
 };
 use cambist_protocol::{Endpoint, Method};
 use cambist_signing::{Address, SecretKey, SignError, request_signature};
@@ -18,7 +19,7 @@ use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::base_url::BaseUrl;
-use crate::classify::{classify_query, classify_submit};
+use crate::classify::{classify_move, classify_query, classify_submit};
 use crate::config::{ClientConfig, Credentials};
 use crate::error::SetupError;
 use crate::transport::{Exchange, Outgoing, Transport, Whole};
@@ -49,6 +50,7 @@ pub struct Client {
     body_max_bytes: usize,
     list_body_max_bytes: usize,
     identity: Option<Identity>,
+    pools: Arc<[PoolSpec]>,
 }
 
 #[derive(Clone)]
@@ -101,7 +103,16 @@ impl Client {
             body_max_bytes: config.body_max_bytes,
             list_body_max_bytes: config.list_body_max_bytes,
             identity,
+            pools: Arc::default(),
         })
+    }
+
+    /// The same client, which can ask about these pools.
+    #[must_use]
+    pub fn with_pools(&self, pools: &[PoolSpec]) -> Self {
+        let mut client = self.clone();
+        client.pools = pools.into();
+        client
     }
 
     /// The same client with another API key.
@@ -128,11 +139,12 @@ impl Client {
         let Some(identity) = &self.identity else {
             return not_sent("no credentials");
         };
-        let Some(call) = call_of(query, identity, markets) else {
-            return not_sent("market is not configured");
+        let Some(call) = call_of(query, identity, markets, &self.pools) else {
+            return not_sent("market or pool is not configured");
         };
         let context = Context {
             markets,
+            pools: &self.pools,
             account_id: identity.account_id,
         };
         self.answered(call, |whole| {
@@ -143,8 +155,18 @@ impl Client {
 
     /// Sends the stored bytes of an order, exactly as they are.
     pub async fn submit(&self, body: &[u8]) -> Answered {
+        self.submit_to(request::Endpoint::Submit, body).await
+    }
+
+    /// Sends the stored bytes of an order, a join or an exit, exactly as they are.
+    pub async fn submit_to(&self, endpoint: request::Endpoint, body: &[u8]) -> Answered {
+        let classify = if endpoint.is_move() {
+            classify_move
+        } else {
+            classify_submit
+        };
         let call = Call {
-            endpoint: Endpoint::SubmitOrder,
+            endpoint: Endpoint::from(endpoint),
             query: String::new(),
             body: Some(body.to_vec()),
             with_api_key: true,
@@ -152,7 +174,7 @@ impl Client {
             is_list: false,
         };
         self.answered(call, |whole| {
-            classify_submit(whole.status, whole.is_json, &whole.body)
+            classify(whole.status, whole.is_json, &whole.body)
         })
         .await
     }
@@ -264,7 +286,12 @@ pub(crate) enum Unmade {
 }
 
 /// The request of a query; `None` for a market that is not configured.
-fn call_of(query: &Query, identity: &Identity, markets: &[MarketSpec]) -> Option<Call> {
+fn call_of(
+    query: &Query,
+    identity: &Identity,
+    markets: &[MarketSpec],
+    pools: &[PoolSpec],
+) -> Option<Call> {
     let account_id = identity.account_id;
     let (text, is_list) = match query {
         Query::Depth(market) => {
@@ -309,20 +336,51 @@ fn call_of(query: &Query, identity: &Identity, markets: &[MarketSpec]) -> Option
             };
             (query.write(), false)
         }
-        Query::Markets => (String::new(), true),
+        Query::Markets | Query::Pools => (String::new(), true),
         Query::Account => {
             let of = identity
                 .owner
                 .map_or(AccountQuery::Id(account_id), AccountQuery::Owner);
             (of.write(), false)
         }
+        Query::PoolBalance(market) => {
+            let spec = pools.iter().find(|spec| spec.market == *market)?;
+            let query = PoolBalanceQuery {
+                pool_address: Address(spec.address),
+            };
+            (query.write(), false)
+        }
+        Query::Moves(page) => {
+            let query = PoolTransactionsQuery {
+                account_id: Some(account_id),
+                start: Some(page.from.0),
+                end: Some(page.to.0),
+                limit: Some(page.limit),
+                offset: Some(page.offset),
+                kinds: Some(Vec::new()),
+                ..PoolTransactionsQuery::default()
+            };
+            (query.write(), true)
+        }
+    };
+    let is_public = match query {
+        Query::Depth(_)
+        | Query::Markets
+        | Query::Account
+        | Query::Pools
+        | Query::PoolBalance(_) => true,
+        Query::Balances
+        | Query::Orders(_)
+        | Query::Order(_)
+        | Query::Cancel(_)
+        | Query::Moves(_) => false,
     };
     let endpoint = Endpoint::from(query.endpoint());
     Some(Call {
         endpoint,
         query: text,
         body: None,
-        with_api_key: !matches!(query, Query::Depth(_) | Query::Markets | Query::Account),
+        with_api_key: !is_public,
         with_signature: matches!(query, Query::Cancel(_)),
         is_list,
     })

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::{BatchId, Levels};
+use crate::intent::Intent;
 use crate::note::Note;
-use crate::order::{ClientOrderId, UnsignedOrder};
-use crate::request::{Query, RequestId};
+use crate::order::ClientOrderId;
+use crate::request::{Endpoint, Query, RequestId};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,20 +18,22 @@ pub enum Action {
         /// What to ask.
         query: Query,
     },
-    /// Hash, sign, verify and store all orders in one synced transaction; answer with `Sealed` or
+    /// Hash, sign, verify and store every intent in one synced transaction; answer with `Sealed` or
     /// `SealFailed`. Nothing of the batch may leave before that.
     Seal {
         /// Number to answer with.
         batch: BatchId,
-        /// Complete unsigned orders.
-        orders: Vec<UnsignedOrder>,
+        /// Complete unsigned orders and moves.
+        intents: Vec<Intent>,
     },
-    /// Send the stored bytes of a sealed order, the same bytes every time.
+    /// Send the stored bytes of a sealed intent, the same bytes every time.
     Transmit {
         /// Number to answer with.
         request: RequestId,
-        /// Which sealed order.
+        /// Which sealed intent.
         order: ClientOrderId,
+        /// Where it goes: the submit of an order, a join or an exit.
+        endpoint: Endpoint,
     },
     /// Make level and pauses durable; answer with `LevelStored` or `LevelFailed`, naming the same value.
     StoreLevel {

@@ -207,6 +207,26 @@ impl Default for RiskConfig {
     }
 }
 
+/// Limits of the pool beside a market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolConfig {
+    /// Between polls of what the pool holds.
+    pub poll_ms: u64,
+    /// What the pool held longer ago than this is no knowledge of it.
+    pub age_max_ms: u64,
+    /// A move may bring at most this much less than what the pool held when last asked promises.
+    pub slippage_bps: u32,
+    /// No move while the pool's price and the book's mid differ by more than this.
+    pub divergence_max_bps: u32,
+    /// Most quote units one move may be worth.
+    pub move_value_max: Amount,
+    /// Most quote units our shares may be worth after a join.
+    pub value_max: Amount,
+    /// Highest fee of a join or an exit, in base units of the last pooled token. With 0 a join signs
+    /// the form that knows no fee.
+    pub fee_max: Amount,
+}
+
 /// Everything the engine is told once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
@@ -244,4 +264,6 @@ pub struct EngineConfig {
     pub foreign: ForeignOrders,
     /// One per market, in the order of `Start::markets`.
     pub markets: Vec<MarketConfig>,
+    /// One per pool, in the order of `Start::pools`.
+    pub pools: Vec<PoolConfig>,
 }

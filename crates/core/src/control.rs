@@ -77,11 +77,13 @@ pub enum Control {
     EmptyBook,
     /// Not yet recovered after the start, or after a gap in time.
     Recovering,
+    /// The pool's price is too far from the book's mid.
+    PoolDivergence,
 }
 
 impl Control {
     /// Every control, for metrics that exist from the start.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::Level,
         Self::Paused,
         Self::PriceCollar,
@@ -117,6 +119,7 @@ impl Control {
         Self::FrozenBook,
         Self::EmptyBook,
         Self::Recovering,
+        Self::PoolDivergence,
     ];
 
     /// The label used in metrics, logs and the store; it never changes.
@@ -157,6 +160,7 @@ impl Control {
             Self::FrozenBook => "frozen_book",
             Self::EmptyBook => "empty_book",
             Self::Recovering => "recovering",
+            Self::PoolDivergence => "pool_divergence",
         }
     }
 
@@ -209,6 +213,9 @@ impl Control {
             Self::EmptyBook => "the book is empty or one-sided and no seed price is configured",
             Self::Recovering => {
                 "not everything of an earlier run, or of a gap in time, is accounted for"
+            }
+            Self::PoolDivergence => {
+                "the pool's price is further from the mid than divergence_max_bps allows"
             }
         }
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::intent::RecoveredMove;
 use crate::market::MarketSpec;
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
+use crate::pool::PoolSpec;
 use crate::request::{Outcome, RequestId};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
@@ -40,18 +42,22 @@ pub struct Start {
     pub config: crate::config::EngineConfig,
     /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
+    /// Pools beside those markets, in the order of the configuration; at most one a market.
+    pub pools: Vec<PoolSpec>,
     /// Strategies and the market each one quotes.
     pub strategies: Vec<(StrategyId, crate::MarketId)>,
     /// Seed of the engine's generator.
     pub seed: u64,
     /// Random number of the store.
     pub instance: u32,
-    /// Next client order number.
+    /// Next number of an order or a move.
     pub next_number: u64,
-    /// Next even storage id per sell token; absent tokens begin at 0.
+    /// Next even storage id per token: neither it nor any above it was used. Absent tokens begin at 0.
     pub next_storage: BTreeMap<TokenId, u32>,
     /// Intents that may still be alive.
     pub open: Vec<RecoveredOrder>,
+    /// Moves that may still be undecided.
+    pub open_moves: Vec<RecoveredMove>,
     /// The durable level and pauses.
     pub levels: Levels,
     /// A venue time heard before the start, a lower bound of its clock now.
@@ -65,7 +71,7 @@ pub struct Start {
 /// Why a batch could not be made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SealFailure {
-    /// The store refused or failed; no further order may be sealed in this process.
+    /// The store refused or failed; nothing further may be sealed in this process.
     Store,
     /// Signing or its verification failed.
     Signature,
@@ -166,10 +172,10 @@ pub enum Event {
     Sealed {
         /// Which batch.
         batch: BatchId,
-        /// Hash of every order in it.
+        /// Hash of every intent in it.
         hashes: Vec<(ClientOrderId, Hash)>,
     },
-    /// A batch was not made durable: none of its orders may be sent.
+    /// A batch was not made durable: nothing of it may be sent.
     SealFailed {
         /// Which batch.
         batch: BatchId,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Amounts, Filter, Level, Pause};
 use crate::market::{MarketId, Price, Qty, Side};
 use crate::order::{ClientOrderId, Hash, OrderStatus};
+use crate::pool::{MoveKind, Moved, PoolBalances};
 use crate::reason::Reason;
 use crate::request::{Endpoint, UnknownCause};
 use crate::time::{Time, VenueTime};
@@ -133,11 +134,53 @@ pub struct MarketStatus {
     pub depth_time: Option<VenueTime>,
 }
 
+/// One settled join or exit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolMove {
+    /// Our id of it.
+    pub order: ClientOrderId,
+    /// Market whose pool it is.
+    pub market: MarketId,
+    /// Join or exit.
+    pub kind: MoveKind,
+    /// The pooled tokens in the pool's order.
+    pub pooled: [TokenId; 2],
+    /// Token of the shares.
+    pub lp: TokenId,
+    /// What changed hands.
+    pub moved: Moved,
+    /// Mid in half ticks when it was learnt, if one was known.
+    pub mid: Option<u64>,
+}
+
+/// State of the pool beside a market as decisions see it, for people and metrics.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolStatus {
+    /// The market.
+    pub market: MarketId,
+    /// What the pool held when last asked, if it ever said.
+    pub balances: Option<PoolBalances>,
+    /// Our shares by the ledger.
+    pub held: Amount,
+    /// Worth of our shares in quote units at the mid, rounded down, if both are known.
+    pub value: Option<Amount>,
+    /// Price of the pool over the mid, less one, in ten-thousandths; if both are known.
+    pub divergence_bps: Option<i64>,
+    /// A join or an exit is under way.
+    pub moving: bool,
+    /// ... and what came of it is not known.
+    pub unknown: bool,
+    /// Milliseconds since the pool was asked.
+    pub age_ms: Option<u64>,
+}
+
 /// State of everything, at most a few times a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// By market, in configuration order.
     pub markets: Vec<MarketStatus>,
+    /// By pool, in configuration order.
+    pub pools: Vec<PoolStatus>,
     /// Ledger totals by token (opening plus booked fills).
     pub ledger: Amounts,
     /// Venue totals as last polled.
@@ -247,6 +290,41 @@ pub enum Note {
         /// As what.
         status: OrderStatus,
     },
+    /// The first transmission of a join or an exit.
+    MoveSent {
+        /// Our id of it.
+        order: ClientOrderId,
+        /// Market whose pool it is.
+        market: MarketId,
+        /// Join or exit.
+        kind: MoveKind,
+        /// Most paid by a join, least received by an exit; in the pool's order of tokens.
+        amounts: [Amount; 2],
+        /// Least minted by a join, burned by an exit.
+        lp: Amount,
+        /// Expiry.
+        valid_until_s: u32,
+    },
+    /// What a join or an exit moved was booked.
+    Moved(PoolMove),
+    /// The end of a join or an exit is proven.
+    MoveEnded {
+        /// Our id of it.
+        order: ClientOrderId,
+        /// Market whose pool it is.
+        market: MarketId,
+        /// Join or exit.
+        kind: MoveKind,
+        /// How: `Filled` is processed, `FailedLate` is cancelled by the venue.
+        end: End,
+    },
+    /// A join or an exit on the account that is not ours.
+    ForeignMove {
+        /// Its hash.
+        hash: Hash,
+        /// Join or exit.
+        kind: MoveKind,
+    },
     /// A fill increment was booked.
     Filled(Fill),
     /// A depth snapshot was taken in.
@@ -265,7 +343,7 @@ pub enum Note {
         /// Why.
         fault: DepthFault,
     },
-    /// A wanted order was not sent. Told once per change, counted every time.
+    /// A wanted order or move was not sent. Told once per change, counted every time.
     RiskRefused {
         /// Market.
         market: MarketId,

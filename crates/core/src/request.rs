@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::market::MarketId;
 use crate::order::{Hash, OrderReport, OrderStatus};
+use crate::pool::{MoveReport, PoolBalances, PoolListed};
 use crate::reason::Reason;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
@@ -35,11 +36,21 @@ pub enum Endpoint {
     Markets,
     /// GET account.
     Account,
+    /// GET amm/pools.
+    Pools,
+    /// GET amm/balance.
+    PoolBalance,
+    /// POST amm/join.
+    Join,
+    /// POST amm/exit.
+    Exit,
+    /// GET amm/user/transactions.
+    Moves,
 }
 
 impl Endpoint {
     /// Every endpoint, in a fixed order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::Submit,
         Self::Cancel,
         Self::Order,
@@ -48,7 +59,17 @@ impl Endpoint {
         Self::Balances,
         Self::Markets,
         Self::Account,
+        Self::Pools,
+        Self::PoolBalance,
+        Self::Join,
+        Self::Exit,
+        Self::Moves,
     ];
+
+    /// Whether sealed joins or exits go there.
+    pub const fn is_move(self) -> bool {
+        matches!(self, Self::Join | Self::Exit)
+    }
 
     /// The label used in metrics and logs.
     pub const fn name(self) -> &'static str {
@@ -61,6 +82,11 @@ impl Endpoint {
             Self::Balances => "balances",
             Self::Markets => "markets",
             Self::Account => "account",
+            Self::Pools => "pools",
+            Self::PoolBalance => "pool_balance",
+            Self::Join => "pool_join",
+            Self::Exit => "pool_exit",
+            Self::Moves => "pool_transactions",
         }
     }
 }
@@ -82,6 +108,12 @@ pub enum Query {
     Markets,
     /// Our account record.
     Account,
+    /// Which pools are listed, and what may be done with them.
+    Pools,
+    /// What the pool beside a market holds.
+    PoolBalance(MarketId),
+    /// One page of our joins and exits created in a closed window, every pool, state and layer.
+    Moves(OrdersPage),
 }
 
 impl Query {
@@ -95,11 +127,14 @@ impl Query {
             Self::Cancel(_) => Endpoint::Cancel,
             Self::Markets => Endpoint::Markets,
             Self::Account => Endpoint::Account,
+            Self::Pools => Endpoint::Pools,
+            Self::PoolBalance(_) => Endpoint::PoolBalance,
+            Self::Moves(_) => Endpoint::Moves,
         }
     }
 }
 
-/// Bounds of one page of the orders list.
+/// Bounds of one page of a list: orders, or joins and exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrdersPage {
     /// Created at or after, venue milliseconds.
@@ -178,11 +213,11 @@ pub enum Reply {
     },
     /// One order.
     Order(OrderReport),
-    /// A submit was taken; `hash` as the venue computed it.
+    /// A submit, a join or an exit was taken; `hash` as the venue computed it.
     Submitted {
-        /// Order hash.
+        /// Hash of the order or move.
         hash: Hash,
-        /// State at acceptance.
+        /// State at acceptance; of a move `Processing`, `Processed` or `Failed`.
         status: OrderStatus,
         /// The same request is already being worked on.
         idempotent: bool,
@@ -201,6 +236,17 @@ pub enum Reply {
     Account {
         /// A frozen account cannot submit orders.
         frozen: bool,
+    },
+    /// The configured pools that are listed.
+    Pools(Vec<PoolListed>),
+    /// What the pool asked about holds.
+    PoolBalance(PoolBalances),
+    /// One page of joins and exits and the total the venue counts for the query.
+    Moves {
+        /// Entries of this page.
+        moves: Vec<MoveReport>,
+        /// Entries over all pages.
+        total: u32,
     },
 }
 

@@ -7,6 +7,7 @@
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::note::Fill;
 use crate::order::ClientOrderId;
+use crate::pool::PoolBalances;
 use crate::time::Time;
 use crate::token::Amount;
 
@@ -45,6 +46,43 @@ pub struct Holdings {
     pub quote: Amount,
 }
 
+/// The pool beside the market, if one is configured and what it holds is known and fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolView {
+    /// Base tokens in the pool, base units.
+    pub base: Amount,
+    /// Quote tokens in the pool, base units.
+    pub quote: Amount,
+    /// Shares in circulation.
+    pub supply: Amount,
+    /// Our shares (ledger).
+    pub held: Amount,
+    /// A join or an exit is under way; what is wanted of the pool is not looked at until it ends.
+    pub moving: bool,
+    /// When the last join or exit of this run ended, whatever came of it.
+    pub moved: Option<Time>,
+}
+
+impl PoolView {
+    /// What the pool holds, base first.
+    pub(crate) const fn new(
+        balances: PoolBalances,
+        base_at: usize,
+        held: Amount,
+        moving: bool,
+        moved: Option<Time>,
+    ) -> Self {
+        Self {
+            base: balances.pooled[base_at],
+            quote: balances.pooled[1 - base_at],
+            supply: balances.supply,
+            held,
+            moving,
+            moved,
+        }
+    }
+}
+
 /// Everything a strategy may look at.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
@@ -61,6 +99,8 @@ pub struct View<'a> {
     pub mid: u64,
     /// What we hold.
     pub holdings: Holdings,
+    /// The pool beside the market.
+    pub pool: Option<PoolView>,
     /// Own orders that may be resting, oldest first.
     pub own: &'a [OwnOrder],
     /// Fills booked since the strategy was last asked.
@@ -104,10 +144,12 @@ impl Quote {
     }
 }
 
-/// What a strategy wants. Starts empty: wanting nothing means that own orders are cancelled.
+/// What a strategy wants. Starts empty: wanting nothing means that own orders are cancelled, and that
+/// shares of the pool stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     quotes: Vec<Quote>,
+    shares: Option<Amount>,
 }
 
 impl Targets {
@@ -147,9 +189,22 @@ impl Targets {
         self.quotes.retain(|quote| quote.qty.0 > 0);
     }
 
+    /// Wants to hold this many shares of the pool beside the market, in base units of its LP token. The
+    /// engine joins or exits for the difference from what is held, one move at a time; the last word
+    /// of a decision counts. Hysteresis is the strategy's: saying nothing leaves the shares alone.
+    pub fn hold_shares(&mut self, shares: Amount) {
+        self.shares = Some(shares);
+    }
+
+    /// The wanted shares, if anything was said about them.
+    pub fn shares(&self) -> Option<Amount> {
+        self.shares
+    }
+
     /// Forgets everything wanted.
     pub fn clear(&mut self) {
         self.quotes.clear();
+        self.shares = None;
     }
 }
 

@@ -7,8 +7,9 @@
 use cambist_core::market::Price;
 use cambist_core::order::OrderReport;
 use cambist_core::request::{self, Depth, DepthLevel, Listed, Query, Reply};
-use cambist_core::{MarketSpec, Side, VenueTime};
+use cambist_core::{MarketSpec, PoolSpec, Side, VenueTime};
 
+use crate::decode_pool;
 use crate::json::{self, FromWire, Json, WireError};
 use crate::number;
 use crate::wire::{
@@ -23,6 +24,8 @@ const MILLISECONDS_FROM: u64 = 100_000_000_000;
 pub struct Context<'a> {
     /// Markets by `MarketId`.
     pub markets: &'a [MarketSpec],
+    /// Pools beside them.
+    pub pools: &'a [PoolSpec],
     /// Whose answers these are.
     pub account_id: u32,
 }
@@ -50,6 +53,15 @@ pub fn reply(query: &Query, json: &Json, context: Context<'_>) -> Result<Reply, 
         Query::Cancel(hash) => cancelled(json, *hash),
         Query::Markets => markets(json),
         Query::Account => account(json, context.account_id),
+        Query::Pools => decode_pool::pools(json, context.pools),
+        Query::PoolBalance(market) => {
+            let mut pools = context.pools.iter();
+            let spec = pools
+                .find(|spec| spec.market == *market)
+                .ok_or_else(|| WireError::new(format!("market {} has no pool here", market.0)))?;
+            decode_pool::pool_balance(json, spec)
+        }
+        Query::Moves(_) => decode_pool::moves(json, context.pools),
     }
 }
 

@@ -10,24 +10,27 @@ use serde::Serialize;
 use crate::json::FromWire;
 use crate::wire::{OrderType, SubmitOrder, TokenVolume};
 
-/// An order ready to be stored and sent.
+/// An order or a move ready to be stored and sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignedOrder {
+pub struct SignedIntent {
     /// The hash by which the venue will know it.
     pub hash: Hash,
-    /// Body of POST order.
+    /// Body of its request.
     pub body: Vec<u8>,
 }
 
-/// Why an order was not signed. Nothing of it may leave then.
+/// Why an intent was not signed. Nothing of it may leave then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// Signing failed, or the signature did not verify.
-    #[error("order not signed: {0}")]
+    #[error("not signed: {0}")]
     Sign(#[from] SignError),
     /// The bytes, read back the way a venue reads them, do not say what was signed.
-    #[error("order body does not read back as the order that was signed")]
+    #[error("body does not read back as what was signed")]
     ReadBack,
+    /// A join or an exit of a pool that nobody told the signer about.
+    #[error("the pool of the move is not configured")]
+    NoPool,
 }
 
 /// What an order of the engine signs.
@@ -107,7 +110,7 @@ pub fn sign_order(
     exchange: Address,
     account_id: u32,
     key: &SecretKey,
-) -> Result<SignedOrder, SealError> {
+) -> Result<SignedIntent, SealError> {
     let message = order_message(order, exchange, account_id);
     let hash = message.hash();
     let signature = key.sign(&hash.message())?;
@@ -116,7 +119,7 @@ pub fn sign_order(
     if submitted_message(&read) != message || read.eddsa_signature != signature {
         return Err(SealError::ReadBack);
     }
-    Ok(SignedOrder {
+    Ok(SignedIntent {
         hash: Hash(hash.0),
         body,
     })

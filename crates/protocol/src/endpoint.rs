@@ -200,6 +200,11 @@ impl From<request::Endpoint> for Endpoint {
             request::Endpoint::Balances => Self::Balances,
             request::Endpoint::Markets => Self::Markets,
             request::Endpoint::Account => Self::GetAccount,
+            request::Endpoint::Pools => Self::Pools,
+            request::Endpoint::PoolBalance => Self::PoolBalance,
+            request::Endpoint::Join => Self::JoinPool,
+            request::Endpoint::Exit => Self::ExitPool,
+            request::Endpoint::Moves => Self::PoolTransactions,
         }
     }
 }

@@ -7,7 +7,9 @@
 
 pub mod code;
 pub mod decode;
+pub mod decode_pool;
 pub mod encode;
+pub mod encode_move;
 pub mod endpoint;
 pub mod json;
 pub mod number;

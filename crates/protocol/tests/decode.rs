@@ -36,6 +36,7 @@ fn reply(query: &Query, text: &str) -> Result<Reply, WireError> {
     let markets = [market()];
     let context = Context {
         markets: &markets,
+        pools: &[],
         account_id: 7,
     };
     decode::reply(query, &json::parse(text.as_bytes()).unwrap(), context)

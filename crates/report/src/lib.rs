@@ -6,6 +6,7 @@
 
 pub mod money;
 pub mod pnl;
+mod pools;
 pub mod session;
 pub mod summary;
 pub mod text;

@@ -140,6 +140,14 @@ impl MarketPnl {
         }
     }
 
+    /// Base went into a pool or came out of one, and quote with it. That changes what the mid's moves are
+    /// worth from now on, and is neither profit nor loss.
+    pub fn transfer(&mut self, base: i128) {
+        if self.open {
+            self.counted &= self.try_transfer(base).is_some();
+        }
+    }
+
     /// Base units held, if they can be counted.
     pub fn base(&self) -> Option<i128> {
         self.counted.then_some(self.base)
@@ -212,6 +220,14 @@ impl MarketPnl {
             return self.book(flow, mid);
         }
         self.waiting = self.waiting.plus(flow)?;
+        Some(())
+    }
+
+    fn try_transfer(&mut self, base: i128) -> Option<()> {
+        self.base = self.base.checked_add(base)?;
+        if let Some(mid) = self.mark {
+            self.start = self.start.checked_add(self.value(base, mid)?)?;
+        }
         Some(())
     }
 

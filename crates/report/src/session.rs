@@ -3,20 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Amounts;
-use cambist_core::note::{End, Fill, MarketStatus, Note, Status};
+use cambist_core::note::{End, Fill, MarketStatus, Note, PoolMove, Status};
 use cambist_core::request::Endpoint;
 use cambist_core::{
-    Amount, ClientOrderId, MarketId, MarketSpec, Reason, Side, Time, TokenId, TokenSpec,
+    Amount, ClientOrderId, MarketId, MarketSpec, MoveKind, PoolSpec, Reason, Side, Time, TokenId,
+    TokenSpec,
 };
 use hdrhistogram::Histogram;
 
 use crate::money::{decimal_text, fixed_text};
 use crate::pnl::{Attribution, MarketPnl};
+use crate::pools::PoolBook;
 use crate::sides::Sides;
-use crate::summary::{AckMs, Closing, Ends, MarketRow, Orders, PnlQuote, Requests, Summary};
+use crate::summary::{
+    AckMs, Closing, Ends, MarketRow, Orders, PnlQuote, PoolRow, Requests, Summary,
+};
 
 /// Kinds of refusal counted apart; a hostile venue may invent codes for ever.
 const REASONS_MAX: usize = 64;
+
+/// Moves remembered, so that none is added up twice.
+const MOVES_KEPT: usize = 4_096;
 
 /// The slowest acknowledgement told apart from slower ones: one hour.
 const ACK_MAX_US: u64 = 3_600_000_000;
@@ -51,6 +58,11 @@ struct Comparison {
 #[derive(Debug)]
 pub struct Session {
     markets: Vec<Market>,
+    pools: Vec<PoolBook>,
+    /// Joins and exits whose end is not proven, and their expiry; at most one a pool.
+    moving: BTreeMap<ClientOrderId, u32>,
+    /// Moves that were added up; another life may tell the last one again.
+    moves_seen: BTreeSet<ClientOrderId>,
     tokens: BTreeMap<TokenId, TokenSpec>,
     orders: Orders,
     ends: Ends,
@@ -88,6 +100,9 @@ impl Session {
         });
         Self {
             markets: markets.collect(),
+            pools: Vec::new(),
+            moving: BTreeMap::new(),
+            moves_seen: BTreeSet::new(),
             tokens,
             orders: Orders::default(),
             ends: Ends::default(),
@@ -119,6 +134,23 @@ impl Session {
         self.comparison = Comparison::default();
     }
 
+    /// The same session with pools beside its markets.
+    #[must_use]
+    pub fn with_pools(mut self, pools: &[PoolSpec]) -> Self {
+        for pool in pools {
+            self.tokens.insert(pool.lp.id, pool.lp.clone());
+            if let Some(market) = self.markets.iter().find(|m| m.spec.id == pool.market) {
+                self.pools.push(PoolBook::new(pool, &market.spec));
+            }
+        }
+        self
+    }
+
+    /// A join or an exit of an earlier run that may be undecided, told before the first note.
+    pub fn found_move(&mut self, id: ClientOrderId, valid_until_s: u32) {
+        self.moving.insert(id, valid_until_s);
+    }
+
     /// An order of an earlier run that may be alive, told before the first note.
     pub fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
         if self.alive.contains_key(&order) {
@@ -144,6 +176,7 @@ impl Session {
                 self.orders.submitted += 1;
                 self.alive.entry(*order).or_default().valid_until_s = *valid_until_s;
             }
+            Note::Acknowledged { order, .. } if self.moving.contains_key(order) => {}
             Note::Acknowledged { micros, .. } => {
                 self.orders.acknowledged += 1;
                 self.ack.saturating_record(*micros);
@@ -172,7 +205,30 @@ impl Session {
                     market.sides.close(now);
                 }
             }
-            Note::Status(status) => self.status.clone_from(status),
+            Note::MoveSent {
+                order,
+                valid_until_s,
+                ..
+            } => {
+                self.moving.insert(*order, *valid_until_s);
+            }
+            Note::Moved(moved) => self.moved(moved),
+            Note::MoveEnded {
+                order, market, end, ..
+            } => {
+                self.moving.remove(order);
+                self.pool(*market)
+                    .into_iter()
+                    .for_each(|pool| pool.ended(*end));
+            }
+            Note::Status(status) => {
+                self.status.clone_from(status);
+                for told in &status.pools {
+                    self.pool(told.market)
+                        .into_iter()
+                        .for_each(|pool| pool.told(told));
+                }
+            }
             Note::Reconciled { .. } => self.comparison.closed = true,
             Note::Mismatch {
                 token,
@@ -195,6 +251,7 @@ impl Session {
             | Note::RiskRefused { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
+            | Note::ForeignMove { .. }
             | Note::FeeAbove { .. }
             | Note::LevelChanged { .. }
             | Note::Paused(_)
@@ -264,10 +321,28 @@ impl Session {
                 .map(|(token, units)| (self.symbol(*token), self.whole(*token, *units, 30)))
                 .collect(),
             markets: rows,
+            pools: self.pools.iter().map(|pool| self.pool_row(pool)).collect(),
         }
     }
 
-    /// Orders that are not proven gone, as of the newest status. Only the engine knows: a lost answer may
+    fn pool_row(&self, pool: &PoolBook) -> PoolRow {
+        let quote = self.markets.iter().find(|m| pool.is_of(m.spec.id));
+        let quote = quote.map(|market| market.spec.quote.id);
+        let whole = |units: i128| quote.map(|token| self.whole(token, units, 30));
+        let shares = i128::try_from(pool.held).unwrap_or(i128::MAX);
+        let value = pool.value.and_then(|value| i128::try_from(value).ok());
+        PoolRow {
+            name: pool.spec.name.clone(),
+            joins: pool.joins,
+            exits: pool.exits,
+            failed: pool.failed,
+            shares: self.whole(pool.spec.lp.id, shares, 30),
+            value_quote: value.and_then(whole),
+            result_quote: pool.result().and_then(whole),
+        }
+    }
+
+    /// Orders, joins and exits that are not proven gone, as of the newest status. Only the engine knows: a lost answer may
     /// be told after its order was seen elsewhere.
     pub fn left(&self) -> u64 {
         let of = |market: &MarketStatus| {
@@ -275,12 +350,15 @@ impl Session {
             let others = [market.in_flight, market.unknown, market.cancelling].map(u64::from);
             live.iter().chain(&others).sum::<u64>()
         };
-        self.status.markets.iter().map(of).sum()
+        let moving = self.status.pools.iter().filter(|pool| pool.moving).count();
+        let orders: u64 = self.status.markets.iter().map(of).sum();
+        orders.saturating_add(moving as u64)
     }
 
     /// The last expiry of an order whose end is not proven, if there is one.
     pub fn last_expiry_s(&self) -> Option<u32> {
-        self.alive.values().map(|alive| alive.valid_until_s).max()
+        let orders = self.alive.values().map(|alive| alive.valid_until_s);
+        orders.chain(self.moving.values().copied()).max()
     }
 
     /// Tokens of which ledger and venue differed at the newest comparison: ledger, venue.
@@ -377,6 +455,9 @@ impl Session {
             let units = opening.get(&base).copied().unwrap_or(0);
             market.pnl.open(if given.insert(base) { units } else { 0 });
         }
+        for pool in &mut self.pools {
+            pool.open(opening.get(&pool.spec.lp.id).copied().unwrap_or(0));
+        }
         self.opening = Some(opening.clone());
     }
 
@@ -448,6 +529,42 @@ impl Session {
             ],
         };
         for (token, change) in changes {
+            let flow = self.flows.entry(token).or_default();
+            *flow = flow.saturating_add(change);
+        }
+    }
+
+    fn pool(&mut self, market: MarketId) -> Option<&mut PoolBook> {
+        self.pools.iter_mut().find(|pool| pool.is_of(market))
+    }
+
+    /// A move changes what is held, and what the market's profit is counted from; it is no profit itself.
+    fn moved(&mut self, moved: &PoolMove) {
+        while self.moves_seen.len() >= MOVES_KEPT {
+            self.moves_seen.pop_first();
+        }
+        if !self.moves_seen.insert(moved.order) {
+            return;
+        }
+        let Some(pool) = self.pool(moved.market) else {
+            return;
+        };
+        pool.moved(moved);
+        let ([base_flow, quote_flow], lp) = (pool.flows(moved), pool.spec.lp.id);
+        if self.opening.is_none() {
+            return;
+        }
+        let Some(market) = self.market(moved.market) else {
+            return;
+        };
+        market.pnl.transfer(base_flow);
+        let (base, quote) = (market.spec.base.id, market.spec.quote.id);
+        let minted = i128::try_from(moved.moved.lp).unwrap_or(i128::MAX);
+        let lp_flow = match moved.kind {
+            MoveKind::Join => minted,
+            MoveKind::Exit => -minted,
+        };
+        for (token, change) in [(base, base_flow), (quote, quote_flow), (lp, lp_flow)] {
             let flow = self.flows.entry(token).or_default();
             *flow = flow.saturating_add(change);
         }

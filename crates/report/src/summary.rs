@@ -1,6 +1,6 @@
 //! The summary of a session, in the shape that scripts read.
 //!
-//! Serialised, it has the fields of the demo's `--json` and three more that texts need; what is kept
+//! Serialised, it has the fields of the demo's `--json` and four more that texts need; what is kept
 //! beside them (rows by market, exact money) is for later reports.
 
 use std::collections::BTreeMap;
@@ -129,6 +129,25 @@ pub struct MarketRow {
     pub pnl: Option<Attribution>,
 }
 
+/// One pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolRow {
+    /// The venue's name.
+    pub name: String,
+    /// Joins that were processed.
+    pub joins: u64,
+    /// Exits that were processed.
+    pub exits: u64,
+    /// Joins and exits that ended without moving anything.
+    pub failed: u64,
+    /// Shares held at the end, whole LP tokens.
+    pub shares: String,
+    /// What they were worth, in quote tokens at the mid; null if the pool or the mid was not known.
+    pub value_quote: Option<String>,
+    /// That, less what they cost, in quote tokens; no part of `pnl_quote`.
+    pub result_quote: Option<String>,
+}
+
 /// A whole session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -169,4 +188,7 @@ pub struct Summary {
     /// By market.
     #[serde(skip)]
     pub markets: Vec<MarketRow>,
+    /// By pool; absent without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolRow>,
 }

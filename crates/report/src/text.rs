@@ -6,7 +6,7 @@ use cambist_core::{MarketSpec, Price};
 
 use crate::money::{Money, fixed_text};
 use crate::session::Session;
-use crate::summary::{Ends, Summary};
+use crate::summary::{Ends, PoolRow, Summary};
 
 /// Columns of the summary.
 pub const WIDTH: usize = 80;
@@ -102,6 +102,22 @@ pub fn summary(summary: &Summary) -> String {
     out.put("both sides", &format!("{percent:.1} % of the time"));
     for (token, amount) in &summary.inventory_tokens {
         out.put("holds", &format!("{amount} {token}"));
+    }
+    for pool in &summary.pools {
+        let PoolRow { joins, exits, .. } = pool;
+        let failed = some(pool.failed, "that moved nothing");
+        out.put(
+            "pool",
+            &format!("{}: {joins} joined, {exits} left{failed}", pool.name),
+        );
+        let quote = &summary.quote;
+        let value = pool.value_quote.as_deref().unwrap_or("-");
+        let result = pool.result_quote.as_deref().unwrap_or("-");
+        let worth = format!(
+            "{} shares worth {value} {quote}, result {result}",
+            pool.shares
+        );
+        out.put("  shares", &worth);
     }
     match summary.pnl_quote {
         None => out.put("profit and loss", "cannot be counted"),

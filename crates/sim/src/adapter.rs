@@ -7,7 +7,8 @@ use cambist_core::request::{
 };
 use cambist_core::{Hash, MarketId, MarketSpec};
 use cambist_venue::{
-    AccountId, AccountQuery, Address, NewOrder, OrderView, OrdersQuery, Refusal, Request, Response,
+    AccountId, AccountQuery, Address, NewOrder, OrderView, OrdersQuery, PoolTransactionsQuery,
+    Refusal, Request, Response,
 };
 
 /// What the shell would ask the venue for a query.
@@ -40,6 +41,16 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
         },
         Query::Markets => Request::Markets,
         Query::Account => Request::Account(AccountQuery::Id(account)),
+        Query::Pools => Request::Pools,
+        // Worlds have no pools yet: nobody is at this address.
+        Query::PoolBalance(_) => Request::PoolBalance { pool: [0; 20] },
+        Query::Moves(page) => Request::PoolTransactions(PoolTransactionsQuery {
+            start: page.from,
+            end: page.to,
+            limit: Some(u64::from(page.limit)),
+            offset: u64::from(page.offset),
+            ..PoolTransactionsQuery::all(account)
+        }),
     }
 }
 

@@ -350,6 +350,10 @@ impl Checks {
             | Note::Left { .. }
             | Note::Slept { .. }
             | Note::BothSides { .. }
+            | Note::MoveSent { .. }
+            | Note::Moved(_)
+            | Note::MoveEnded { .. }
+            | Note::ForeignMove { .. }
             | Note::Draining
             | Note::Status(_) => {}
         }

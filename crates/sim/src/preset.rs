@@ -234,6 +234,7 @@ fn engine() -> EngineConfig {
         ramp: RampConfig::OFF,
         foreign: ForeignOrders::Tolerate,
         markets: vec![limits()],
+        pools: Vec::new(),
     }
 }
 

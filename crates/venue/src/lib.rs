@@ -18,7 +18,6 @@ mod fault;
 mod fill;
 mod listing;
 mod matching;
-mod math;
 mod mode;
 mod offchain;
 mod operator;
@@ -37,6 +36,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod venue;
+
+use cambist_core::math;
 
 pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};
 pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};

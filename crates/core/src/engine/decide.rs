@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::action::Action;
+use crate::intent::Intent;
 use crate::market::{MarketId, Side};
 use crate::note::{Control, Note};
 use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
@@ -12,10 +13,12 @@ use crate::time::{Time, VenueTime};
 
 use super::book::Prices;
 use super::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
-use super::orders::{CancelState, Phase, Tracked};
+use super::life::{CancelState, Phase};
+use super::orders::Tracked;
 use super::ramp::scaled;
 use super::risk::{Approved, Proposal};
 use super::state::{Broken, Seat, State};
+use super::storage::Parity;
 use super::tally::Likeness;
 
 impl State {
@@ -41,7 +44,7 @@ impl State {
         if !sealed.is_empty() {
             actions.push(Action::Seal {
                 batch,
-                orders: sealed,
+                intents: sealed,
             });
         }
     }
@@ -52,7 +55,7 @@ impl State {
         index: usize,
         batch: crate::event::BatchId,
         strategies: &mut [Box<dyn Strategy>],
-        sealed: &mut Vec<UnsignedOrder>,
+        sealed: &mut Vec<Intent>,
         actions: &mut Vec<Action>,
     ) {
         let id = self.markets[index].spec.id;
@@ -69,6 +72,7 @@ impl State {
         }
         self.cancel_orphans(now, id);
         let mut refused = BTreeSet::new();
+        let mut shares = None;
         for (seat, strategy) in strategies.iter_mut().enumerate() {
             if self.seats[seat].market != id {
                 continue;
@@ -93,6 +97,8 @@ impl State {
                 self.want_cancel(now, order);
             }
             let strategy = self.seats[seat].strategy;
+            // The pool has one holder: the first strategy that says something about it.
+            shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
             for missing in &place {
                 let Quote { side, qty, .. } = missing.quote;
                 self.tally.decided(batch, id, strategy, side, qty);
@@ -106,13 +112,22 @@ impl State {
                     alike,
                 };
                 match self.propose(now, index, wanted, mid, batch) {
-                    Ok(order) => sealed.push(order),
+                    Ok(order) => sealed.push(Intent::Order(order)),
                     Err(control) => {
                         // What had no token is thought over again at the next wake.
                         self.markets[index].dirty |= control == Control::Budget;
                         refused.insert(control);
                         self.break_before_make(now, control, &missing);
                     }
+                }
+            }
+        }
+        if let Some((strategy, wanted)) = shares {
+            match self.propose_move(now, index, strategy, wanted, mid, batch) {
+                Ok(proposed) => sealed.extend(proposed.map(Intent::Move)),
+                Err(control) => {
+                    self.markets[index].dirty |= control == Control::Budget;
+                    refused.insert(control);
                 }
             }
         }
@@ -128,8 +143,8 @@ impl State {
     /// The list has been read and an order of an earlier run is still unknown: readiness may have to
     /// wait for its fence, and until then nobody would look after those that rest.
     pub(crate) fn recovery_is_held_up(&self) -> bool {
-        let unknown = |t: &Tracked| matches!(t.phase, Phase::Unknown { .. });
-        self.looked.is_some() && self.orders.iter().any(unknown)
+        let mut lives = self.orders.lives();
+        self.looked.is_some() && lives.any(|(_, life)| life.unknown_since().is_some())
     }
 
     /// Orders of an earlier run whose strategy does not quote this market any more: nobody wants them.
@@ -173,6 +188,7 @@ impl State {
                 base: self.ledger.total(spec.base.id),
                 quote: self.ledger.total(spec.quote.id),
             },
+            pool: self.pool_view(now, spec.id),
             own: &own,
             fills: &fills,
         };
@@ -251,7 +267,7 @@ impl State {
         if self.store_lags(batch) {
             return Err(Control::Store);
         }
-        if now < self.markets[index].rest_until {
+        if self.markets[index].rest.left(now).is_some() {
             return Err(Control::Budget);
         }
         if !self.budget.take(now, Endpoint::Submit) {
@@ -259,7 +275,10 @@ impl State {
             return Err(Control::Budget);
         }
         let sell_token = self.markets[index].spec.sell_token(quote.side);
-        let storage_id = self.storage.take(sell_token).ok_or(Control::StorageIds)?;
+        let storage_id = self
+            .storage
+            .take(sell_token, Parity::Even)
+            .ok_or(Control::StorageIds)?;
         let order = self.complete(now, index, strategy, approved, storage_id);
         self.orders.insert(Tracked::sealing(order.clone(), batch));
         let like = Likeness {
@@ -275,10 +294,10 @@ impl State {
 
     /// Whether an earlier batch is still on its way to the disk: what queues there would be too old when
     /// it comes back.
-    fn store_lags(&self, batch: crate::event::BatchId) -> bool {
+    pub(crate) fn store_lags(&self, batch: crate::event::BatchId) -> bool {
         self.orders
-            .iter()
-            .any(|t| t.phase == Phase::Sealing && t.batch != batch)
+            .lives()
+            .any(|(_, life)| life.phase == Phase::Sealing && life.batch != batch)
     }
 
     /// Gives an approved proposal its ids, amounts by token, and expiry.
@@ -297,20 +316,15 @@ impl State {
             base,
             quote,
         } = approved.into_inner();
+        let client_id = self.next_id(strategy);
         let spec = &self.markets[index].spec;
-        let number = self.next_number;
-        self.next_number += 1;
         let venue_now = self.clock.at_least(now);
         let (sell_amount, buy_amount, fill_by) = match side {
             Side::Buy => (quote, base, FillBy::Buy),
             Side::Sell => (base, quote, FillBy::Sell),
         };
         UnsignedOrder {
-            client_id: ClientOrderId {
-                instance: self.instance,
-                strategy,
-                number,
-            },
+            client_id,
             market: spec.id,
             side,
             price,
@@ -326,20 +340,35 @@ impl State {
             buy_amount,
             fill_by,
             storage_id,
-            valid_until_s: u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s())
-                .unwrap_or(u32::MAX),
+            valid_until_s: self.expiry_s(venue_now),
             max_fee_bips: self.config.max_fee_bips,
             made_at: venue_now,
         }
+    }
+
+    /// Numbers an intent.
+    pub(crate) fn next_id(&mut self, strategy: StrategyId) -> ClientOrderId {
+        let number = self.next_number;
+        self.next_number += 1;
+        ClientOrderId {
+            instance: self.instance,
+            strategy,
+            number,
+        }
+    }
+
+    /// Until when what is made now is valid.
+    pub(crate) fn expiry_s(&self, venue_now: VenueTime) -> u32 {
+        u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s()).unwrap_or(u32::MAX)
     }
 
     /// Decides to cancel an order. From now on its bytes do not leave any more; what may be resting is
     /// cancelled at the venue, which is a matter of budget, and what never left is dropped.
     pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
         if let Some(tracked) = self.orders.get_mut(id)
-            && tracked.cancel.is_none()
+            && tracked.life.cancel.is_none()
         {
-            tracked.cancel = Some(CancelState {
+            tracked.life.cancel = Some(CancelState {
                 decided: now,
                 last_sent: None,
                 in_flight: None,
@@ -350,13 +379,13 @@ impl State {
 
     fn working(&self, now: Time, tracked: &Tracked) -> Working {
         let spec = &self.market(tracked.order.market).spec;
-        let standing = match tracked.phase {
-            _ if tracked.cancel.is_some() => Standing::Leaving,
+        let standing = match tracked.life.phase {
+            _ if tracked.life.cancel.is_some() => Standing::Leaving,
             Phase::InFlight => Standing::Coming,
             Phase::Sealing | Phase::Sealed => Standing::Pending,
             Phase::Unknown {
                 answered: false, ..
-            } if self.may_be_resent(now, tracked) => Standing::Pending,
+            } if self.may_be_resent(now, &tracked.life) => Standing::Pending,
             Phase::Unknown { .. } => Standing::Doubtful,
             Phase::Live => Standing::Live,
         };
@@ -402,7 +431,7 @@ impl State {
             ),
         };
         let venue_now = self.clock.at_least(now);
-        let expires = |t: &Tracked| t.cancel.is_none() && venue_now >= self.refresh_at(t);
+        let expires = |t: &Tracked| t.life.cancel.is_none() && venue_now >= self.refresh_at(t);
         let grown = self.ramp.share_bps(now, &self.config.ramp)
             != self.ramp.share_bps(self.decided, &self.config.ramp);
         changed || grown || self.orders.of_market(id).any(expires)

@@ -8,7 +8,7 @@ use crate::note::Note;
 use crate::order::Hash;
 use crate::time::Time;
 
-use super::orders::{Phase, Tracked};
+use super::life::Phase;
 use super::passes::Pass;
 use super::state::State;
 
@@ -93,22 +93,19 @@ impl State {
             .asked
             .values()
             .any(|asked| asked.purpose.is_about_an_order());
-        let sealing = self.orders.iter().any(|t| !t.may_have_left());
+        let sealing = self.orders.lives().any(|(_, life)| !life.may_have_left());
         let Some(drain) = &mut self.drain else { return };
         if drain.finished || ((waits || sealing) && now < drain.deadline) {
             return;
         }
         drain.finished = true;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let unknown = self
-            .orders
-            .iter()
-            .filter(|t| t.phase != Phase::Live)
-            .count();
-        let last = self.orders.iter().map(Tracked::valid_until).max();
+        let lives = || self.orders.lives().map(|(_, life)| life);
+        let unknown = lives().filter(|life| life.phase != Phase::Live).count();
+        let last = lives().map(|life| life.valid_until).max();
         let now_there = self.clock.at_least(now);
         let note = Note::Left {
-            orders: count(self.orders.iter().count()),
+            orders: count(lives().count()),
             unknown: count(unknown),
             until: last.map_or(now_there, |last| last.plus_ms(self.config.grace_ms)),
         };

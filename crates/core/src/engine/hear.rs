@@ -11,7 +11,7 @@ use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::{Time, VenueTime};
 
 use super::book::OwnLevels;
-use super::orders::Phase;
+use super::life::Phase;
 use super::state::{Asked, Purpose, State};
 
 /// Longest rest that a venue can make an endpoint take: cancels may need it.
@@ -25,8 +25,11 @@ impl Purpose {
             Self::Page => Endpoint::Orders,
             Self::Markets => Endpoint::Markets,
             Self::Account => Endpoint::Account,
+            Self::Pools => Endpoint::Pools,
+            Self::PoolBalance(_) => Endpoint::PoolBalance,
+            Self::MovesPage => Endpoint::Moves,
+            Self::Submit(_, endpoint) => *endpoint,
             Self::Read(_) | Self::Foreign { reads: true, .. } => Endpoint::Order,
-            Self::Submit(_) => Endpoint::Submit,
             Self::Cancel(_) | Self::Foreign { reads: false, .. } => Endpoint::Cancel,
         }
     }
@@ -42,13 +45,16 @@ impl Purpose {
 
     fn order(&self) -> Option<ClientOrderId> {
         match self {
-            Self::Submit(id) | Self::Cancel(id) => Some(*id),
+            Self::Submit(id, _) | Self::Cancel(id) => Some(*id),
             Self::Depth { .. }
             | Self::Balances { .. }
             | Self::Page
             | Self::Markets
             | Self::Account
             | Self::Foreign { .. }
+            | Self::Pools
+            | Self::PoolBalance(_)
+            | Self::MovesPage
             | Self::Read(_) => None,
         }
     }
@@ -80,22 +86,30 @@ impl State {
                 }
             }
             Event::Sealed { hashes, .. } => self.hear_sealed(now, hashes, actions),
-            Event::SealFailed { batch, cause } => self.hear_seal_failed(*batch, *cause, actions),
+            Event::SealFailed { batch, cause } => {
+                self.hear_seal_failed(now, *batch, *cause, actions);
+            }
             Event::LevelStored(levels) => self.hear_levels_stored(now, levels, actions),
             Event::LevelFailed(_) => self.hear_levels_failed(now, actions),
             Event::Operator(wish) => self.obey(now, wish, actions),
         }
     }
 
-    fn hear_seal_failed(&mut self, batch: BatchId, cause: SealFailure, actions: &mut Vec<Action>) {
+    fn hear_seal_failed(
+        &mut self,
+        now: Time,
+        batch: BatchId,
+        cause: SealFailure,
+        actions: &mut Vec<Action>,
+    ) {
         let sealing: Vec<_> = self
             .orders
-            .iter()
-            .filter(|t| t.phase == Phase::Sealing && t.batch == batch)
-            .map(|t| t.order.client_id)
+            .lives()
+            .filter(|(_, life)| life.phase == Phase::Sealing && life.batch == batch)
+            .map(|(id, _)| id)
             .collect();
         for id in sealing {
-            self.end(id, End::NeverSent, actions);
+            self.end(now, id, End::NeverSent, actions);
         }
         match cause {
             // A failed sync is never retried: what reached the disk is not known any more.
@@ -143,15 +157,12 @@ impl State {
             Outcome::Reply(_) | Outcome::NotSent => {}
         }
         match purpose {
-            Purpose::Submit(id) => self.hear_submit(now, id, sent, outcome, actions),
+            Purpose::Submit(id, _) => self.hear_submit(now, id, sent, outcome, actions),
             Purpose::Cancel(id) => self.hear_cancel(id, outcome),
             Purpose::Page => self.hear_page(now, request, outcome, actions),
             Purpose::Depth { market, own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
-                    // An answer whose own clock lies behind was drawn up that long ago, however
-                    // fast it came: a cache in front of the venue answers at once.
-                    let behind = told.map_or(0, |told| self.clock.at_least(now).ms_since(told));
-                    let drawn = sent.min(now.minus_ms(behind));
+                    let drawn = self.drawn(now, sent, told);
                     self.hear_depth(now, drawn, (market, own), depth, actions);
                 }
             }
@@ -164,6 +175,12 @@ impl State {
                     }
                 }
             }
+            Purpose::PoolBalance(market) => {
+                let drawn = self.drawn(now, sent, told);
+                self.hear_pool_balance(now, drawn, market, outcome);
+            }
+            Purpose::Pools => self.hear_pools(outcome),
+            Purpose::MovesPage => self.hear_moves_page(now, request, outcome, actions),
             Purpose::Markets => self.hear_markets(outcome),
             Purpose::Account => {
                 if let Outcome::Reply(Reply::Account { frozen }) = outcome {
@@ -175,6 +192,13 @@ impl State {
                 self.hear_foreign(now, (hash, reads), outcome, actions);
             }
         }
+    }
+
+    /// When an answer was drawn up at the latest: one whose own clock lies behind was drawn up that long
+    /// ago, however fast it came, because a cache in front of the venue answers at once.
+    fn drawn(&self, now: Time, sent: Time, told: Option<VenueTime>) -> Time {
+        let behind = told.map_or(0, |told| self.clock.at_least(now).ms_since(told));
+        sent.min(now.minus_ms(behind))
     }
 
     fn hear_refusal(
@@ -198,8 +222,8 @@ impl State {
         let book = &self.market(market).book;
         self.orders
             .of_market(market)
-            .filter(|t| t.phase == Phase::Live && t.cancel.is_none())
-            .filter(|t| t.last_sent.is_some_and(|sent| sent < drawn))
+            .filter(|t| t.life.phase == Phase::Live && t.life.cancel.is_none())
+            .filter(|t| t.life.last_sent.is_some_and(|sent| sent < drawn))
             .any(|t| book.shows_less(&t.level()))
     }
 

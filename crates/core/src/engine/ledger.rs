@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Amounts;
 use crate::market::{MarketSpec, Side};
+use crate::pool::{MoveKind, Moved, UnsignedMove};
 use crate::request::Balance;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
@@ -96,6 +97,33 @@ impl Ledger {
         // Balances asked for before may or may not contain it: the next ones are compared.
         self.fills += 1;
         Ok(())
+    }
+
+    /// Books what a move changed, as [`Ledger::book`] does a fill.
+    pub(crate) fn book_move(&mut self, wanted: &UnsignedMove, moved: &Moved) -> bool {
+        self.fills += 1;
+        let Some(totals) = &mut self.totals else {
+            return true;
+        };
+        let [first, second] = wanted.pooled;
+        let tokens = [(first, moved.pooled[0]), (second, moved.pooled[1])];
+        let shares = [(wanted.lp, moved.lp)];
+        let (paid, got) = match wanted.kind {
+            MoveKind::Join => (&tokens[..], &shares[..]),
+            MoveKind::Exit => (&shares[..], &tokens[..]),
+        };
+        for (token, amount) in got {
+            let total = totals.entry(*token).or_default();
+            *total = total.saturating_add(*amount);
+        }
+        let mut covered = true;
+        for (token, amount) in paid.iter().copied().chain([(second, moved.fee)]) {
+            let total = totals.entry(token).or_default();
+            let left = total.checked_sub(amount);
+            covered &= left.is_some();
+            *total = left.unwrap_or(0);
+        }
+        covered
     }
 
     /// Takes in balances asked for at `asked`, when `fills_before` fills were booked.

@@ -18,11 +18,15 @@ mod foreign;
 mod hear;
 mod ledger;
 mod levels;
+mod life;
 mod meter;
+mod moved;
 mod observe;
 mod orders;
 pub(crate) mod passes;
 mod poll;
+mod pool_moves;
+mod pools;
 mod ramp;
 mod risk;
 mod rules;
@@ -143,6 +147,11 @@ impl Engine {
             start.markets.len(),
             start.config.markets.len(),
             "limits per market"
+        );
+        assert_eq!(
+            start.pools.len(),
+            start.config.pools.len(),
+            "limits per pool"
         );
         for (index, spec) in start.markets.iter().enumerate() {
             assert_eq!(

@@ -2,12 +2,12 @@
 //! not fit what we believed is told.
 
 use crate::action::Action;
-use crate::fence::Word;
 use crate::note::{End, Fill, Note};
 use crate::order::{ClientOrderId, OrderReport, OrderStatus};
 use crate::time::Time;
 
-use super::orders::{Increment, Phase};
+use super::life::Phase;
+use super::orders::Increment;
 use super::state::{Purpose as Asking, State};
 
 /// Forgotten orders of ours remembered: the first one stops everything.
@@ -27,17 +27,13 @@ impl State {
             return;
         };
         let (market, side) = (tracked.order.market, tracked.order.side);
-        tracked.word = Word::Known;
-        tracked.missed = false;
         tracked.read_wanted = false;
-        if tracked.phase != Phase::Live {
-            if matches!(tracked.phase, Phase::Unknown { .. }) {
-                let status = report.status;
-                actions.push(Action::Note(Note::Resolved { order: id, status }));
-            }
-            tracked.phase = Phase::Live;
-            self.markets[usize::from(market.0)].dirty = true;
+        let new = tracked.life.phase != Phase::Live;
+        if tracked.life.shown() {
+            let status = report.status;
+            actions.push(Action::Note(Note::Resolved { order: id, status }));
         }
+        self.markets[usize::from(market.0)].dirty |= new;
         let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
         if let Some(step) = Increment::between(known, report) {
             tracked.base_filled += step.base;
@@ -57,7 +53,7 @@ impl State {
             let cancel = self
                 .orders
                 .get(id)
-                .and_then(|t| t.cancel)
+                .and_then(|t| t.life.cancel)
                 .map(|c| c.decided);
             let end = match report.status {
                 OrderStatus::Processed => End::Filled,
@@ -174,9 +170,19 @@ impl State {
         self.ledger.book(&market.spec, side, step)
     }
 
-    /// Ends an order: the only way out of the orders that may be alive.
-    pub(crate) fn end(&mut self, id: ClientOrderId, end: End, actions: &mut Vec<Action>) {
-        self.end_with(id, end, None, actions);
+    /// Ends an order or a move: the only way out of what may be alive.
+    pub(crate) fn end(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        end: End,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.orders.moves.get(id).is_some() {
+            self.end_move(now, id, end, actions);
+        } else {
+            self.end_with(id, end, None, actions);
+        }
     }
 
     fn end_with(

@@ -1,74 +1,28 @@
-//! Every order that may be alive, and what is known of it.
+//! Every order that may be alive, and what is known of it; the moves of pools stand beside them.
 //!
-//! An order enters when it is sealed and leaves only by proof of its end. Evidence moves one way:
-//! fills never shrink, an end is never taken back.
+//! An order enters when it is sealed and leaves only by proof of its end (`life`). Evidence moves one
+//! way: fills never shrink, an end is never taken back.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::BatchId;
-use crate::fence::Word;
 use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
-use crate::request::RequestId;
-use crate::time::{Time, VenueTime};
+use crate::request::Endpoint;
+use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
 use super::book::{OwnLevel, OwnLevels};
-
-/// How far an order has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Phase {
-    /// Handed to the shell to be sealed; nothing may have left.
-    Sealing,
-    /// Durable, never transmitted.
-    Sealed,
-    /// A transmission is under way.
-    InFlight,
-    /// Transmitted, and what came of it is not known.
-    Unknown {
-        /// Since when.
-        since: Time,
-        /// The venue answered, but with a refusal that proves nothing.
-        answered: bool,
-    },
-    /// Taken by the venue or seen there.
-    Live,
-}
-
-/// A cancel in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CancelState {
-    /// When it was decided.
-    pub(crate) decided: Time,
-    /// The last cancel request.
-    pub(crate) last_sent: Option<Time>,
-    /// A cancel request is under way.
-    pub(crate) in_flight: Option<RequestId>,
-    /// Requests so far.
-    pub(crate) attempts: u32,
-}
+use super::life::Life;
+use super::pool_moves::PoolMoves;
 
 /// One order that may be alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tracked {
     pub(crate) order: UnsignedOrder,
-    /// The batch it was sealed in; the zeroth for recovered orders.
-    pub(crate) batch: BatchId,
-    /// Known from the moment it is sealed.
-    pub(crate) hash: Option<Hash>,
-    pub(crate) phase: Phase,
-    /// Transmissions so far.
-    pub(crate) attempts: u8,
-    /// Transmissions refused for a reason that proves the copy dead, or that provably never left.
-    pub(crate) disproved: u8,
-    pub(crate) first_sent: Option<Time>,
-    pub(crate) last_sent: Option<Time>,
-    /// A pass over the list that began after the last transmission did not show it.
-    pub(crate) missed: bool,
-    pub(crate) word: Word,
-    pub(crate) cancel: Option<CancelState>,
+    pub(crate) life: Life,
     /// Its report should be fetched by hash.
     pub(crate) read_wanted: bool,
     pub(crate) base_filled: Amount,
@@ -80,17 +34,8 @@ impl Tracked {
     /// A new order on its way to the store.
     pub(crate) fn sealing(order: UnsignedOrder, batch: BatchId) -> Self {
         Self {
+            life: Life::sealing(Endpoint::Submit, order.valid_until_s, order.made_at, batch),
             order,
-            batch,
-            hash: None,
-            phase: Phase::Sealing,
-            attempts: 0,
-            disproved: 0,
-            first_sent: None,
-            last_sent: None,
-            missed: false,
-            word: Word::None,
-            cancel: None,
             read_wanted: false,
             base_filled: 0,
             quote_filled: 0,
@@ -140,7 +85,7 @@ impl Tracked {
 
     /// The last venue second at which it is valid, in milliseconds.
     pub(crate) fn valid_until(&self) -> VenueTime {
-        VenueTime::from_s(u64::from(self.order.valid_until_s))
+        self.life.valid_until
     }
 
     /// What a depth may show of it.
@@ -154,10 +99,7 @@ impl Tracked {
 
     /// Whether any byte of it may have left.
     pub(crate) fn may_have_left(&self) -> bool {
-        match self.phase {
-            Phase::Sealing | Phase::Sealed => false,
-            Phase::InFlight | Phase::Unknown { .. } | Phase::Live => true,
-        }
+        self.life.may_have_left()
     }
 }
 
@@ -203,6 +145,8 @@ const ENDED_KEPT: usize = 1_024;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Orders {
     active: BTreeMap<ClientOrderId, Tracked>,
+    /// Joins and exits that may be undecided: what they bind is bound as well.
+    pub(crate) moves: PoolMoves,
     by_hash: BTreeMap<Hash, ClientOrderId>,
     ended: BTreeMap<Hash, EndedOrder>,
     /// Ended hashes, oldest first.
@@ -211,7 +155,7 @@ pub(crate) struct Orders {
 
 impl Orders {
     pub(crate) fn insert(&mut self, tracked: Tracked) {
-        if let Some(hash) = tracked.hash {
+        if let Some(hash) = tracked.life.hash {
             self.by_hash.insert(hash, tracked.order.client_id);
         }
         self.active.insert(tracked.order.client_id, tracked);
@@ -227,9 +171,37 @@ impl Orders {
 
     pub(crate) fn set_hash(&mut self, id: ClientOrderId, hash: Hash) {
         if let Some(tracked) = self.active.get_mut(&id) {
-            tracked.hash = Some(hash);
+            tracked.life.hash = Some(hash);
             self.by_hash.insert(hash, id);
+        } else if let Some(tracked) = self.moves.get_mut(id) {
+            tracked.life.hash = Some(hash);
         }
+    }
+
+    /// The life of an order or a move.
+    pub(crate) fn life(&self, id: ClientOrderId) -> Option<&Life> {
+        let order = self.active.get(&id).map(|tracked| &tracked.life);
+        order.or_else(|| self.moves.get(id).map(|tracked| &tracked.life))
+    }
+
+    /// As above, to be changed.
+    pub(crate) fn life_mut(&mut self, id: ClientOrderId) -> Option<&mut Life> {
+        match self.active.get_mut(&id) {
+            Some(tracked) => Some(&mut tracked.life),
+            None => self.moves.get_mut(id).map(|tracked| &mut tracked.life),
+        }
+    }
+
+    /// Every intent that may be alive: orders, then moves, each by number.
+    pub(crate) fn lives(&self) -> impl Iterator<Item = (ClientOrderId, &Life)> {
+        let orders = self.active.iter().map(|(id, tracked)| (*id, &tracked.life));
+        orders.chain(self.moves.iter().map(|t| (t.wanted.client_id, &t.life)))
+    }
+
+    /// The market that an order or a move belongs to.
+    pub(crate) fn market_of(&self, id: ClientOrderId) -> Option<MarketId> {
+        let order = self.active.get(&id).map(|tracked| tracked.order.market);
+        order.or_else(|| self.moves.get(id).map(|tracked| tracked.wanted.market))
     }
 
     pub(crate) fn id_of(&self, hash: Hash) -> Option<ClientOrderId> {
@@ -248,7 +220,7 @@ impl Orders {
     /// Takes an order out: its end is proven, by the venue's word or by our conclusion.
     pub(crate) fn end(&mut self, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
         let tracked = self.active.remove(&id)?;
-        if let Some(hash) = tracked.hash {
+        if let Some(hash) = tracked.life.hash {
             self.by_hash.remove(&hash);
             self.ended.insert(
                 hash,
@@ -280,8 +252,9 @@ impl Orders {
         self.active.values_mut()
     }
 
+    /// Whether no order and no move may be alive.
     pub(crate) fn is_empty(&self) -> bool {
-        self.active.is_empty()
+        self.active.is_empty() && self.moves.is_empty()
     }
 
     pub(crate) fn of_market(&self, market: MarketId) -> impl Iterator<Item = &Tracked> {
@@ -306,20 +279,25 @@ impl Orders {
             .filter(move |t| t.order.client_id.strategy == strategy)
     }
 
-    /// Units of `token` bound by all orders that may be alive.
+    /// Units of `token` bound by all orders and moves that may be alive.
     pub(crate) fn reserved(&self, token: TokenId) -> Amount {
-        self.iter()
+        let orders: Amount = self
+            .iter()
             .filter(|t| t.order.sell_token == token)
             .map(Tracked::reserved)
-            .sum()
+            .sum();
+        orders.saturating_add(self.moves.reserved(token))
     }
 
-    /// Units of `token` that all orders that may be alive, of whatever market, may still bring in.
+    /// Units of `token` that all orders and moves that may be alive, of whatever market, may still
+    /// bring in.
     pub(crate) fn incoming(&self, token: TokenId) -> Amount {
-        self.iter()
+        let orders: Amount = self
+            .iter()
             .filter(|t| t.order.buy_token == token)
             .map(Tracked::incoming)
-            .sum()
+            .sum();
+        orders.saturating_add(self.moves.incoming(token))
     }
 
     pub(crate) fn count(&self, market: MarketId, side: Side) -> u32 {

@@ -1,14 +1,15 @@
-//! Passes over the orders list.
+//! Passes over a list: orders, or joins and exits.
 //!
 //! A *look* reads the list once, open-ended: what it shows is evidence, what it does not show is not. A
-//! *proof* reads a closed creation window until two passes in a row name the same orders: only then,
-//! and only for orders that must have been in the window, is absence evidence.
+//! *proof* reads a closed creation window until two passes in a row name the same entries: only then,
+//! and only for what must have been in the window, is absence evidence.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::order::{Hash, OrderReport};
+use crate::pool::{MoveReport, MoveStatus};
 use crate::request::{OrdersPage, RequestId};
 use crate::time::{Time, VenueTime};
 
@@ -18,6 +19,24 @@ const PAGES_MAX: u32 = 200;
 const PAGE_ATTEMPTS: u32 = 4;
 /// Passes of one proof before it is given up.
 const ROUNDS_MAX: u32 = 6;
+
+/// An entry of a list, as far as a pass is concerned.
+pub trait Listed {
+    /// Its hash, and whether it can change nothing any more.
+    fn entry(&self) -> (Hash, bool);
+}
+
+impl Listed for OrderReport {
+    fn entry(&self) -> (Hash, bool) {
+        (self.hash, self.status.is_final())
+    }
+}
+
+impl Listed for MoveReport {
+    fn entry(&self) -> (Hash, bool) {
+        (self.hash, self.status != MoveStatus::Processing)
+    }
+}
 
 /// What a pass is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -129,19 +148,19 @@ impl Pass {
     }
 
     /// Takes in the page that was asked for.
-    pub fn take(&mut self, orders: &[OrderReport], total: u32) -> Progress {
+    pub fn take<T: Listed>(&mut self, entries: &[T], total: u32) -> Progress {
         self.request = None;
         self.unanswered = 0;
         self.pages += 1;
-        for report in orders {
-            self.seen.insert(report.hash);
-            if report.status.is_final() {
-                self.open.remove(&report.hash);
+        for (hash, is_final) in entries.iter().map(Listed::entry) {
+            self.seen.insert(hash);
+            if is_final {
+                self.open.remove(&hash);
             } else {
-                self.open.insert(report.hash);
+                self.open.insert(hash);
             }
         }
-        let read = u32::try_from(orders.len()).unwrap_or(u32::MAX);
+        let read = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         self.offset = self.offset.saturating_add(read);
         let short = self.offset < total;
         if short && read > 0 {
@@ -151,7 +170,7 @@ impl Pass {
                 Progress::Abandoned
             };
         }
-        // The end of the list, with as many different orders as the venue counts.
+        // The end of the list, with as many different entries as the venue counts.
         let whole = self.seen.len() >= total as usize;
         match self.purpose {
             // An empty page before the end the venue counts: what was read is no picture of anything.
@@ -270,10 +289,10 @@ mod tests {
     #[test]
     fn an_empty_page_before_the_total_is_no_look_and_no_proof() {
         let mut look = Pass::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
-        assert_eq!(look.take(&[], 5), Progress::Abandoned);
+        assert_eq!(look.take::<OrderReport>(&[], 5), Progress::Abandoned);
         let mut pass = proof();
         let ends = (0..20)
-            .map(|_| pass.take(&[], 5))
+            .map(|_| pass.take::<OrderReport>(&[], 5))
             .find(|p| *p != Progress::More);
         assert_eq!(ends, Some(Progress::Abandoned));
     }

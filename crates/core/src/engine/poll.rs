@@ -10,7 +10,7 @@ use crate::request::{Endpoint, Query};
 use crate::time::{Time, VenueTime};
 
 use super::clock::LEAP_MS;
-use super::orders::{Phase, Tracked};
+use super::life::Phase;
 use super::passes::{Pass, Purpose as PassPurpose};
 use super::state::{Purpose, State};
 
@@ -31,6 +31,9 @@ pub(crate) struct Polls {
     account: Time,
     look: Time,
     proof: Time,
+    pools: Time,
+    moves: Time,
+    moves_proof: Time,
 }
 
 impl Polls {
@@ -51,6 +54,22 @@ impl Polls {
             proof,
             ..Self::default()
         };
+    }
+
+    /// Joins and exits should be read as soon as the budget allows.
+    pub(crate) fn moves_soon(&mut self) {
+        self.moves = Time(0);
+    }
+
+    pub(crate) fn moves_failed(&mut self, now: Time) {
+        self.moves = now.plus_ms(RETRY_MS);
+        self.moves_proof = now.plus_ms(RETRY_MS);
+    }
+
+    pub(crate) fn moves_ended(&mut self, purpose: PassPurpose, now: Time) {
+        if purpose == PassPurpose::Proof {
+            self.moves_proof = now.plus_ms(PROOF_PAUSE_MS);
+        }
     }
 
     pub(crate) fn pass_failed(&mut self, now: Time) {
@@ -91,9 +110,11 @@ impl State {
     pub(crate) fn poll_due(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.poll_reads(now, actions);
         self.poll_orders(now, actions);
+        self.poll_moves(now, actions);
         for index in 0..self.markets.len() {
             self.poll_depth(now, index, actions);
         }
+        self.poll_pools(now, actions);
         self.poll_balances(now, actions);
         self.poll_meta(now, actions);
     }
@@ -136,6 +157,11 @@ impl State {
         for tracked in self.orders.iter() {
             *own_locked.entry(tracked.order.sell_token).or_default() += tracked.reserved();
         }
+        for wanted in self.orders.moves.iter().map(|t| &t.wanted) {
+            for token in [wanted.pooled[0], wanted.pooled[1], wanted.lp] {
+                *own_locked.entry(token).or_default() += wanted.reserved(token);
+            }
+        }
         self.send(
             now,
             Purpose::Balances { fills, own_locked },
@@ -156,6 +182,95 @@ impl State {
             self.polls.account = again;
             self.send(now, Purpose::Account, Query::Account, actions);
         }
+        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Pools));
+        let wanted = self.has_pools() && now >= self.polls.pools;
+        if wanted && !asked && self.pay(now, Endpoint::Pools, actions) {
+            self.polls.pools = again;
+            self.send(now, Purpose::Pools, Query::Pools, actions);
+        }
+    }
+
+    fn has_pools(&self) -> bool {
+        self.markets.iter().any(|market| market.pool.is_some())
+    }
+
+    /// What the pools hold.
+    fn poll_pools(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for index in 0..self.markets.len() {
+            let id = self.markets[index].spec.id;
+            let Some(pool) = &self.markets[index].pool else {
+                continue;
+            };
+            let (due, again) = (pool.poll_at, now.plus_ms(pool.config.poll_ms));
+            let asked = self.is_asked(|p| matches!(p, Purpose::PoolBalance(of) if *of == id));
+            if now < due || asked || !self.pay(now, Endpoint::PoolBalance, actions) {
+                continue;
+            }
+            if let Some(pool) = &mut self.markets[index].pool {
+                pool.poll_at = again;
+            }
+            let query = Query::PoolBalance(id);
+            self.send(now, Purpose::PoolBalance(id), query, actions);
+        }
+    }
+
+    /// Goes on with the pass over joins and exits under way, or begins the one that is due: often while
+    /// a move is undecided, now and then otherwise, so that somebody else's are noticed.
+    fn poll_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let under_way = self.moves_pass.as_ref().map(|pass| pass.request.is_some());
+        let due = match under_way {
+            Some(waiting) => !waiting,
+            None => now >= self.moves_at(now),
+        };
+        if !due || !self.pay(now, Endpoint::Moves, actions) {
+            return;
+        }
+        let mut pass = match self.moves_pass.take() {
+            Some(pass) => pass,
+            None => self.begin_moves_pass(now),
+        };
+        let query = Query::Moves(pass.page());
+        pass.request = Some(self.send(now, Purpose::MovesPage, query, actions));
+        self.moves_pass = Some(pass);
+    }
+
+    /// When the next pass over joins and exits is due.
+    fn moves_at(&self, now: Time) -> Time {
+        if !self.has_pools() && self.orders.moves.is_empty() {
+            return Time(u64::MAX);
+        }
+        if self.moves_proof_is_wanted(now) {
+            return self.polls.moves.min(self.polls.moves_proof);
+        }
+        self.polls.moves
+    }
+
+    fn moves_proof_is_wanted(&self, now: Time) -> bool {
+        let (venue_now, grace_ms) = (self.clock.at_least(now), self.config.grace_ms);
+        let mut moves = self.orders.moves.iter();
+        moves.any(|t| t.life.is_past_fence(venue_now, grace_ms))
+    }
+
+    fn begin_moves_pass(&mut self, now: Time) -> Pass {
+        let venue_now = self.clock.at_least(now);
+        let limit = self.config.poll.orders_page;
+        let oldest = self.orders.moves.iter().map(|t| t.life.made_at).min();
+        if self.moves_proof_is_wanted(now) && now >= self.polls.moves_proof {
+            let from = oldest.unwrap_or(venue_now).minus_ms(WINDOW_MARGIN_MS);
+            return Pass::proof(now, venue_now, from, limit);
+        }
+        let poll = &self.config.poll;
+        let undecided = self.orders.moves.iter().any(|t| t.life.may_have_left());
+        let (pause_ms, back_ms) = if undecided {
+            (poll.orders_ms, self.config.grace_ms)
+        } else {
+            // What happened since the pass before must be in this one.
+            (poll.meta_ms, self.config.grace_ms + 2 * poll.meta_ms)
+        };
+        self.polls.moves = now.plus_ms(pause_ms);
+        let recent = venue_now.minus_ms(back_ms);
+        let from = oldest.map_or(recent, |oldest| oldest.min(recent));
+        Pass::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
     }
 
     /// Orders whose report is wanted by hash: one request each, one at a time.
@@ -174,7 +289,7 @@ impl State {
         }
         if let Some(tracked) = self.orders.get_mut(id) {
             tracked.read_wanted = false;
-            if let Some(hash) = tracked.hash {
+            if let Some(hash) = tracked.life.hash {
                 self.send(now, Purpose::Read(id), Query::Order(hash), actions);
             }
         }
@@ -225,12 +340,9 @@ impl State {
 
     fn proof_is_wanted(&self, now: Time) -> bool {
         let venue_now = self.clock.at_least(now);
-        self.drain_wants_proof() || self.orders.iter().any(|t| self.is_past_fence(t, venue_now))
-    }
-
-    /// The venue's clock has passed the order's expiry and grace.
-    fn is_past_fence(&self, tracked: &Tracked, venue_now: VenueTime) -> bool {
-        tracked.may_have_left() && venue_now > tracked.valid_until().plus_ms(self.config.grace_ms)
+        let grace_ms = self.config.grace_ms;
+        let mut orders = self.orders.iter();
+        self.drain_wants_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
     }
 
     /// The window of a proof: back to the oldest order that may be alive; when draining, back to where
@@ -254,9 +366,20 @@ impl State {
             if !asked {
                 at(self.polls.depth.get(index).copied().unwrap_or(now));
             }
-            if now < market.rest_until {
-                at(market.rest_until);
+            market.rest.left(now).into_iter().for_each(&mut at);
+            if let Some(pool) = &market.pool {
+                let id = market.spec.id;
+                if !self.is_asked(|p| matches!(p, Purpose::PoolBalance(of) if *of == id)) {
+                    at(pool.poll_at);
+                }
+                pool.rest.left(now).into_iter().for_each(&mut at);
             }
+        }
+        if self.moves_pass.is_none() {
+            at(self.moves_at(now));
+        }
+        if self.has_pools() && !self.is_asked(|purpose| matches!(purpose, Purpose::Pools)) {
+            at(self.polls.pools);
         }
         if self.pass.is_none() {
             at(self.polls.look);
@@ -275,22 +398,24 @@ impl State {
         }
         let venue_now = self.clock.at_least(now);
         let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
-        for tracked in self.orders.iter() {
-            if self.may_be_resent(now, tracked) {
-                self.resend_at(tracked).into_iter().for_each(&mut at);
+        for (_, life) in self.orders.lives() {
+            if self.may_be_resent(now, life) {
+                self.resend_at(life).into_iter().for_each(&mut at);
             }
-            self.cancel_at(tracked).into_iter().for_each(&mut at);
-            if tracked.cancel.is_none() && venue_now < self.refresh_at(tracked) {
-                at(local(self.refresh_at(tracked)));
-            }
-            if tracked.may_have_left() {
-                let fence = tracked.valid_until().plus_ms(self.config.grace_ms);
+            self.cancel_at(life).into_iter().for_each(&mut at);
+            if life.may_have_left() {
+                let fence = life.valid_until.plus_ms(self.config.grace_ms);
                 if venue_now <= fence {
                     at(local(fence));
                 }
             }
-            if tracked.phase == Phase::Sealed {
+            if life.phase == Phase::Sealed {
                 at(now.plus_ms(100));
+            }
+        }
+        for tracked in self.orders.iter() {
+            if tracked.life.cancel.is_none() && venue_now < self.refresh_at(tracked) {
+                at(local(self.refresh_at(tracked)));
             }
         }
         self.permits.retry_at().into_iter().for_each(&mut at);

@@ -11,6 +11,8 @@ use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 
+pub(crate) mod pools;
+
 use super::foreign::Foreign;
 use super::ledger::Ledger;
 use super::levels::Permits;

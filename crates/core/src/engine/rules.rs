@@ -192,6 +192,7 @@ fn leaves_in_time(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
 /// Lots that left of a decision, this order included, are no more than were decided. The same bytes
 /// again are no more lots.
 fn fits_its_decision(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    c.sealed
-        .is_some_and(|sealed| sealed.attempts > 0 || s.tally.fits(sealed.batch, &sealed.order))
+    c.sealed.is_some_and(|sealed| {
+        sealed.life.attempts > 0 || s.tally.fits(sealed.life.batch, &sealed.order)
+    })
 }

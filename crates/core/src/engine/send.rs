@@ -2,112 +2,128 @@
 
 use crate::action::Action;
 use crate::fence;
-use crate::note::{End, Note};
+use crate::note::{Control, End, Note};
 use crate::order::ClientOrderId;
+use crate::pool::UnsignedMove;
 use crate::request::{Endpoint, Query};
 use crate::time::Time;
 
-use super::orders::{Phase, Tracked};
+use super::life::{Life, Phase};
+use super::risk::Approved;
 use super::state::{Purpose, State};
 
 impl State {
-    /// The first transmission of a sealed order, whose token was paid when it was approved. Judged again:
-    /// between approval and durability the world may have changed.
+    /// The first transmission of a sealed intent, whose token was paid when it was approved. Judged
+    /// again: between approval and durability the world may have changed.
     pub(crate) fn transmit_first(
         &mut self,
         now: Time,
         id: ClientOrderId,
         actions: &mut Vec<Action>,
     ) {
-        let Some(tracked) = self.orders.get(id).filter(|t| t.phase == Phase::Sealed) else {
+        let Some(life) = self.orders.life(id).filter(|l| l.phase == Phase::Sealed) else {
             return;
         };
-        let market = tracked.order.market;
-        if tracked.cancel.is_some() {
-            self.end(id, End::NeverSent, actions);
+        if life.cancel.is_some() {
+            self.end(now, id, End::NeverSent, actions);
             return;
         }
-        match self
-            .situation_now(now, market)
-            .approve_transmission(tracked)
-        {
+        match self.approve_leaving(now, id) {
             Ok(approved) => {
                 let id = approved.into_inner();
                 self.transmit(now, id, actions);
             }
             Err(control) => {
-                actions.push(Action::Note(Note::RiskRefused { market, control }));
-                self.end(id, End::NeverSent, actions);
+                if let Some(market) = self.orders.market_of(id) {
+                    actions.push(Action::Note(Note::RiskRefused { market, control }));
+                }
+                self.end(now, id, End::NeverSent, actions);
             }
         }
+    }
+
+    /// The gate's word on bytes that are about to leave.
+    fn approve_leaving(
+        &self,
+        now: Time,
+        id: ClientOrderId,
+    ) -> Result<Approved<ClientOrderId>, Control> {
+        if let Some(tracked) = self.orders.get(id) {
+            let situation = self.situation_now(now, tracked.order.market);
+            return situation.approve_transmission(tracked);
+        }
+        let tracked = self.orders.moves.get(id).ok_or(Control::Permission)?;
+        let market = tracked.wanted.market;
+        let pool = self.pool_situation(now, market)?;
+        let situation = self.situation_now(now, market);
+        situation.approve_move_transmission(&pool, tracked)
     }
 
     fn transmit(&mut self, now: Time, id: ClientOrderId, actions: &mut Vec<Action>) {
-        let request = self.register(now, Purpose::Submit(id));
-        let Some(tracked) = self.orders.get_mut(id) else {
+        let Some(endpoint) = self.orders.life(id).map(|life| life.endpoint) else {
             return;
         };
         self.tally.transmissions.add(now);
-        if tracked.attempts == 0 {
-            self.tally.left(tracked.batch, &tracked.order);
+        if let Some(tracked) = self.orders.get(id).filter(|t| t.life.attempts == 0) {
+            self.tally.left(tracked.life.batch, &tracked.order);
         }
-        tracked.phase = Phase::InFlight;
-        tracked.attempts = tracked.attempts.saturating_add(1);
-        tracked.first_sent.get_or_insert(now);
-        tracked.last_sent = Some(now);
-        tracked.missed = false;
-        let order = &tracked.order;
-        actions.push(Action::Note(if tracked.attempts == 1 {
-            Note::Submitted {
-                order: id,
-                market: order.market,
-                side: order.side,
-                price: order.price,
-                qty: order.qty,
-                valid_until_s: order.valid_until_s,
-            }
-        } else {
-            Note::Resent {
-                order: id,
-                attempt: tracked.attempts,
-            }
-        }));
-        actions.push(Action::Transmit { request, order: id });
+        let request = self.register(now, Purpose::Submit(id, endpoint));
+        let Some(life) = self.orders.life_mut(id) else {
+            return;
+        };
+        life.leaves(now);
+        let attempt = life.attempts;
+        let first = (attempt == 1).then(|| self.first_note(id)).flatten();
+        actions.push(Action::Note(
+            first.unwrap_or(Note::Resent { order: id, attempt }),
+        ));
+        actions.push(Action::Transmit {
+            request,
+            order: id,
+            endpoint,
+        });
         self.latch_if_wild(now, actions);
     }
 
+    fn first_note(&self, id: ClientOrderId) -> Option<Note> {
+        if let Some(tracked) = self.orders.moves.get(id) {
+            return Some(sent_note(&tracked.wanted));
+        }
+        let order = &self.orders.get(id)?.order;
+        Some(Note::Submitted {
+            order: id,
+            market: order.market,
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+            valid_until_s: order.valid_until_s,
+        })
+    }
+
     /// Whether the same bytes may leave once more at all.
-    pub(crate) fn may_be_resent(&self, now: Time, tracked: &Tracked) -> bool {
-        tracked.attempts < self.config.attempts_max
-            && fence::may_be_resent(
-                self.clock.at_least(now),
-                tracked.valid_until(),
-                self.config.resend_margin_ms,
-                tracked.cancel.is_some(),
-            )
+    pub(crate) fn may_be_resent(&self, now: Time, life: &Life) -> bool {
+        let cancelled = life.cancel.is_some();
+        let venue_now = self.clock.at_least(now);
+        let margin_ms = self.config.resend_margin_ms;
+        life.attempts < self.config.attempts_max
+            && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
     }
 
     /// Sends again what got no answer and was not seen since, and what provably never left.
     pub(crate) fn resend(&mut self, now: Time, actions: &mut Vec<Action>) {
         let due: Vec<_> = self
             .orders
-            .iter()
-            .filter(|t| self.resend_at(t).is_some_and(|at| at <= now))
-            .filter(|t| self.may_be_resent(now, t))
-            .map(|t| (t.order.client_id, t.order.market))
+            .lives()
+            .filter(|(_, life)| self.resend_at(life).is_some_and(|at| at <= now))
+            .filter(|(_, life)| self.may_be_resent(now, life))
+            .map(|(id, life)| (id, life.endpoint))
             .collect();
-        for (id, market) in due {
-            let Some(tracked) = self.orders.get(id) else {
+        for (id, endpoint) in due {
+            // A refusal of a resend ends nothing: an earlier copy may have been taken.
+            let Ok(approved) = self.approve_leaving(now, id) else {
                 continue;
             };
-            // A refusal of a resend ends nothing: an earlier copy may rest.
-            let Ok(approved) = self
-                .situation_now(now, market)
-                .approve_transmission(tracked)
-            else {
-                continue;
-            };
-            if !self.budget.take(now, Endpoint::Submit) {
+            if !self.budget.take(now, endpoint) {
                 self.denied = true;
                 return;
             }
@@ -115,33 +131,34 @@ impl State {
         }
     }
 
-    /// When an order is due for another transmission, if it ever is.
-    pub(crate) fn resend_at(&self, tracked: &Tracked) -> Option<Time> {
+    /// When an intent is due for another transmission, if it ever is.
+    pub(crate) fn resend_at(&self, life: &Life) -> Option<Time> {
         let unanswered = matches!(
-            tracked.phase,
+            life.phase,
             Phase::Unknown {
                 answered: false,
                 ..
             }
         );
-        let never_left = tracked.phase == Phase::Sealed;
-        let wanted = (unanswered && tracked.missed) || never_left;
-        let last = tracked.last_sent.filter(|_| wanted)?;
+        let never_left = life.phase == Phase::Sealed;
+        let wanted = (unanswered && life.missed) || never_left;
+        let last = life.last_sent.filter(|_| wanted)?;
         Some(last.plus_ms(self.config.resend_after_ms))
     }
 
-    /// Drops sealed orders that never left when nothing new may leave, they are not wanted any more, or
+    /// Drops sealed intents that never left when nothing new may leave, they are not wanted any more, or
     /// their time is over.
     pub(crate) fn drop_unsent(&mut self, now: Time, actions: &mut Vec<Action>) {
         let stopped = self.is_stopped();
         let unsent: Vec<_> = self
             .orders
-            .iter()
-            .filter(|t| t.phase == Phase::Sealed && (stopped || !self.may_be_resent(now, t)))
-            .map(|t| t.order.client_id)
+            .lives()
+            .filter(|(_, life)| life.phase == Phase::Sealed)
+            .filter(|(_, life)| stopped || !self.may_be_resent(now, life))
+            .map(|(id, _)| id)
             .collect();
         for id in unsent {
-            self.end(id, End::NeverSent, actions);
+            self.end(now, id, End::NeverSent, actions);
         }
     }
 
@@ -150,9 +167,9 @@ impl State {
     pub(crate) fn send_cancels(&mut self, now: Time, actions: &mut Vec<Action>) {
         let due: Vec<_> = self
             .orders
-            .iter()
-            .filter(|t| self.cancel_at(t).is_some_and(|at| at <= now))
-            .filter_map(|t| Some((t.order.client_id, t.hash?)))
+            .lives()
+            .filter(|(_, life)| self.cancel_at(life).is_some_and(|at| at <= now))
+            .filter_map(|(id, life)| Some((id, life.hash?)))
             .collect();
         for (id, hash) in due {
             if !self.budget.take(now, Endpoint::Cancel) {
@@ -162,7 +179,11 @@ impl State {
             let request = self.send(now, Purpose::Cancel(id), Query::Cancel(hash), actions);
             self.tally.cancels.add(now);
             actions.push(Action::Note(Note::CancelSent { order: id }));
-            if let Some(cancel) = self.orders.get_mut(id).and_then(|t| t.cancel.as_mut()) {
+            if let Some(cancel) = self
+                .orders
+                .life_mut(id)
+                .and_then(|life| life.cancel.as_mut())
+            {
                 cancel.in_flight = Some(request);
                 cancel.last_sent = Some(now);
                 cancel.attempts = cancel.attempts.saturating_add(1);
@@ -172,9 +193,9 @@ impl State {
 
     /// When a cancel is due to be sent, again or for the first time. An order on its way is not
     /// cancelled before its answer: a cancel that overtakes it finds nothing.
-    pub(crate) fn cancel_at(&self, tracked: &Tracked) -> Option<Time> {
-        let cancel = tracked.cancel?;
-        let reachable = matches!(tracked.phase, Phase::Live | Phase::Unknown { .. });
+    pub(crate) fn cancel_at(&self, life: &Life) -> Option<Time> {
+        let cancel = life.cancel?;
+        let reachable = matches!(life.phase, Phase::Live | Phase::Unknown { .. });
         if !reachable || cancel.in_flight.is_some() {
             return None;
         }
@@ -187,5 +208,16 @@ impl State {
                 last.plus_ms(doubled)
             }
         })
+    }
+}
+
+fn sent_note(wanted: &UnsignedMove) -> Note {
+    Note::MoveSent {
+        order: wanted.client_id,
+        market: wanted.market,
+        kind: wanted.kind,
+        amounts: wanted.amounts,
+        lp: wanted.lp_amount,
+        valid_until_s: wanted.valid_until_s,
     }
 }

@@ -1,5 +1,5 @@
-//! What answers prove about orders: the fence and complete lists. What a single report changes is in
-//! `observe`.
+//! What answers prove about orders and moves: acknowledgements, complete lists, cuts. The rules of one
+//! intent are in `life`; what a single report changes is in `observe`, and in `moved` for moves.
 //!
 //! An unknown order ends by evidence only: seen final by list or hash; or the venue's clock has passed
 //! its expiry and grace **and** a complete list begun after that does not show it, nor, if the venue ever
@@ -15,7 +15,7 @@ use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
 use super::ledger::Cut;
-use super::orders::Phase;
+use super::life::{After, Phase};
 use super::state::State;
 
 /// Ledger and venue may differ for this long before nothing new is sent.
@@ -31,77 +31,51 @@ impl State {
         outcome: &Outcome,
         actions: &mut Vec<Action>,
     ) {
-        let Some(tracked) = self.orders.get_mut(id) else {
+        let Some(market) = self.orders.market_of(id) else {
             return;
         };
-        let market = tracked.order.market;
-        let waiting = tracked.phase == Phase::InFlight;
-        let unknown = |answered| Phase::Unknown {
-            since: now,
-            answered,
+        let Some(life) = self.orders.life_mut(id) else {
+            return;
         };
-        match outcome {
-            Outcome::Reply(Reply::Submitted { hash, status, .. })
-                if tracked.hash == Some(*hash) =>
-            {
-                if tracked.phase != Phase::Live {
-                    tracked.phase = Phase::Live;
+        let endpoint = life.endpoint;
+        match life.hear(now, outcome) {
+            After::Taken { hash, newly } => {
+                if newly {
                     let micros = now.micros_since(sent);
                     actions.push(Action::Note(Note::Acknowledged {
                         order: id,
-                        hash: *hash,
+                        hash,
                         micros,
                     }));
                 }
-                tracked.word = Word::Known;
-                self.markets[usize::from(market.0)].refusals = 0;
-                // The word in an acknowledgement is no report: fills come with the report.
-                tracked.read_wanted |= status.is_final();
+                self.rest_of(market, endpoint).taken();
+                self.acknowledged(id, outcome);
             }
-            Outcome::Reply(other) => {
-                if waiting {
-                    tracked.phase = unknown(false);
-                }
-                let detail = format!("submit of {id} answered with {}", reply_name(other));
+            After::Contradicted => {
+                let said = reply_name(outcome);
+                let detail = format!("{} of {id} answered with {said}", endpoint.name());
                 self.violated("submit_answer", detail, actions);
             }
-            Outcome::Refused(reason) if reason.proves_submit_dead() => {
-                tracked.disproved = tracked.disproved.saturating_add(1);
-                if waiting && fence::are_all_disproved(tracked.attempts, tracked.disproved) {
-                    self.end(id, End::Refused, actions);
-                    let pause_ms = self.config.resend_after_ms;
-                    self.market_mut(market).rest(now, pause_ms);
-                } else if waiting {
-                    tracked.phase = unknown(true);
-                }
+            After::Dead => {
+                self.end(now, id, End::Refused, actions);
+                let pause_ms = self.config.resend_after_ms;
+                self.rest_of(market, endpoint).refused(now, pause_ms);
             }
-            Outcome::Refused(reason) => {
-                if waiting {
-                    // "Exists" and 429 say nothing against the order: it still stands for its quote.
-                    let open = matches!(reason, Reason::OrderExists | Reason::RateLimited);
-                    tracked.phase = unknown(!open);
-                }
-                self.polls.look_soon();
-            }
-            Outcome::NotSent => {
-                tracked.disproved = tracked.disproved.saturating_add(1);
-                if waiting {
-                    let never_left = fence::are_all_disproved(tracked.attempts, tracked.disproved);
-                    tracked.phase = if never_left {
-                        Phase::Sealed
-                    } else {
-                        unknown(false)
-                    };
-                }
-            }
-            Outcome::Unknown(_) => {
-                if waiting {
-                    tracked.phase = unknown(false);
-                }
-                self.polls.look_soon();
-            }
+            After::Look if endpoint.is_move() => self.polls.moves_soon(),
+            After::Look => self.polls.look_soon(),
+            After::Nothing => {}
         }
         self.market_mut(market).dirty = true;
+    }
+
+    /// The word in an acknowledgement is no report: what changed hands comes with the report.
+    fn acknowledged(&mut self, id: ClientOrderId, outcome: &Outcome) {
+        let is_final =
+            matches!(outcome, Outcome::Reply(Reply::Submitted { status, .. }) if status.is_final());
+        match self.orders.get_mut(id) {
+            Some(tracked) => tracked.read_wanted |= is_final,
+            None => self.polls.moves_soon(),
+        }
     }
 
     /// The answer to a cancel. Nothing it can say ends the order: fills may have come before.
@@ -109,7 +83,7 @@ impl State {
         let Some(tracked) = self.orders.get_mut(id) else {
             return;
         };
-        if let Some(cancel) = &mut tracked.cancel {
+        if let Some(cancel) = &mut tracked.life.cancel {
             cancel.in_flight = None;
         }
         match outcome {
@@ -137,7 +111,7 @@ impl State {
                 if let Some(tracked) = self.orders.get_mut(id)
                     && fence::is_behind(asked_at, tracked.valid_until(), grace_ms)
                 {
-                    tracked.word = Word::Disowned;
+                    tracked.life.word = Word::Disowned;
                 }
             }
             Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
@@ -152,13 +126,9 @@ impl State {
         outcome: &Outcome,
         actions: &mut Vec<Action>,
     ) {
-        let Some(mut pass) = self.pass.take() else {
+        let Some(mut pass) = answered(&mut self.pass, request) else {
             return;
         };
-        if pass.request != Some(request) {
-            self.pass = Some(pass);
-            return;
-        }
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
             if pass.ask_again() {
                 self.pass = Some(pass);
@@ -183,24 +153,23 @@ impl State {
         let shown = u32::try_from(pass.seen.len()).unwrap_or(u32::MAX);
         actions.push(Action::Note(Note::Reconciled { orders: shown }));
         for tracked in self.orders.iter_mut() {
-            let shown = tracked.hash.is_some_and(|hash| pass.seen.contains(&hash));
-            if !shown && tracked.last_sent.is_none_or(|sent| sent < pass.begun) {
-                tracked.missed = true;
-                tracked.read_wanted |= tracked.word != Word::None;
-            }
+            let missed = tracked.life.passed(pass);
+            tracked.read_wanted |= missed && tracked.life.word != Word::None;
         }
         if !self.ready && self.recovery_is_held_up() {
             self.touch_all();
         }
         if pass.purpose == Purpose::Proof {
-            self.apply_fence(pass, actions);
+            self.apply_fence(now, pass, actions);
             self.drain_proved(pass, actions);
         }
         let all_seen = self.ledger.candidate_arrived().is_some_and(|arrived| {
-            self.orders.iter().filter(|t| t.may_have_left()).all(|t| {
-                t.first_sent.is_some_and(|sent| sent >= arrived)
-                    || t.hash.is_some_and(|hash| pass.seen.contains(&hash))
-            })
+            // A move is booked when it ends; until then its part in the balances is not known.
+            let mut moves = self.orders.moves.iter();
+            self.orders
+                .iter()
+                .all(|t| t.life.is_accounted(arrived, Some(pass)))
+                && moves.all(|t| t.life.is_accounted(arrived, None))
         });
         match self.ledger.pass_ended(pass.begun, all_seen) {
             // A fill came between, and nothing else is in the way of the opening.
@@ -256,24 +225,20 @@ impl State {
 
     /// Ends what a complete list, begun after its fence, does not show. What the venue once took or
     /// showed has to be unknown to it by hash as well.
-    fn apply_fence(&mut self, pass: &Pass, actions: &mut Vec<Action>) {
+    fn apply_fence(&mut self, now: Time, pass: &Pass, actions: &mut Vec<Action>) {
+        let grace_ms = self.config.grace_ms;
         let dead: Vec<_> = self
             .orders
             .iter()
-            .filter(|t| t.may_have_left())
-            .filter(|t| {
-                let shown = t.hash.is_some_and(|hash| pass.seen.contains(&hash));
-                let grace_ms = self.config.grace_ms;
-                fence::is_proven_dead(pass.begun_venue, t.valid_until(), grace_ms, shown, t.word)
-            })
+            .filter(|t| t.life.is_dead_by(pass, grace_ms))
             .map(|t| t.order.client_id)
             .collect();
         for id in dead {
-            self.end(id, End::Fenced, actions);
+            self.end(now, id, End::Fenced, actions);
         }
     }
 
-    /// A batch is durable: its orders may leave.
+    /// A batch is durable: what is in it may leave.
     pub(crate) fn hear_sealed(
         &mut self,
         now: Time,
@@ -282,13 +247,14 @@ impl State {
     ) {
         for (id, hash) in hashes {
             self.orders.set_hash(*id, *hash);
-            if let Some(tracked) = self.orders.get_mut(*id)
-                && tracked.phase == Phase::Sealing
+            if let Some(life) = self.orders.life_mut(*id)
+                && life.phase == Phase::Sealing
             {
-                tracked.phase = Phase::Sealed;
+                life.phase = Phase::Sealed;
                 // What waited for the store is thought over again.
-                let market = tracked.order.market;
-                self.market_mut(market).dirty = true;
+                if let Some(market) = self.orders.market_of(*id) {
+                    self.market_mut(market).dirty = true;
+                }
             }
         }
         for (id, _) in hashes {
@@ -302,15 +268,26 @@ impl State {
     }
 }
 
-fn reply_name(reply: &Reply) -> &'static str {
+/// Takes out the pass that a page belongs to.
+pub(crate) fn answered(slot: &mut Option<Pass>, request: RequestId) -> Option<Pass> {
+    slot.take_if(|pass| pass.request == Some(request))
+}
+
+fn reply_name(outcome: &Outcome) -> &'static str {
+    let Outcome::Reply(reply) = outcome else {
+        return "no reply";
+    };
     match reply {
         Reply::Depth(_) => "a depth",
         Reply::Balances(_) => "balances",
         Reply::Orders { .. } => "orders",
         Reply::Order(_) => "an order",
-        Reply::Submitted { .. } => "another order's hash",
+        Reply::Submitted { .. } => "another hash",
         Reply::CancelTaken { .. } => "a cancel",
         Reply::Markets { .. } => "markets",
         Reply::Account { .. } => "an account",
+        Reply::Pools(_) => "pools",
+        Reply::PoolBalance(_) => "what a pool holds",
+        Reply::Moves { .. } => "joins and exits",
     }
 }

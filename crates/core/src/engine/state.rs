@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::config::EngineConfig;
 use crate::event::{BatchId, Level, Start};
+use crate::intent::RecoveredMove;
 use crate::market::{MarketId, MarketSpec};
 use crate::note::{Control, Fill, Note};
 use crate::order::{ClientOrderId, Hash, StrategyId};
-use crate::request::{Outcome, Query, RequestId, UnknownCause};
+use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
-use crate::time::Time;
+use crate::time::{Time, VenueTime};
 
 use super::book::{MarketBook, OwnLevels};
 use super::budget::Budget;
@@ -22,9 +23,11 @@ use super::foreign::Foreign;
 use super::ledger::Ledger;
 use super::levels::Permits;
 use super::meter::Meter;
-use super::orders::{Orders, Phase, Tracked};
+use super::orders::{Orders, Tracked};
 use super::passes::Pass;
 use super::poll::Polls;
+use super::pool_moves::TrackedMove;
+use super::pools::Pool;
 use super::ramp::Ramp;
 use super::storage::StorageIds;
 use super::tally::Tally;
@@ -58,18 +61,37 @@ pub(crate) struct Market {
     pub(crate) both: bool,
     /// Something changed since the last decision.
     pub(crate) dirty: bool,
-    /// Submits that the venue refused since it last took one.
-    pub(crate) refusals: u32,
-    /// Nothing new is sent before: a venue that refuses is not asked again at once.
-    pub(crate) rest_until: Time,
+    /// After refused orders.
+    pub(crate) rest: Rest,
+    /// The pool beside it.
+    pub(crate) pool: Option<Pool>,
 }
 
-impl Market {
-    /// The venue refused an order; each refusal in a row doubles the pause.
-    pub(crate) fn rest(&mut self, now: Time, pause_ms: u64) {
+/// A venue that refuses is not asked again at once.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Rest {
+    /// Refusals since the venue last took one.
+    refusals: u32,
+    /// Nothing new is sent before.
+    until: Time,
+}
+
+impl Rest {
+    /// The venue refused; each refusal in a row doubles the pause.
+    pub(crate) fn refused(&mut self, now: Time, pause_ms: u64) {
         let doubled = pause_ms.saturating_mul(1 << self.refusals.min(6));
-        self.rest_until = now.plus_ms(doubled.min(REST_MAX_MS));
+        self.until = now.plus_ms(doubled.min(REST_MAX_MS));
         self.refusals = self.refusals.saturating_add(1);
+    }
+
+    /// The venue took one.
+    pub(crate) fn taken(&mut self) {
+        self.refusals = 0;
+    }
+
+    /// Until when, if it is not over.
+    pub(crate) fn left(&self, now: Time) -> Option<Time> {
+        (now < self.until).then_some(self.until)
     }
 }
 
@@ -111,8 +133,14 @@ pub(crate) enum Purpose {
     Account,
     /// The report of an order.
     Read(ClientOrderId),
-    /// A transmission of an order.
-    Submit(ClientOrderId),
+    /// What the pools beside the markets allow.
+    Pools,
+    /// What the pool beside a market holds.
+    PoolBalance(MarketId),
+    /// A page of the pass over joins and exits under way.
+    MovesPage,
+    /// A transmission of an order or a move, and where it goes.
+    Submit(ClientOrderId, Endpoint),
     /// A cancel of an order.
     Cancel(ClientOrderId),
     /// A cancel or a reading of somebody else's order that is managed.
@@ -145,6 +173,8 @@ pub(crate) struct State {
     pub(crate) pass: Option<Pass>,
     /// When the last complete pass began.
     pub(crate) looked: Option<Time>,
+    /// The pass over joins and exits under way.
+    pub(crate) moves_pass: Option<Pass>,
     pub(crate) asked: BTreeMap<RequestId, Asked>,
     pub(crate) next_request: u64,
     pub(crate) next_batch: u64,
@@ -165,6 +195,10 @@ pub(crate) struct State {
     pub(crate) foreign: Foreign,
     pub(crate) tally: Tally,
     pub(crate) ramp: Ramp,
+    /// Joins and exits created up to here may be those of earlier runs.
+    pub(crate) born: VenueTime,
+    /// Joins and exits of somebody else.
+    pub(crate) foreign_moves: BTreeSet<Hash>,
     /// Open orders with an id of ours that were not known here.
     pub(crate) strays: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
@@ -182,23 +216,12 @@ impl State {
     /// The state at the first event: nothing is known of the venue but the time, and every recovered
     /// order is unknown.
     pub(crate) fn new(now: Time, start: &Start, actions: &mut Vec<Action>) -> Self {
-        let mut storage = StorageIds::new(start.next_storage.clone());
-        let mut orders = Orders::default();
-        for recovered in &start.open {
-            storage.occupy(recovered.order.sell_token, recovered.order.storage_id);
-            let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
-            tracked.hash = Some(recovered.hash);
-            tracked.phase = Phase::Unknown {
-                since: now,
-                answered: false,
-            };
-            // An earlier run may have used up its transmissions; this one adds none.
-            tracked.attempts = start.config.attempts_max;
-            tracked.base_filled = recovered.base_filled;
-            tracked.quote_filled = recovered.quote_filled;
-            tracked.fee = recovered.fee;
-            orders.insert(tracked);
-        }
+        let (storage, orders) = recovered(now, start);
+        let pool = |market: MarketId| {
+            let mut pools = start.pools.iter().zip(&start.config.pools);
+            let (spec, config) = pools.find(|(spec, _)| spec.market == market)?;
+            Some(Pool::new(spec.clone(), config.clone()))
+        };
         let markets = start
             .markets
             .iter()
@@ -215,8 +238,8 @@ impl State {
                 refused: BTreeSet::new(),
                 both: false,
                 dirty: false,
-                refusals: 0,
-                rest_until: Time(0),
+                rest: Rest::default(),
+                pool: pool(spec.id),
             })
             .collect();
         let seats = start
@@ -247,6 +270,7 @@ impl State {
             polls: Polls::default(),
             pass: None,
             looked: None,
+            moves_pass: None,
             asked: BTreeMap::new(),
             next_request: 1,
             next_batch: 1,
@@ -259,10 +283,13 @@ impl State {
             ready: false,
             store_failed: false,
             frozen: false,
-            recovered: u32::try_from(start.open.len()).unwrap_or(u32::MAX),
+            recovered: u32::try_from(start.open.len() + start.open_moves.len()).unwrap_or(u32::MAX),
             foreign: Foreign::default(),
             tally: Tally::default(),
             ramp: Ramp::default(),
+            // A header tells whole seconds.
+            born: start.venue_time.plus_ms(1_000),
+            foreign_moves: BTreeSet::new(),
             strays: BTreeSet::new(),
             drain: None,
             status_due: now,
@@ -359,6 +386,15 @@ impl State {
         &self.markets[usize::from(id.0)]
     }
 
+    /// The pause after refusals at an endpoint of a market: orders have one, moves of its pool another.
+    pub(crate) fn rest_of(&mut self, market: MarketId, endpoint: Endpoint) -> &mut Rest {
+        let market = self.market_mut(market);
+        match &mut market.pool {
+            Some(pool) if endpoint.is_move() => &mut pool.rest,
+            Some(_) | None => &mut market.rest,
+        }
+    }
+
     /// Every market is thought over again.
     pub(crate) fn touch_all(&mut self) {
         self.markets
@@ -375,4 +411,30 @@ impl State {
         self.ramp.begin_again(self.stepped);
         self.raise(Level::CancelOnly, name, actions);
     }
+}
+
+/// What earlier runs left: every intent is unknown, and its storage slots are taken.
+fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
+    let mut storage = StorageIds::new(start.next_storage.clone());
+    let mut orders = Orders::default();
+    for recovered in &start.open {
+        storage.occupy(recovered.order.sell_token, recovered.order.storage_id);
+        let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
+        let life = &mut tracked.life;
+        life.recover(now, recovered.hash, start.config.attempts_max);
+        tracked.base_filled = recovered.base_filled;
+        tracked.quote_filled = recovered.quote_filled;
+        tracked.fee = recovered.fee;
+        orders.insert(tracked);
+    }
+    for RecoveredMove { wanted, hash } in &start.open_moves {
+        for (token, id) in wanted.slots() {
+            storage.occupy(token, id);
+        }
+        let mut tracked = TrackedMove::sealing(wanted.clone(), wanted.amounts, BatchId::default());
+        let life = &mut tracked.life;
+        life.recover(now, *hash, start.config.attempts_max);
+        orders.moves.insert(tracked);
+    }
+    (storage, orders)
 }

@@ -5,7 +5,8 @@ use crate::market::{MarketId, Side};
 use crate::note::{MarketStatus, Note, Status};
 use crate::time::Time;
 
-use super::orders::{Phase, Tracked};
+use super::life::Phase;
+use super::orders::Tracked;
 use super::state::{Broken, State};
 
 impl State {
@@ -50,8 +51,8 @@ impl State {
         let venue_now = self.clock.at_least(now);
         self.orders.of_market(market).any(|t| {
             t.order.side == side
-                && t.phase == Phase::Live
-                && t.cancel.is_none()
+                && t.life.phase == Phase::Live
+                && t.life.cancel.is_none()
                 && venue_now < t.valid_until()
         })
     }
@@ -59,17 +60,19 @@ impl State {
     fn status(&self, now: Time) -> Status {
         let unknown_since = self
             .orders
-            .iter()
-            .filter_map(|t| match t.phase {
-                Phase::Unknown { since, .. } => Some(since),
-                Phase::Sealing | Phase::Sealed | Phase::InFlight | Phase::Live => None,
-            })
+            .lives()
+            .filter_map(|(_, life)| life.unknown_since())
             .min();
         Status {
             markets: self
                 .markets
                 .iter()
                 .map(|m| self.market_status(m.spec.id))
+                .collect(),
+            pools: self
+                .markets
+                .iter()
+                .filter_map(|m| self.pool_status(now, m.spec.id))
                 .collect(),
             ledger: self.ledger.totals(),
             venue: self.ledger.venue_totals(),
@@ -95,16 +98,18 @@ impl State {
             u32::try_from(n).unwrap_or(u32::MAX)
         };
         let live = |side: Side| {
-            count(&|t| t.order.side == side && t.phase == Phase::Live && t.cancel.is_none())
+            count(&|t| {
+                t.order.side == side && t.life.phase == Phase::Live && t.life.cancel.is_none()
+            })
         };
         MarketStatus {
             mid: self.prices(id).mid,
             bid: self.orders.best_price(id, Side::Buy),
             ask: self.orders.best_price(id, Side::Sell),
             live: [live(Side::Buy), live(Side::Sell)],
-            in_flight: count(&|t| !t.may_have_left() || t.phase == Phase::InFlight),
-            unknown: count(&|t| matches!(t.phase, Phase::Unknown { .. })),
-            cancelling: count(&|t| t.phase == Phase::Live && t.cancel.is_some()),
+            in_flight: count(&|t| !t.may_have_left() || t.life.phase == Phase::InFlight),
+            unknown: count(&|t| matches!(t.life.phase, Phase::Unknown { .. })),
+            cancelling: count(&|t| t.life.phase == Phase::Live && t.life.cancel.is_some()),
             withheld: market.withheld,
             depth_time: market.book.timestamp(),
         }

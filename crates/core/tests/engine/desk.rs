@@ -15,8 +15,8 @@ use cambist_core::order::{
 use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{
-    Amount, Engine, MarketId, MarketSpec, Price, Qty, Reason, Side, Time, TokenId, TokenSpec,
-    VenueTime,
+    Amount, Engine, Intent, MarketId, MarketSpec, Price, Qty, Reason, Side, Time, TokenId,
+    TokenSpec, VenueTime,
 };
 
 pub const BASE: TokenId = TokenId(0);
@@ -136,6 +136,7 @@ pub fn config() -> EngineConfig {
             qty_tolerance_bps: 1_000,
             loss: LossConfig::UNLIMITED,
         }],
+        pools: Vec::new(),
     }
 }
 
@@ -179,7 +180,7 @@ pub struct Desk {
     pub store_works: bool,
     /// Whether batches wait until `store_answers`.
     pub store_waits: bool,
-    pub sealing: Vec<(BatchId, Vec<UnsignedOrder>)>,
+    pub sealing: Vec<(BatchId, Vec<Intent>)>,
 }
 
 impl Desk {
@@ -222,12 +223,14 @@ impl Desk {
         let start = Event::Start(Box::new(Start {
             config,
             markets,
+            pools: Vec::new(),
             strategies: seats,
             seed: 1,
             instance: 7,
             next_number,
             next_storage: BTreeMap::new(),
             open,
+            open_moves: Vec::new(),
             levels: Levels::default(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
@@ -331,17 +334,17 @@ impl Desk {
         match action {
             Action::Send { request, query } if self.deaf => self.asked.push((request, query)),
             Action::Send { request, query } => self.answer_query(request, &query),
-            Action::Seal { batch, orders } => {
+            Action::Seal { batch, intents } => {
                 if !self.store_works {
                     let cause = cambist_core::event::SealFailure::Store;
                     return self.hear(&Event::SealFailed { batch, cause });
                 }
-                self.sealing.push((batch, orders));
+                self.sealing.push((batch, intents));
                 if !self.store_waits {
                     self.store_answers();
                 }
             }
-            Action::Transmit { request, order } => self.submits.push_back((request, order)),
+            Action::Transmit { request, order, .. } => self.submits.push_back((request, order)),
             Action::StoreLevel { levels, .. } => {
                 self.levels.push(levels.level);
                 if self.store_waits {
@@ -359,13 +362,15 @@ impl Desk {
 
     /// The store has made durable what waits for it.
     pub fn store_answers(&mut self) {
-        for (batch, orders) in std::mem::take(&mut self.sealing) {
+        for (batch, intents) in std::mem::take(&mut self.sealing) {
             let mut hashes = Vec::new();
-            for order in orders {
+            for intent in intents {
                 let mut hash = [0; 32];
-                hash[..8].copy_from_slice(&order.client_id.number.to_be_bytes());
-                hashes.push((order.client_id, Hash(hash)));
-                self.sealed.insert(order.client_id, (Hash(hash), order));
+                hash[..8].copy_from_slice(&intent.id().number.to_be_bytes());
+                hashes.push((intent.id(), Hash(hash)));
+                if let Intent::Order(order) = intent {
+                    self.sealed.insert(order.client_id, (Hash(hash), order));
+                }
             }
             self.hear(&Event::Sealed { batch, hashes });
         }
@@ -455,6 +460,9 @@ impl Desk {
                     .to_vec(),
             },
             Query::Account => Reply::Account { frozen: false },
+            Query::Pools | Query::PoolBalance(_) | Query::Moves(_) => {
+                return self.answer(request, Outcome::Refused(Reason::UnknownError));
+            }
         };
         self.answer(request, Outcome::Reply(reply));
     }

@@ -9,7 +9,9 @@ use cambist_core::order::{Hash, OrderReport, OrderStatus, UnsignedOrder};
 use cambist_core::request::{
     Balance, Depth, DepthLevel, Outcome, Query, Reply, RequestId, UnknownCause,
 };
-use cambist_core::{Engine, MarketId, Price, Reason, Side, StrategyId, Time, TokenId, VenueTime};
+use cambist_core::{
+    Engine, Intent, MarketId, Price, Reason, Side, StrategyId, Time, TokenId, VenueTime,
+};
 
 use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec};
 
@@ -171,6 +173,11 @@ impl Hostile {
                 listed: vec![listed("T0-T1", QUOTE)],
             },
             Query::Account => Reply::Account { frozen: false },
+            Query::Pools | Query::PoolBalance(_) => Reply::Pools(Vec::new()),
+            Query::Moves(_) => Reply::Moves {
+                moves: Vec::new(),
+                total: self.dice.of(&[0, 1]),
+            },
         }
     }
 
@@ -200,7 +207,12 @@ impl Hostile {
                 let cause = SealFailure::Store;
                 self.waiting.push(Event::SealFailed { batch, cause });
             }
-            Action::Seal { batch, orders } => {
+            Action::Seal { batch, intents } => {
+                let orders = intents.into_iter().filter_map(|intent| match intent {
+                    Intent::Order(order) => Some(order),
+                    Intent::Move(_) => None,
+                });
+                let orders: Vec<_> = orders.collect();
                 let hashes = orders.iter().map(|order| {
                     let mut hash = [0; 32];
                     hash[..8].copy_from_slice(&order.client_id.number.to_be_bytes());
@@ -211,7 +223,7 @@ impl Hostile {
                 self.sealed.extend(sealed);
                 self.waiting.push(Event::Sealed { batch, hashes });
             }
-            Action::Transmit { request, order } => {
+            Action::Transmit { request, order, .. } => {
                 let known = self.sealed.iter().find(|(_, o)| o.client_id == order);
                 let hash = known.expect("only what is sealed is sent").0;
                 let hash = self.dice.of(&[hash, hash, hash, Hash([7; 32])]);
@@ -245,12 +257,14 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
         let mut event = Event::Start(Box::new(Start {
             config: config(),
             markets: vec![spec()],
+            pools: Vec::new(),
             strategies: vec![(StrategyId(0), MarketId(0))],
             seed: 1,
             instance: 7,
             next_number: 1,
             next_storage: BTreeMap::new(),
             open: Vec::new(),
+            open_moves: Vec::new(),
             levels: Levels::of(Level::Trading),
             venue_time: ORIGIN,
             maker_fee_bips: 0,

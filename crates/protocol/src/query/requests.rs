@@ -313,6 +313,27 @@ impl PoolTransactionsQuery {
             pool_address: object.optional("ammPoolAddress", wire::address)?,
         })
     }
+
+    /// Writes it.
+    pub fn write(&self) -> String {
+        let kinds = self.kinds.iter().flatten().map(|kind| match kind {
+            PoolTransactionKind::Join => "join",
+            PoolTransactionKind::Exit => "exit",
+        });
+        written([
+            ("accountId", self.account_id.map(|id| id.to_string())),
+            ("start", self.start.map(|start| start.to_string())),
+            ("end", self.end.map(|end| end.to_string())),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("offset", self.offset.map(|offset| offset.to_string())),
+            ("txTypes", listed(kinds)),
+            ("txStatus", listed(self.statuses.iter().map(String::as_str))),
+            (
+                "ammPoolAddress",
+                self.pool_address.map(|pool| pool.to_hex()),
+            ),
+        ])
+    }
 }
 
 /// GET apiKey (outside the interface).

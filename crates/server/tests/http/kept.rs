@@ -72,7 +72,10 @@ fn a_folder_that_was_kept_is_read_or_refused_with_the_ways_on() {
             assert!(writer.starts_with("cambist "), "{text}");
             assert!(text.contains("'cambist venue export'"), "{text}");
             let taken = DataFolder::take(&data).unwrap().recover().err();
-            assert!(matches!(taken, Some(DataError::Version { .. })), "{taken:?}");
+            assert!(
+                matches!(taken, Some(DataError::Version { .. })),
+                "{taken:?}"
+            );
         }
     }
     // The mark of who has it aside.

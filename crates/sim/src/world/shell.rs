@@ -1,9 +1,10 @@
 //! What the program's shell does around the engine: gives it events, does what it wants, wakes it.
 
-use cambist_core::Time;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::note::Note;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Intent, Time};
 
 use crate::adapter;
 use crate::disk::Write;
@@ -68,8 +69,8 @@ impl World {
                 let asked = adapter::request(OWN_ACCOUNT, &self.specs, &query);
                 self.send(request, asked);
             }
-            Action::Seal { batch, orders } => self.seal(batch, orders),
-            Action::Transmit { request, order } => self.transmit(request, order),
+            Action::Seal { batch, intents } => self.seal(batch, orders_of(intents)),
+            Action::Transmit { request, order, .. } => self.transmit(request, order),
             Action::StoreLevel { levels, .. } => self.store_levels(levels),
             Action::Note(note) => self.note(shown, &note),
             Action::Finished { proven } => {
@@ -102,4 +103,13 @@ impl World {
         self.checks
             .note(note, self.disk.durable(), &self.truth, venue);
     }
+}
+
+/// The orders of a batch: worlds have no pools yet, so that there is nothing else in it.
+fn orders_of(intents: Vec<Intent>) -> Vec<UnsignedOrder> {
+    let order = |intent| match intent {
+        Intent::Order(order) => Some(order),
+        Intent::Move(_) => None,
+    };
+    intents.into_iter().filter_map(order).collect()
 }

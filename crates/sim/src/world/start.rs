@@ -71,6 +71,7 @@ impl World {
         Start {
             config: self.config.engine.clone(),
             markets: self.specs.clone(),
+            pools: Vec::new(),
             strategies: (0..)
                 .zip(&self.config.seats)
                 .map(|(id, seat)| (StrategyId(id), seat.market))
@@ -84,6 +85,7 @@ impl World {
             },
             next_storage: durable.next_storage.clone(),
             open,
+            open_moves: Vec::new(),
             levels: durable.levels.clone(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),

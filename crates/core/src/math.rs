@@ -40,25 +40,25 @@ fn divide(high: u128, low: u128, c: u128) -> Option<(u128, u128)> {
 }
 
 /// `⌊a · b / c⌋`, or `None` when it does not fit.
-pub(crate) fn mul_div_floor(a: u128, b: u128, c: u128) -> Option<u128> {
+pub fn mul_div_floor(a: u128, b: u128, c: u128) -> Option<u128> {
     let (high, low) = wide(a, b);
     divide(high, low, c).map(|(quotient, _)| quotient)
 }
 
 /// `⌈a · b / c⌉`, or `None` when it does not fit.
-pub(crate) fn mul_div_ceil(a: u128, b: u128, c: u128) -> Option<u128> {
+pub fn mul_div_ceil(a: u128, b: u128, c: u128) -> Option<u128> {
     let (high, low) = wide(a, b);
     let (quotient, rest) = divide(high, low, c)?;
     quotient.checked_add(u128::from(rest > 0))
 }
 
 /// Compares `a · b` with `c · d`.
-pub(crate) fn compare_products(a: u128, b: u128, c: u128, d: u128) -> Ordering {
+pub fn compare_products(a: u128, b: u128, c: u128, d: u128) -> Ordering {
     wide(a, b).cmp(&wide(c, d))
 }
 
 /// Compares `a · b · c` of either side: 384 bits, nothing is lost.
-pub(crate) fn compare_triples(left: [u128; 3], right: [u128; 3]) -> Ordering {
+pub fn compare_triples(left: [u128; 3], right: [u128; 3]) -> Ordering {
     triple(left).cmp(&triple(right))
 }
 
@@ -73,7 +73,7 @@ fn triple([a, b, c]: [u128; 3]) -> [u128; 3] {
 }
 
 /// Greatest common divisor; `gcd(a, 0) = a`.
-pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
+pub fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {
         (a, b) = (b, a % b);
     }
@@ -83,7 +83,17 @@ pub(crate) fn gcd(mut a: u128, mut b: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+
+    /// Any 64 bits; every run the same ones.
+    struct Bits(u64);
+
+    impl Bits {
+        fn next_u64(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z ^ (z >> 31)
+        }
+    }
 
     #[test]
     fn triple_products_compare_exactly() {
@@ -114,11 +124,11 @@ mod tests {
 
     #[test]
     fn quotient_times_divisor_plus_rest_is_the_product() {
-        let mut random = Random::new(1);
+        let mut random = Bits(1);
         for _ in 0..2_000 {
             let mut number = || {
                 let wide = (u128::from(random.next_u64()) << 64) | u128::from(random.next_u64());
-                wide >> random.below(128)
+                wide >> (random.next_u64() % 128)
             };
             let (a, b, c) = (number(), number(), number().max(1));
             let (high, low) = wide(a, b);

@@ -1,0 +1,234 @@
+//! Pools beside markets: what is known of them, and from a wish for shares to a join or an exit.
+//!
+//! Moves go the way of orders: gate → budget → storage ids → seal → gate → transmit. At most one move
+//! a pool is under way. What became of it is in `moved`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::PoolConfig;
+use crate::event::BatchId;
+use crate::market::MarketId;
+use crate::note::{Control, PoolStatus};
+use crate::order::StrategyId;
+use crate::pool::{MoveKind, PoolBalances, PoolSpec, UnsignedMove};
+use crate::request::{Endpoint, Outcome, Reply};
+use crate::shares;
+use crate::strategy::PoolView;
+use crate::time::Time;
+use crate::token::{Amount, TokenId};
+
+use super::pool_moves::TrackedMove;
+use super::risk::pools::{PoolSituation, Wanted};
+use super::state::{Rest, State};
+use super::storage::Parity;
+
+/// The pool beside a market.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pool {
+    pub(crate) spec: PoolSpec,
+    pub(crate) config: PoolConfig,
+    /// What it held, and when that was drawn up at the latest.
+    held: Option<(PoolBalances, Time)>,
+    /// When to ask again.
+    pub(crate) poll_at: Time,
+    /// After refused moves.
+    pub(crate) rest: Rest,
+    /// When the last move of this run ended.
+    pub(crate) moved: Option<Time>,
+}
+
+impl Pool {
+    pub(crate) fn new(spec: PoolSpec, config: PoolConfig) -> Self {
+        Self {
+            spec,
+            config,
+            held: None,
+            poll_at: Time(0),
+            rest: Rest::default(),
+            moved: None,
+        }
+    }
+
+    /// What it holds, if that is known and not too old.
+    fn fresh(&self, now: Time) -> Option<PoolBalances> {
+        let (balances, drawn) = self.held?;
+        (now.ms_since(drawn) <= self.config.age_max_ms).then_some(balances)
+    }
+
+    /// Where the base token stands among the pooled ones.
+    fn base_at(&self, base: TokenId) -> usize {
+        usize::from(self.spec.pooled[0] != base)
+    }
+}
+
+impl State {
+    /// What a pool holds.
+    pub(crate) fn hear_pool_balance(
+        &mut self,
+        now: Time,
+        drawn: Time,
+        id: MarketId,
+        outcome: &Outcome,
+    ) {
+        let market = self.market_mut(id);
+        if let (Some(pool), Outcome::Reply(Reply::PoolBalance(balances))) =
+            (&mut market.pool, outcome)
+        {
+            let newer = pool.held.is_none_or(|(_, known)| known <= drawn);
+            if newer && drawn <= now {
+                pool.held = Some((*balances, drawn));
+                market.dirty = true;
+            }
+        }
+    }
+
+    /// What may be done with the pools. One that is not listed any more allows nothing.
+    pub(crate) fn hear_pools(&mut self, outcome: &Outcome) {
+        let Outcome::Reply(Reply::Pools(listed)) = outcome else {
+            return;
+        };
+        for market in &mut self.markets {
+            let Some(pool) = &mut market.pool else {
+                continue;
+            };
+            let found = listed.iter().find(|found| found.market == market.spec.id);
+            let open = found.map_or((false, false), |found| (found.joins, found.exits));
+            market.dirty |= (pool.spec.joins, pool.spec.exits) != open;
+            (pool.spec.joins, pool.spec.exits) = open;
+        }
+    }
+
+    /// The pool as a strategy sees it; nothing while it is not known or too old.
+    pub(crate) fn pool_view(&self, now: Time, id: MarketId) -> Option<PoolView> {
+        let market = self.market(id);
+        let pool = market.pool.as_ref()?;
+        Some(PoolView::new(
+            pool.fresh(now)?,
+            pool.base_at(market.spec.base.id),
+            self.ledger.total(pool.spec.lp.id),
+            self.orders.moves.of_market(id).is_some(),
+            pool.moved,
+        ))
+    }
+
+    /// The pool as people and metrics see it.
+    pub(crate) fn pool_status(&self, now: Time, id: MarketId) -> Option<PoolStatus> {
+        let market = self.market(id);
+        let pool = market.pool.as_ref()?;
+        let held = self.ledger.total(pool.spec.lp.id);
+        let (balances, mid) = (pool.held.map(|(balances, _)| balances), self.prices(id).mid);
+        let base_at = pool.base_at(market.spec.base.id);
+        let under_way = self.orders.moves.of_market(id);
+        let known = balances.zip(mid);
+        Some(PoolStatus {
+            market: id,
+            balances,
+            held,
+            value: known.and_then(|(balances, mid)| {
+                let due = shares::due(&balances, held)?;
+                let base = shares::quote_value(&market.spec, due[base_at], mid)?;
+                base.checked_add(due[1 - base_at])
+            }),
+            divergence_bps: known.and_then(|(balances, mid)| {
+                let [base, quote] = [balances.pooled[base_at], balances.pooled[1 - base_at]];
+                shares::divergence_bps(&market.spec, base, quote, mid)
+            }),
+            moving: under_way.is_some(),
+            unknown: under_way.is_some_and(|t| t.life.unknown_since().is_some()),
+            age_ms: pool.held.map(|(_, drawn)| now.ms_since(drawn)),
+        })
+    }
+
+    /// What the gate judges moves of a market's pool from.
+    pub(crate) fn pool_situation(
+        &self,
+        now: Time,
+        id: MarketId,
+    ) -> Result<PoolSituation<'_>, Control> {
+        let market = self.market(id);
+        let pool = market.pool.as_ref().ok_or(Control::Permission)?;
+        Ok(PoolSituation {
+            spec: &pool.spec,
+            config: &pool.config,
+            base_at: pool.base_at(market.spec.base.id),
+            balances: pool.fresh(now).ok_or(Control::StaleData)?,
+            held: self.ledger.total(pool.spec.lp.id),
+        })
+    }
+
+    /// Turns a wish for shares into a move on its way to the store, if one is needed and none is under
+    /// way.
+    pub(crate) fn propose_move(
+        &mut self,
+        now: Time,
+        index: usize,
+        strategy: StrategyId,
+        shares: Amount,
+        mid: Result<u64, Control>,
+        batch: BatchId,
+    ) -> Result<Option<UnsignedMove>, Control> {
+        let id = self.markets[index].spec.id;
+        if self.markets[index].pool.is_none() || self.orders.moves.of_market(id).is_some() {
+            return Ok(None);
+        }
+        let pool = self.pool_situation(now, id)?;
+        let Some(wanted) = Wanted::between(&pool, shares)? else {
+            return Ok(None);
+        };
+        let situation = self.situation(now, index, mid);
+        let approved = situation.approve_move(&pool, strategy, wanted)?;
+        let (pooled, lp, fee_max) = (pool.spec.pooled, pool.spec.lp.id, pool.config.fee_max);
+        if self.store_lags(batch) {
+            return Err(Control::Store);
+        }
+        let pool = self.markets[index].pool.as_ref();
+        if pool.is_some_and(|pool| pool.rest.left(now).is_some()) {
+            return Err(Control::Budget);
+        }
+        let Wanted {
+            kind, limits, due, ..
+        } = approved.into_inner();
+        let (endpoint, tokens) = match kind {
+            MoveKind::Join => (Endpoint::Join, pooled.to_vec()),
+            MoveKind::Exit => (Endpoint::Exit, vec![lp]),
+        };
+        if !self.budget.take(now, endpoint) {
+            self.denied = true;
+            return Err(Control::Budget);
+        }
+        let storage_ids = self.odd_ids(&tokens)?;
+        let made_at = self.clock.at_least(now);
+        let wanted = UnsignedMove {
+            client_id: self.next_id(strategy),
+            market: id,
+            kind,
+            pooled,
+            amounts: limits.amounts,
+            lp,
+            lp_amount: limits.lp,
+            storage_ids,
+            fee_max,
+            valid_until_s: self.expiry_s(made_at),
+            made_at,
+        };
+        let tracked = TrackedMove::sealing(wanted.clone(), due, batch);
+        self.orders.moves.insert(tracked);
+        Ok(Some(wanted))
+    }
+
+    /// An odd id of every token, or of none.
+    fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Control> {
+        let mut taken = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            if let Some(id) = self.storage.take(*token, Parity::Odd) {
+                taken.push(id);
+            } else {
+                for (token, id) in tokens.iter().zip(taken) {
+                    self.storage.free(*token, id);
+                }
+                return Err(Control::StorageIds);
+            }
+        }
+        Ok(taken)
+    }
+}

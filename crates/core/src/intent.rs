@@ -1,0 +1,44 @@
+//! What is sealed before it leaves: an order, or a move of a pool. One kind of thing to the store, the
+//! fence and the wire's resends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::order::{ClientOrderId, Hash, UnsignedOrder};
+use crate::pool::UnsignedMove;
+use crate::token::TokenId;
+
+/// Something to be hashed, signed and stored, and then sent as the same bytes every time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Intent {
+    /// An order.
+    Order(UnsignedOrder),
+    /// A join or an exit.
+    Move(UnsignedMove),
+}
+
+impl Intent {
+    /// Our id of it.
+    pub const fn id(&self) -> ClientOrderId {
+        match self {
+            Self::Order(order) => order.client_id,
+            Self::Move(wanted) => wanted.client_id,
+        }
+    }
+
+    /// The token and the id of every storage slot it uses.
+    pub fn slots(&self) -> Vec<(TokenId, u32)> {
+        match self {
+            Self::Order(order) => vec![(order.sell_token, order.storage_id)],
+            Self::Move(wanted) => wanted.slots().collect(),
+        }
+    }
+}
+
+/// A move found in the store whose end was never proven.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveredMove {
+    /// The move as sealed.
+    pub wanted: UnsignedMove,
+    /// Its hash.
+    pub hash: Hash,
+}

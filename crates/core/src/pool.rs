@@ -1,0 +1,269 @@
+//! Pools: how one is listed, what is asked of it, and what the venue reports about that.
+//!
+//! A *move* is a join or an exit. It is an intent like an order: sealed before it leaves, sent as the
+//! same bytes every time, and ended only by evidence. Amounts stand in the pool's order of tokens.
+
+use serde::{Deserialize, Serialize};
+
+use crate::market::MarketId;
+use crate::order::{ClientOrderId, Hash};
+use crate::time::VenueTime;
+use crate::token::{Amount, TokenId, TokenSpec};
+
+/// A pool beside a market: the same two tokens, priced by their product. A market has at most one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSpec {
+    /// The market of the same tokens; its mid is what the pool is judged by.
+    pub market: MarketId,
+    /// The venue's name; part of what a move signs.
+    pub name: String,
+    /// The pool's address: 20 opaque bytes to everything but the signer and the wire.
+    pub address: [u8; 20],
+    /// Its two tokens, in the order that requests must keep.
+    pub pooled: [TokenId; 2],
+    /// Token of the shares.
+    pub lp: TokenSpec,
+    /// Whether the pool takes joins.
+    pub joins: bool,
+    /// Whether the pool takes exits.
+    pub exits: bool,
+}
+
+/// Which way a move goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum MoveKind {
+    /// Tokens in, shares out.
+    Join,
+    /// Shares in, tokens out.
+    Exit,
+}
+
+impl MoveKind {
+    /// Both kinds, for metrics that exist from the start.
+    pub const ALL: [Self; 2] = [Self::Join, Self::Exit];
+
+    /// `join` or `exit`, as used in metrics, the store and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Join => "join",
+            Self::Exit => "exit",
+        }
+    }
+}
+
+/// A complete join or exit before hashing and signing. The shell adds owner, pool and domain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnsignedMove {
+    /// Our id; numbered with the orders, never sent.
+    pub client_id: ClientOrderId,
+    /// Market whose pool it is.
+    pub market: MarketId,
+    /// Join or exit.
+    pub kind: MoveKind,
+    /// The pooled tokens in the pool's order.
+    pub pooled: [TokenId; 2],
+    /// A join pays at most this of each; an exit receives at least this of each, before the fee.
+    pub amounts: [Amount; 2],
+    /// Token of the shares.
+    pub lp: TokenId,
+    /// A join mints at least this; an exit burns exactly this.
+    pub lp_amount: Amount,
+    /// Odd storage ids, in ascending use: one per pooled token for a join, one of the LP token for an exit.
+    pub storage_ids: Vec<u32>,
+    /// Highest fee, in base units of the last pooled token. A join with 0 signs no fee at all.
+    pub fee_max: Amount,
+    /// Expiry in whole seconds of venue time.
+    pub valid_until_s: u32,
+    /// Lower bound of the venue's clock when it was made: it cannot have been created before.
+    pub made_at: VenueTime,
+}
+
+impl UnsignedMove {
+    /// The token and the id of every storage slot it uses.
+    pub fn slots(&self) -> impl Iterator<Item = (TokenId, u32)> + '_ {
+        let tokens = match self.kind {
+            MoveKind::Join => [Some(self.pooled[0]), Some(self.pooled[1])],
+            MoveKind::Exit => [Some(self.lp), None],
+        };
+        tokens
+            .into_iter()
+            .flatten()
+            .zip(self.storage_ids.iter().copied())
+    }
+
+    /// Units of `token` it pays at the worst.
+    pub fn reserved(&self, token: TokenId) -> Amount {
+        match self.kind {
+            MoveKind::Join => {
+                let part = |at: usize| {
+                    if self.pooled[at] == token {
+                        self.amounts[at]
+                    } else {
+                        0
+                    }
+                };
+                let fee = if self.pooled[1] == token {
+                    self.fee_max
+                } else {
+                    0
+                };
+                part(0).saturating_add(part(1)).saturating_add(fee)
+            }
+            MoveKind::Exit if self.lp == token => self.lp_amount,
+            MoveKind::Exit => 0,
+        }
+    }
+
+    /// Whether what a report says it moved keeps the limits that were signed.
+    pub fn allows(&self, moved: &Moved) -> bool {
+        let within = match self.kind {
+            MoveKind::Join => {
+                moved.pooled[0] <= self.amounts[0]
+                    && moved.pooled[1] <= self.amounts[1]
+                    && moved.lp >= self.lp_amount
+            }
+            MoveKind::Exit => {
+                moved.pooled[0] >= self.amounts[0]
+                    && moved.pooled[1] >= self.amounts[1]
+                    && moved.lp == self.lp_amount
+            }
+        };
+        within && moved.fee <= self.fee_max
+    }
+}
+
+/// What a settled move changed, base units in the pool's order of tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Of each pooled token: paid by a join, received by an exit before the fee.
+    pub pooled: [Amount; 2],
+    /// Minted by a join, burned by an exit.
+    pub lp: Amount,
+    /// Fee, in the last pooled token, on top of what a join pays and out of what an exit brings.
+    pub fee: Amount,
+}
+
+/// The venue's word for the state of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum MoveStatus {
+    /// Taken, not decided; also a word that this version does not know.
+    Processing,
+    /// Done: what it moved is final.
+    Processed,
+    /// Failed; nothing moved.
+    Cancelled,
+}
+
+/// One join or exit as the venue reports it (interface: AmmTransactionDataV3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveReport {
+    /// Its hash.
+    pub hash: Hash,
+    /// Join or exit.
+    pub kind: MoveKind,
+    /// State.
+    pub status: MoveStatus,
+    /// What it moved; zeros until it is processed.
+    pub moved: Moved,
+    /// The venue's time of creation.
+    pub created: VenueTime,
+}
+
+/// What a pool holds, in its order of tokens, and its shares in circulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolBalances {
+    /// Base units of each pooled token.
+    pub pooled: [Amount; 2],
+    /// Shares in circulation.
+    pub supply: Amount,
+}
+
+/// What may be done with a pool, as listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolListed {
+    /// The market beside it.
+    pub market: MarketId,
+    /// Takes joins.
+    pub joins: bool,
+    /// Takes exits.
+    pub exits: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::order::StrategyId;
+
+    fn join() -> UnsignedMove {
+        UnsignedMove {
+            client_id: ClientOrderId {
+                instance: 1,
+                strategy: StrategyId(0),
+                number: 1,
+            },
+            market: MarketId(0),
+            kind: MoveKind::Join,
+            pooled: [TokenId(0), TokenId(1)],
+            amounts: [10, 20],
+            lp: TokenId(9),
+            lp_amount: 5,
+            storage_ids: vec![1, 3],
+            fee_max: 2,
+            valid_until_s: 0,
+            made_at: VenueTime(0),
+        }
+    }
+
+    #[test]
+    fn a_join_binds_both_tokens_and_its_fee_and_an_exit_only_shares() {
+        let join = join();
+        let of = |token| join.reserved(TokenId(token));
+        assert_eq!((of(0), of(1), of(9)), (10, 22, 0));
+        let slots: Vec<_> = join.slots().collect();
+        assert_eq!(slots, [(TokenId(0), 1), (TokenId(1), 3)]);
+        let exit = UnsignedMove {
+            kind: MoveKind::Exit,
+            storage_ids: vec![7],
+            ..join
+        };
+        let of = |token| exit.reserved(TokenId(token));
+        assert_eq!((of(0), of(1), of(9)), (0, 0, 5));
+        assert_eq!(exit.slots().collect::<Vec<_>>(), [(TokenId(9), 7)]);
+    }
+
+    #[test]
+    fn what_moved_is_held_against_every_limit() {
+        let join = join();
+        let good = Moved {
+            pooled: [10, 20],
+            lp: 5,
+            fee: 2,
+        };
+        assert!(join.allows(&good));
+        assert!(!join.allows(&Moved {
+            pooled: [11, 20],
+            ..good
+        }));
+        assert!(!join.allows(&Moved {
+            pooled: [10, 21],
+            ..good
+        }));
+        assert!(!join.allows(&Moved { lp: 4, ..good }));
+        assert!(!join.allows(&Moved { fee: 3, ..good }));
+        let exit = UnsignedMove {
+            kind: MoveKind::Exit,
+            ..join
+        };
+        assert!(exit.allows(&good));
+        assert!(!exit.allows(&Moved {
+            pooled: [9, 20],
+            ..good
+        }));
+        assert!(!exit.allows(&Moved {
+            pooled: [10, 19],
+            ..good
+        }));
+        assert!(!exit.allows(&Moved { lp: 6, ..good }), "burned is exact");
+    }
+}

@@ -1,0 +1,145 @@
+//! The arithmetic of shares: what a number of them costs, brings and is worth.
+//!
+//! Exact integers; every rounding is against what is wanted, so that no limit is broken by it. `None`
+//! is what cannot be counted: an empty pool, or a number beyond 128 bits.
+
+use crate::market::MarketSpec;
+use crate::math::{mul_div_ceil, mul_div_floor};
+use crate::pool::PoolBalances;
+use crate::token::Amount;
+
+const WHOLE: Amount = 10_000;
+
+/// What a join pays at most, or an exit receives at least, and the shares it mints at least or burns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Of each pooled token, in the pool's order.
+    pub amounts: [Amount; 2],
+    /// Shares.
+    pub lp: Amount,
+}
+
+/// A join for `shares`: pays what they cost in the pool as it is, rounded up, and mints at least the
+/// part of them that `slippage_bps` leaves, rounded up.
+pub fn join(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Limits> {
+    let cost = |at: usize| mul_div_ceil(pool.pooled[at], shares, pool.supply);
+    Some(Limits {
+        amounts: [cost(0)?, cost(1)?],
+        lp: least(shares, slippage_bps)?,
+    })
+}
+
+/// An exit of `shares`: burns them and receives at least the part of their due that `slippage_bps`
+/// leaves, rounded up.
+pub fn exit(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Limits> {
+    let [first, second] = due(pool, shares)?;
+    Some(Limits {
+        amounts: [least(first, slippage_bps)?, least(second, slippage_bps)?],
+        lp: shares,
+    })
+}
+
+/// What `shares` are due of each pooled token, in the pool's order, rounded down.
+pub fn due(pool: &PoolBalances, shares: Amount) -> Option<[Amount; 2]> {
+    let of = |at: usize| mul_div_floor(pool.pooled[at], shares, pool.supply);
+    Some([of(0)?, of(1)?])
+}
+
+/// Worth of `base` at `mid` (half ticks) in quote units, rounded down.
+pub fn quote_value(market: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
+    let per_two_lots = market.quote_per_lot_tick.checked_mul(Amount::from(mid))?;
+    mul_div_floor(base, per_two_lots, market.lot.checked_mul(2)?)
+}
+
+/// How far the price of a pool lies above the mid, in ten-thousandths of the mid, rounded away from zero.
+pub fn divergence_bps(market: &MarketSpec, base: Amount, quote: Amount, mid: u64) -> Option<i64> {
+    let fair = quote_value(market, base, mid)?;
+    let away = mul_div_ceil(quote.abs_diff(fair), WHOLE, fair)?;
+    let away = i64::try_from(away).unwrap_or(i64::MAX);
+    Some(if quote < fair { -away } else { away })
+}
+
+fn least(amount: Amount, slippage_bps: u32) -> Option<Amount> {
+    mul_div_ceil(amount, WHOLE.saturating_sub(slippage_bps.into()), WHOLE)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::MarketId;
+    use crate::token::{TokenId, TokenSpec};
+
+    const POOL: PoolBalances = PoolBalances {
+        pooled: [1_000, 3_001],
+        supply: 100,
+    };
+
+    fn market() -> MarketSpec {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 6,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        MarketSpec::new(MarketId(0), "A-B", token(0), token(1), 2, true).unwrap()
+    }
+
+    #[test]
+    fn limits_round_against_what_is_wanted() {
+        let join = join(&POOL, 7, 100).unwrap();
+        assert_eq!(
+            join.amounts,
+            [70, 211],
+            "3001 · 7 / 100 = 210.07, paid in full"
+        );
+        assert_eq!(join.lp, 7, "at least 6.93 shares are 7");
+        let exit = exit(&POOL, 50, 100).unwrap();
+        assert_eq!(exit.amounts, [495, 1_485], "500 and 1500 less one per cent");
+        assert_eq!(exit.lp, 50);
+    }
+
+    #[test]
+    fn a_join_at_unchanged_balances_mints_what_is_wanted() {
+        for shares in 1..200 {
+            let paid = join(&POOL, shares, 0).unwrap().amounts;
+            let minted = (0..2)
+                .map(|at| paid[at] * POOL.supply / POOL.pooled[at])
+                .min()
+                .unwrap();
+            assert!(minted >= shares, "{shares}: {minted}");
+        }
+    }
+
+    #[test]
+    fn an_empty_pool_and_numbers_beyond_the_width_are_nothing() {
+        let empty = PoolBalances {
+            pooled: [0, 0],
+            supply: 0,
+        };
+        assert_eq!(join(&empty, 1, 0), None);
+        assert_eq!(due(&empty, 1), None);
+        let huge = PoolBalances {
+            pooled: [u128::MAX, 1],
+            supply: 1,
+        };
+        assert_eq!(join(&huge, 2, 0), None);
+    }
+
+    #[test]
+    fn divergence_has_a_sign_and_rounds_away_from_zero() {
+        let market = market();
+        // A mid of 20,000 half ticks is 100.00 quote a base.
+        let of = |quote| divergence_bps(&market, 1_000_000, quote, 20_000);
+        assert_eq!(of(100_000_000), Some(0));
+        assert_eq!(of(101_000_000), Some(100));
+        assert_eq!(of(101_000_001), Some(101));
+        assert_eq!(of(99_000_000), Some(-100));
+        assert_eq!(divergence_bps(&market, 0, 1, 20_000), None);
+        assert_eq!(quote_value(&market, 1_000_000, 20_000), Some(100_000_000));
+    }
+}

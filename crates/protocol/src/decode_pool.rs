@@ -1,0 +1,122 @@
+//! What the engine hears about pools, from the bytes of a success.
+
+use cambist_core::pool::{MoveReport, MoveStatus, Moved, PoolBalances, PoolListed, PoolSpec};
+use cambist_core::request::Reply;
+use cambist_core::{MoveKind, OrderStatus, TokenId, VenueTime};
+use cambist_signing::Address;
+
+use crate::json::{FromWire, Json, WireError};
+use crate::wire::{
+    PoolBalance, PoolTransaction, PoolTransactionKind, PoolTransactions, Pools, Submission,
+    SubmissionStatus,
+};
+
+/// Bits of a pool's status.
+const EXITS: u32 = 1;
+const JOINS: u32 = 2;
+
+/// The answer to a join or an exit.
+pub fn submission(json: &Json) -> Result<Reply, WireError> {
+    let taken = Submission::read(json)?;
+    Ok(Reply::Submitted {
+        hash: taken.hash,
+        status: match taken.status {
+            SubmissionStatus::Received | SubmissionStatus::Processing => OrderStatus::Processing,
+            SubmissionStatus::Processed => OrderStatus::Processed,
+            SubmissionStatus::Failed => OrderStatus::Failed,
+        },
+        idempotent: taken.is_idempotent,
+    })
+}
+
+/// Those of our pools that are listed.
+pub fn pools(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
+    let listed = Pools::read(json)?.pools;
+    let listed = listed.into_iter().filter_map(|pool| {
+        let ours = known
+            .iter()
+            .find(|spec| Address(spec.address) == pool.address)?;
+        Some(PoolListed {
+            market: ours.market,
+            joins: pool.status & JOINS != 0,
+            exits: pool.status & EXITS != 0,
+        })
+    });
+    Ok(Reply::Pools(listed.collect()))
+}
+
+/// What a pool holds. Tokens must be those of the pool that was asked about, in its order.
+pub fn pool_balance(json: &Json, spec: &PoolSpec) -> Result<Reply, WireError> {
+    let snapshot = PoolBalance::read(json)?;
+    let [first, second] = snapshot.pooled[..] else {
+        return Err(WireError::new("does not name two tokens").within("pooled"));
+    };
+    if [first.token, second.token] != spec.pooled || snapshot.lp.token != spec.lp.id {
+        return Err(WireError::new("names other tokens than the pool's").within("pooled"));
+    }
+    Ok(Reply::PoolBalance(PoolBalances {
+        pooled: [first.volume, second.volume],
+        supply: snapshot.lp.volume,
+    }))
+}
+
+/// One page of joins and exits.
+pub fn moves(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
+    let page = PoolTransactions::read(json)?;
+    let total = u32::try_from(page.total_num)
+        .map_err(|_| WireError::new("is too large").within("totalNum"))?;
+    let report = |(at, transaction)| {
+        report(&transaction, known).map_err(|error| error.within(&format!("transactions[{at}]")))
+    };
+    let moves = page.transactions.into_iter().enumerate().map(report);
+    Ok(Reply::Moves {
+        moves: moves.collect::<Result<_, _>>()?,
+        total,
+    })
+}
+
+fn report(transaction: &PoolTransaction, known: &[PoolSpec]) -> Result<MoveReport, WireError> {
+    let status = match transaction.tx_status.as_str() {
+        "processed" => MoveStatus::Processed,
+        "cancelled" | "failed" => MoveStatus::Cancelled,
+        // What is not known to be over may still move something.
+        _ => MoveStatus::Processing,
+    };
+    let of = |spec: &&PoolSpec| Address(spec.address) == transaction.amm_pool_address;
+    let moved = match known.iter().find(of) {
+        Some(spec) => moved(transaction, spec)?,
+        // Somebody else's business with a pool that is not ours to watch.
+        None => Moved::default(),
+    };
+    Ok(MoveReport {
+        hash: transaction.hash,
+        kind: match transaction.tx_type {
+            PoolTransactionKind::Join => MoveKind::Join,
+            PoolTransactionKind::Exit => MoveKind::Exit,
+        },
+        status,
+        moved,
+        created: VenueTime(transaction.created_at),
+    })
+}
+
+fn moved(transaction: &PoolTransaction, spec: &PoolSpec) -> Result<Moved, WireError> {
+    let part = |token: TokenId| {
+        let mut parts = transaction.pool_tokens.iter();
+        let found = parts.find(|part| part.token_id == token);
+        found.ok_or_else(|| WireError::new(format!("lacks token {}", token.0)).within("poolTokens"))
+    };
+    let [first, second] = spec.pooled.map(part);
+    let (first, second) = (first?, second?);
+    if transaction.pool_tokens.len() != 2 || transaction.lp_token.token_id != spec.lp.id {
+        return Err(WireError::new("names other tokens than the pool's").within("lpToken"));
+    }
+    if first.fee_amount > 0 {
+        return Err(WireError::new("is a fee in another than the last token").within("feeAmount"));
+    }
+    Ok(Moved {
+        pooled: [first.actual_amount, second.actual_amount],
+        lp: transaction.lp_token.actual_amount,
+        fee: second.fee_amount,
+    })
+}

@@ -1,0 +1,225 @@
+//! `[market.pool]`: the pool beside a market, and how much may be in it.
+//!
+//! What may be wanted of it is a strategy's; here are the limits that no strategy can widen.
+
+use cambist_core::config::PoolConfig;
+use cambist_core::pool::PoolSpec;
+use cambist_core::{MarketSpec, TokenId, TokenSpec};
+use rust_decimal::Decimal;
+
+use super::market::Market;
+use super::money::Money;
+use super::reader::{At, Problem, Section};
+use super::sections::small;
+
+/// Bits of a listed pool's status.
+const EXITS: u32 = 1;
+const JOINS: u32 = 2;
+
+/// Decimals that a check without the venue assumes of an LP token.
+const LP_DECIMALS: u8 = 8;
+
+/// The pool beside a market, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// The venue's name.
+    pub name: At<String>,
+    /// A move may bring at most this much less than promised.
+    pub slippage_bps: u32,
+    /// No move while pool and book differ by more.
+    pub divergence_max_bps: u32,
+    /// Most quote tokens one join or exit may be worth.
+    pub move_value_max: At<Money>,
+    /// Most quote tokens our shares may be worth after a join.
+    pub value_max: At<Money>,
+    /// Highest fee of a join or an exit, in quote tokens.
+    pub max_fee: At<Money>,
+    /// Between polls.
+    pub poll_ms: u64,
+    /// What it held longer ago is not known any more.
+    pub age_max_ms: u64,
+}
+
+/// A pool as the venue lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedPool {
+    /// Name.
+    pub name: String,
+    /// Address.
+    pub address: [u8; 20],
+    /// Pooled tokens in the order that requests must keep.
+    pub pooled: Vec<TokenId>,
+    /// Token of the shares.
+    pub lp: TokenId,
+    /// Bits: 1 exit, 2 join.
+    pub status: u32,
+}
+
+/// Reads the section; `None` also where there is none.
+pub(super) fn read(mut section: Section<'_, '_>) -> Option<Pool> {
+    if !section.is_written() {
+        section.finish();
+        return None;
+    }
+    let zero = Money {
+        number: Decimal::ZERO,
+        symbol: None,
+    };
+    let name = section.req::<String>("name");
+    let slippage = section.number("slippage_bps", 50, 0..=5_000);
+    let divergence = section.number("divergence_max_bps", 100, 1..=5_000);
+    let move_value_max = section.req::<Money>("move_value_max");
+    let value_max = section.req::<Money>("value_max");
+    let max_fee = section.or("max_fee", zero);
+    let poll = section.number("poll_ms", 2_000, 50..=600_000);
+    let age = section.number("age_max_ms", 10_000, 100..=3_600_000);
+    if age.value <= poll.value {
+        let what = "market.pool.age_max_ms must be longer than market.pool.poll_ms";
+        section.problem(age.at, what);
+    }
+    section.finish();
+    Some(Pool {
+        name: name?,
+        slippage_bps: small(slippage.value),
+        divergence_max_bps: small(divergence.value),
+        move_value_max: move_value_max?,
+        value_max: value_max?,
+        max_fee,
+        poll_ms: poll.value,
+        age_max_ms: age.value,
+    })
+}
+
+impl Pool {
+    /// Everything in it but the places, as text that can be compared.
+    pub fn values(&self) -> String {
+        let numbers = [self.slippage_bps, self.divergence_max_bps];
+        let amounts = [&self.move_value_max, &self.value_max, &self.max_fee];
+        let amounts = amounts.map(|amount| amount.value.number.normalize());
+        let name = &self.name.value;
+        let times = [self.poll_ms, self.age_max_ms];
+        format!("{name} {numbers:?} {amounts:?} {times:?}")
+    }
+
+    /// The pool as the venue lists it, which must hold exactly the market's tokens.
+    pub(super) fn listed(
+        &self,
+        market: &MarketSpec,
+        tokens: &[TokenSpec],
+        listed: &[ListedPool],
+    ) -> Result<PoolSpec, Problem> {
+        let problem = |what: String| Problem {
+            at: self.name.at,
+            what,
+        };
+        let name = &self.name.value;
+        let Some(found) = listed.iter().find(|pool| pool.name == *name) else {
+            let names = listed.iter().map(|pool| pool.name.as_str());
+            let near = super::reader::nearest(name, names);
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            return Err(problem(format!("the venue has no pool {name}{near}")));
+        };
+        let [base, quote] = [market.base.id, market.quote.id];
+        let pooled = match found.pooled[..] {
+            [first, second]
+                if [first, second] == [base, quote] || [first, second] == [quote, base] =>
+            {
+                [first, second]
+            }
+            _ => {
+                let what = format!("pool {name} does not hold the tokens of {}", market.name);
+                return Err(problem(what));
+            }
+        };
+        let lp = tokens.iter().find(|token| token.id == found.lp);
+        let lp = lp.ok_or_else(|| {
+            problem(format!(
+                "the venue publishes no token {} of pool {name}",
+                found.lp.0
+            ))
+        })?;
+        if self.max_fee.value.number > Decimal::ZERO && pooled[1] != quote {
+            let what = format!("pool {name} takes its fees in {}", market.base.symbol);
+            return Err(problem(format!("{what}: market.pool.max_fee must be 0")));
+        }
+        Ok(PoolSpec {
+            market: market.id,
+            name: name.clone(),
+            address: found.address,
+            pooled,
+            lp: lp.clone(),
+            joins: found.status & JOINS != 0,
+            exits: found.status & EXITS != 0,
+        })
+    }
+
+    /// What a check without the venue takes it for.
+    pub(super) fn expected(&self, market: &MarketSpec) -> PoolSpec {
+        PoolSpec {
+            market: market.id,
+            name: self.name.value.clone(),
+            address: [0; 20],
+            pooled: [market.base.id, market.quote.id],
+            lp: TokenSpec {
+                id: TokenId(u16::MAX - market.id.0),
+                symbol: format!("LP-{}", market.name),
+                decimals: LP_DECIMALS,
+                precision: LP_DECIMALS,
+                minimum: 1,
+                maximum: cambist_core::token::AMOUNT_MAX,
+                dust: 0,
+                enabled: true,
+            },
+            joins: true,
+            exits: true,
+        }
+    }
+
+    /// Its limits in integers.
+    pub(super) fn config(
+        &self,
+        market: &MarketSpec,
+        problems: &mut Vec<Problem>,
+    ) -> Option<PoolConfig> {
+        let mut units = |money: &At<Money>| match money.value.units(&market.quote) {
+            Ok(units) => Some(units),
+            Err(error) => {
+                let what = format!("this amount: {error}");
+                problems.push(Problem { at: money.at, what });
+                None
+            }
+        };
+        let [one, all, fee] =
+            [&self.move_value_max, &self.value_max, &self.max_fee].map(&mut units);
+        Some(PoolConfig {
+            poll_ms: self.poll_ms,
+            age_max_ms: self.age_max_ms,
+            slippage_bps: self.slippage_bps,
+            divergence_max_bps: self.divergence_max_bps,
+            move_value_max: one?,
+            value_max: all?,
+            fee_max: fee?,
+        })
+    }
+}
+
+/// At most one strategy of a market may want shares, and only where there is a pool.
+pub(super) fn check_holders(market: &Market, problems: &mut Vec<Problem>) {
+    let mut holders = market
+        .strategies
+        .iter()
+        .filter(|choice| choice.name.value == cambist_strategies::LP_MANAGER);
+    let Some(first) = holders.next() else { return };
+    if market.pool.is_none() {
+        problems.push(Problem {
+            at: first.name.at,
+            what: "lp_manager needs a [market.pool]".to_owned(),
+        });
+    }
+    for second in holders {
+        problems.push(Problem {
+            at: second.name.at,
+            what: "a pool has one lp_manager".to_owned(),
+        });
+    }
+}
