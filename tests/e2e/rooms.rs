@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("crates/core", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
