@@ -271,6 +271,7 @@ fn server_config(exchange: &Exchange) -> ServerConfig {
     ServerConfig {
         public_url: exchange.public_url.clone(),
         require_api_key_signature: exchange.require_api_key_signature,
+        trusted_proxies: exchange.trusted_proxies.clone(),
         cors_origin: exchange.cors_origin.clone(),
         rates: exchange.bounds.rates,
         connections,

@@ -6,7 +6,7 @@ mod pools;
 mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec};
@@ -67,6 +67,8 @@ pub struct Exchange {
     pub fee_bips: [u16; 2],
     /// What one customer, one address and one connection may occupy.
     pub bounds: Bounds,
+    /// Proxies whose word about the customer's address is believed.
+    pub trusted_proxies: Vec<IpAddr>,
     /// Web pages of this origin may ask, `*` for all; none may without one.
     pub cors_origin: Option<String>,
     /// Whether a new API key may be asked for without a signature.
@@ -137,6 +139,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let public_url = section.opt::<String>("public_url");
     let allow_remote = section.or("allow_remote", false);
     let cors_origin = cors_origin(&mut section);
+    let trusted_proxies = section.or("trusted_proxies", Vec::<IpAddr>::new());
     if !listen.value.ip().is_loopback() && !allow_remote.value {
         let what = "listen.address is reachable from other machines and speaks plain HTTP; use 127.0.0.1, or state listen.allow_remote = true";
         section.problem(listen.at, what);
@@ -214,6 +217,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         deposit_address: deposit_address?,
         fee_bips: [small(maker_bips.value), small(taker_bips.value)],
         bounds,
+        trusted_proxies: trusted_proxies.value,
         cors_origin,
         require_api_key_signature: require_signature.value,
         strict: compat.value == "strict",

@@ -97,6 +97,17 @@ impl Read for PathBuf {
     }
 }
 
+impl Read for Vec<std::net::IpAddr> {
+    const WHAT: &'static str = "a list of addresses in quotes, such as [\"127.0.0.1\"]";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        let items = value.as_array()?.iter();
+        items
+            .map(|item| item.get_ref().as_str()?.parse().ok())
+            .collect()
+    }
+}
+
 impl Read for std::net::SocketAddr {
     const WHAT: &'static str = "an address with a port in quotes, such as \"127.0.0.1:9464\"";
 

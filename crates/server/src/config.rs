@@ -1,6 +1,6 @@
 //! What the server is told once. How it is written in a file belongs to the program.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::clock::Clock;
 
@@ -103,6 +103,8 @@ pub struct ServerConfig {
     pub public_url: Option<String>,
     /// Origin whose web pages may ask from a browser, `*` for all; without one, none.
     pub cors_origin: Option<String>,
+    /// Proxies before it, whose word about the customer's address is believed.
+    pub trusted_proxies: Vec<IpAddr>,
     /// Whether POST apiKey must carry a signature.
     pub require_api_key_signature: bool,
     /// Rate limits.
@@ -124,6 +126,7 @@ impl ServerConfig {
             listen,
             public_url: None,
             cors_origin: None,
+            trusted_proxies: Vec::new(),
             require_api_key_signature: false,
             rates: RateLimits::default(),
             connections: ConnectionLimits::default(),

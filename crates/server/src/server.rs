@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -84,6 +84,7 @@ pub struct Server {
     address: SocketAddr,
     limits: ConnectionLimits,
     browsers: Browsers,
+    proxies: Vec<IpAddr>,
     shell: Arc<Shell>,
 }
 
@@ -120,6 +121,7 @@ impl Server {
             listener,
             address,
             limits: config.connections,
+            proxies: config.trusted_proxies.clone(),
             browsers: Browsers::new(config.cors_origin.as_deref()),
             shell: Arc::new(Shell::new(config, state, log)),
         })
@@ -155,7 +157,7 @@ impl Server {
                     Ok((stream, peer)) => {
                         let max = self.limits.connections_per_address_max;
                         let place = (connections.len() < self.limits.connections_max)
-                            .then(|| peers.enter(peer.ip(), max))
+                            .then(|| peers.enter(peer.ip(), max, &self.proxies))
                             .flatten();
                         let Some(place) = place else {
                             tracing::debug!(%peer, "too many connections");

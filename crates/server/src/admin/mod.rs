@@ -124,7 +124,7 @@ impl AdminServer {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let place = (connections.len() < CONNECTIONS_MAX)
-                            .then(|| peers.enter(peer.ip(), CONNECTIONS_MAX))
+                            .then(|| peers.enter(peer.ip(), CONNECTIONS_MAX, &[]))
                             .flatten();
                         if let Some(place) = place {
                             connections.spawn(connection::serve(

@@ -78,3 +78,25 @@ fn an_address_is_bounded_over_everything_unknown_paths_included() {
     exchange.clock.pass_ms(1_000);
     exchange.ask(&alice.get("/api/v3/exchange/info")).good();
 }
+
+#[test]
+fn behind_a_trusted_proxy_its_customers_are_counted_and_elsewhere_nobody_is_believed() {
+    let here = "127.0.0.1".parse().unwrap();
+    for (proxies, counted_apart) in [(vec![here], true), (Vec::new(), false)] {
+        let mut config = config();
+        config.rates = RateLimits::default();
+        config.trusted_proxies = proxies;
+        let exchange = Exchange::with(&config);
+        let mut connection = exchange.connect();
+        let mut ask = |from: &str| {
+            let call = Call::get("/api/v3/timestamp").header("X-Forwarded-For", from);
+            connection.ask(&call).status
+        };
+        for _ in 0..5 {
+            assert_eq!(ask("203.0.113.1"), 200);
+        }
+        assert_eq!(ask("203.0.113.1"), 429);
+        let other = ask("203.0.113.1, 203.0.113.2");
+        assert_eq!(other == 200, counted_apart, "{other}");
+    }
+}

@@ -1,0 +1,305 @@
+//! What a request costs the whole machine while more and more orders rest:
+//! `cargo run --release -p cambist-venue --example flat [-- LARGEST]`.
+//!
+//! Accounts, funds, storage ids, hashes, histories and fills included; signatures and transport not. Every cycle
+//! keeps the number of resting orders: one is placed and cancelled, one is taken whole and replaced, and the book and
+//! an order are looked at. CPU time of the thread; memory of the process, from /proc.
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "a ratio is printed with one digit"
+)]
+
+use std::error::Error;
+
+use cambist_core::order::FillBy;
+use cambist_core::{Hash, OrderKind, TokenId, TokenSpec, VenueTime};
+use cambist_venue::{
+    AccountId, Caller, Limits, MarketConfig, NewOrder, Operator, PublicKey, Request, Response,
+    TokenConfig, TokenKind, Venue, VenueConfig,
+};
+
+const ONE: u128 = 1_000_000_000_000_000_000;
+const MAKERS: u64 = 200;
+/// Who trades while it is measured: makers, takers, and those who only place and cancel.
+const OTHERS: u64 = 30;
+const PRICES: u64 = 1_000;
+const CYCLES: u64 = 20_000;
+const BATCH: u64 = 100;
+const KINDS: [&str; 6] = ["place", "cancel", "take", "replace", "depth", "order"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let largest: u64 = std::env::args()
+        .nth(1)
+        .map_or(Ok(1_000_000), |word| word.parse())?;
+    let mut world = World::new()?;
+    println!(
+        "{:>9} resting | {} | ns of CPU each | bytes an order",
+        "",
+        KINDS.join(" | ")
+    );
+    let begun_kib = memory_kib();
+    for size in [1_000, 10_000, 100_000, 1_000_000] {
+        if size > largest {
+            break;
+        }
+        while world.resting < size {
+            world.fill()?;
+        }
+        let each = (memory_kib() - begun_kib) * 1_024 / size;
+        let mut spent = [0; KINDS.len()];
+        for _ in 0..CYCLES / BATCH {
+            world.cycle(&mut spent)?;
+        }
+        let shown: Vec<_> = spent
+            .iter()
+            .map(|ns| format!("{:.0}", *ns as f64 / CYCLES as f64))
+            .collect();
+        println!("{size:>9} resting | {} | {each}", shown.join(" | "));
+    }
+    world.venue.audit()?;
+    Ok(())
+}
+
+struct World {
+    venue: Venue,
+    resting: u64,
+    placed: u64,
+    /// Cycles so far: the storage ids of those who trade while it is measured.
+    cycles: u64,
+}
+
+/// What an order is about.
+struct Want {
+    account: u64,
+    storage_id: u64,
+    sells: bool,
+    cents: u64,
+}
+
+impl World {
+    fn new() -> Result<Self, Box<dyn Error>> {
+        let token = |id: u16, decimals, minimum: u128| TokenConfig {
+            spec: TokenSpec {
+                id: TokenId(id),
+                symbol: ["AAA", "QQQ"][usize::from(id)].to_owned(),
+                decimals,
+                precision: 6,
+                minimum,
+                maximum: minimum * 1_000_000,
+                dust: minimum / 10,
+                enabled: true,
+            },
+            name: "Token".to_owned(),
+            address: [1; 20],
+            kind: TokenKind::Erc20,
+            fast_withdraw_limit: 0,
+        };
+        let mut venue = Venue::new(VenueConfig {
+            exchange: [7; 20],
+            tokens: vec![token(0, 18, ONE / 1_000), token(1, 6, 1_000)],
+            markets: vec![MarketConfig {
+                name: "AAA-QQQ".to_owned(),
+                base: TokenId(0),
+                quote: TokenId(1),
+                price_decimals: 2,
+                aggregation_levels: 3,
+                enabled: true,
+                maker_fee_bips: 2,
+                taker_fee_bips: 10,
+            }],
+            limits: Limits {
+                open_orders_max: 1_000_000,
+                ..Limits::default()
+            },
+            first_account: AccountId(10),
+            ..VenueConfig::default()
+        })?;
+        for number in 0..MAKERS + OTHERS {
+            let account = account(number);
+            let mut owner = [1; 20];
+            owner[..4].copy_from_slice(&account.0.to_be_bytes());
+            let mut public_key = PublicKey::default();
+            public_key.x[..4].copy_from_slice(&account.0.to_be_bytes());
+            let mut wishes = vec![Operator::CreateAccount {
+                id: Some(account),
+                owner,
+                public_key,
+                api_key: None,
+                internal: false,
+            }];
+            wishes.extend([0, 1].map(|token| Operator::Deposit {
+                account,
+                token: TokenId(token),
+                amount: 10_000_000 * ONE,
+            }));
+            for wish in wishes {
+                venue.handle(VenueTime(0), &Caller::Operator, &Request::Operator(wish))?;
+            }
+        }
+        Ok(Self {
+            venue,
+            resting: 0,
+            placed: 0,
+            cycles: 0,
+        })
+    }
+
+    /// One more order that rests.
+    fn fill(&mut self) -> Result<(), Box<dyn Error>> {
+        let number = self.resting;
+        self.resting += 1;
+        self.submit(&Want {
+            account: number % MAKERS,
+            storage_id: 2 * (number / MAKERS),
+            sells: true,
+            cents: 250_000 + number % PRICES,
+        })?;
+        Ok(())
+    }
+
+    /// A batch of each kind.
+    fn cycle(&mut self, spent: &mut [u64; KINDS.len()]) -> Result<(), Box<dyn Error>> {
+        // Nobody trades with themselves.
+        let third = OTHERS / 3;
+        let turns: Vec<_> = (self.cycles..self.cycles + BATCH)
+            .map(|cycle| (cycle % third, 2 * (cycle / third)))
+            .collect();
+        self.cycles += BATCH;
+        let want = |(turn, storage_id), who: u64, sells, cents| Want {
+            account: MAKERS + who * third + turn,
+            storage_id,
+            sells,
+            cents,
+        };
+        let mut clock = Clock::start();
+        let mut placed = Vec::new();
+        for at in &turns {
+            placed.push(self.submit(&want(*at, 0, false, 240_000 + at.0))?);
+        }
+        spent[0] += clock.lap();
+        for ((turn, _), hash) in turns.iter().zip(&placed) {
+            let account = account(MAKERS + turn);
+            let cancel = Request::Cancel {
+                account,
+                hash: Some(*hash),
+                client_id: None,
+            };
+            self.ask(&Caller::Internal { account }, &cancel)?;
+        }
+        spent[1] += clock.lap();
+        for at in &turns {
+            self.submit(&want(*at, 1, false, 260_000))?;
+        }
+        spent[2] += clock.lap();
+        for at in &turns {
+            self.submit(&want(*at, 2, true, 250_000))?;
+        }
+        spent[3] += clock.lap();
+        for _ in &turns {
+            let depth = Request::Depth {
+                market: "AAA-QQQ".to_owned(),
+                level: 0,
+                limit: None,
+            };
+            self.ask(&Caller::Public, &depth)?;
+        }
+        spent[4] += clock.lap();
+        for ((turn, _), hash) in turns.iter().zip(&placed) {
+            let account = account(MAKERS + turn);
+            let order = Request::Order {
+                account,
+                hash: *hash,
+            };
+            self.ask(&Caller::Internal { account }, &order)?;
+        }
+        spent[5] += clock.lap();
+        Ok(())
+    }
+
+    fn ask(&mut self, caller: &Caller, request: &Request) -> Result<Response, Box<dyn Error>> {
+        Ok(self.venue.handle(VenueTime(1_000), caller, request)?)
+    }
+
+    fn submit(&mut self, want: &Want) -> Result<Hash, Box<dyn Error>> {
+        let mut hash = [0; 32];
+        // As scattered as real ones.
+        hash[..8].copy_from_slice(
+            &self
+                .placed
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .to_be_bytes(),
+        );
+        self.placed += 1;
+        let (base, quote) = (
+            (TokenId(0), ONE / 100),
+            (TokenId(1), u128::from(want.cents) * 100),
+        );
+        let (sold, bought) = if want.sells {
+            (base, quote)
+        } else {
+            (quote, base)
+        };
+        let account = account(want.account);
+        let order = NewOrder {
+            hash: Hash(hash),
+            exchange: [7; 20],
+            account,
+            storage_id: want.storage_id,
+            sell_token: sold.0,
+            sell_amount: sold.1,
+            buy_token: bought.0,
+            buy_amount: bought.1,
+            fill_by: if want.sells {
+                FillBy::Sell
+            } else {
+                FillBy::Buy
+            },
+            all_or_none: false,
+            valid_until_s: 1_000_000,
+            max_fee_bips: 63,
+            taker: [0; 20],
+            kind: OrderKind::Limit,
+            pool: None,
+            client_id: Some(format!("order-{}", self.placed)),
+        };
+        let caller = Caller::Internal { account };
+        let asked = Request::Submit(Box::new(order));
+        match self.ask(&caller, &asked)? {
+            Response::Submitted(taken) => Ok(taken.hash),
+            other => Err(format!("{other:?}").into()),
+        }
+    }
+}
+
+fn account(number: u64) -> AccountId {
+    AccountId(10 + u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// CPU time of this thread.
+struct Clock(u64);
+
+impl Clock {
+    fn start() -> Self {
+        Self(cpu_ns())
+    }
+
+    fn lap(&mut self) -> u64 {
+        let before = std::mem::replace(&mut self.0, cpu_ns());
+        self.0.saturating_sub(before)
+    }
+}
+
+fn cpu_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
+}
+
+fn memory_kib() -> u64 {
+    std::fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| {
+            let line = status.lines().find(|line| line.starts_with("VmRSS"))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        })
+        .unwrap_or(0)
+}
