@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::VenueTime;
 use cambist_core::order::OrderReport;
 
 use crate::store::view::Remembered;
@@ -16,9 +17,10 @@ pub struct Findings {
     pub forgotten: Vec<String>,
 }
 
-/// Orders that stand for the same quote at the same time: same market, side and amounts, both open.
-pub fn twins(shown: &[OrderReport]) -> Vec<String> {
-    let mut quotes: BTreeMap<_, u64> = BTreeMap::new();
+/// Orders that stand for the same quote at the same time: same market, side and amounts, both open. One
+/// that is `refreshed_ms` younger than its twin replaces it before it expires, as it should.
+pub fn twins(shown: &[OrderReport], refreshed_ms: u64) -> Vec<String> {
+    let mut quotes: BTreeMap<_, Vec<VenueTime>> = BTreeMap::new();
     for order in shown.iter().filter(|order| !order.status.is_final()) {
         let quote = (
             &order.market,
@@ -26,9 +28,14 @@ pub fn twins(shown: &[OrderReport]) -> Vec<String> {
             order.base_amount,
             order.quote_amount,
         );
-        *quotes.entry(quote).or_default() += 1;
+        quotes.entry(quote).or_default().push(order.valid_since);
     }
-    let twice = quotes.into_iter().filter(|(_, count)| *count > 1);
+    let twice = quotes.into_iter().filter_map(|(quote, mut made)| {
+        made.sort();
+        let is_twin = |pair: &[VenueTime]| pair[1].ms_since(pair[0]) < refreshed_ms;
+        let twins = made.windows(2).filter(|pair| is_twin(pair)).count();
+        (twins > 0).then_some((quote, twins + 1))
+    });
     twice
         .map(|((market, side, base, quote), count)| {
             format!("{count} open orders {side} {base} for {quote} on {market}")
@@ -95,7 +102,7 @@ pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Find
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::{ClientOrderId, Hash, OrderStatus, Side, StrategyId, TokenId, VenueTime};
+    use cambist_core::{ClientOrderId, Hash, OrderStatus, Side, StrategyId, TokenId};
 
     use super::*;
     use crate::store::Filled;
@@ -186,7 +193,13 @@ mod tests {
             base_amount: 10,
             ..shown(number)
         };
-        assert_eq!(twins(&[open(1), open(2)]).len(), 1);
-        assert_eq!(twins(&[open(1), shown(2)]), Vec::<String>::new());
+        assert_eq!(twins(&[open(1), open(2)], 6_000).len(), 1);
+        assert!(twins(&[open(1), shown(2)], 6_000).is_empty());
+        let later = |ms: u64| OrderReport {
+            valid_since: open(2).valid_since.plus_ms(ms),
+            ..open(2)
+        };
+        assert_eq!(twins(&[later(5_999), open(1)], 6_000).len(), 1);
+        assert!(twins(&[later(6_000), open(1)], 6_000).is_empty());
     }
 }

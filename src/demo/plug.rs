@@ -143,6 +143,8 @@ pub async fn pull(
     // What the exchange did not show has to wait for its clock to pass expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
     let recovery_max = RECOVERY + if is_fenced { grave } else { Duration::ZERO };
+    let life = &config.orders;
+    let refreshed_ms = life.ttl_s.saturating_sub(life.refresh_before_s) * 1_000;
     let crash = Crash {
         at_s: (killed - begun).as_secs_f64(),
         mid_submit,
@@ -153,7 +155,7 @@ pub async fn pull(
         doubled: 0,
         forgotten: 0,
         findings: Findings {
-            doubled: audit::twins(&shown),
+            doubled: audit::twins(&shown, refreshed_ms),
             forgotten: Vec::new(),
         },
     };

@@ -323,6 +323,26 @@ fn passive_traders_lean_against_what_they_hold() {
     assert!(far > -40.0, "never beyond their distance: {far} bps");
 }
 
+/// R-AGT-11
+#[test]
+fn passive_traders_take_what_stands_where_they_want_to_quote() {
+    let mut scenery = Scenery::new(6, |config| {
+        (config.noise_traders, config.informed_traders) = (0, 0);
+        config.timeline = vec![Moment {
+            at_ms: 10_000,
+            what: What::Jump { bps: -400 },
+        }];
+    });
+    scenery.pass(9_000);
+    // A bid that stays where the price was, larger than one of them takes.
+    let bid = scenery.world.order(ALICE, Side::Buy, 249_900, ONE);
+    scenery.world.submit(&bid);
+    scenery.pass(8_000);
+    assert!(!scenery.world.venue.is_open(&bid.hash), "it was taken");
+    let middle = scenery.middle().unwrap() / scenery.agents.fair.price;
+    assert!((0.998..1.002).contains(&middle), "{middle}");
+}
+
 /// R-AGT-12
 #[test]
 fn a_timeline_happens_when_it_says() {

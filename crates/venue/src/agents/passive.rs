@@ -4,7 +4,7 @@
 use cambist_core::{Amount, OrderKind, Side};
 
 use super::FUNDS;
-use super::scene::Scene;
+use super::scene::{Scene, to_ticks};
 use super::trader::{Kind, Trader};
 use crate::request::{Caller, Request};
 
@@ -23,8 +23,8 @@ impl Trader {
         let distance = config.passive_half_spread_bps + f64::from(rank) * config.passive_step_bps;
         let shift = self.skew_bps(scene).clamp(-distance, distance);
         let centre = scene.fair * (1.0 - shift / 10_000.0);
-        for (index, side) in Side::BOTH.into_iter().enumerate() {
-            if let Some(hash) = self.quotes[index].take()
+        for quote in &mut self.quotes {
+            if let Some(hash) = quote.take()
                 && scene.venue.is_open(&hash)
             {
                 requests.push((
@@ -38,6 +38,8 @@ impl Trader {
                     },
                 ));
             }
+        }
+        for (index, side) in Side::BOTH.into_iter().enumerate() {
             let jitter = 0.9 + 0.2 * self.random.unit();
             let limit = Scene::aside(side, centre, distance * jitter);
             // Thin near the middle, so that takers get past it; deep outside, so that the book
@@ -51,8 +53,16 @@ impl Trader {
                 continue;
             }
             let size = size / 100 * Amount::from(scene.liquidity_percent);
+            // Who stands where they want to quote is taken first: they know what it is worth.
+            let other = scene.venue.best(config.market, side.opposite());
+            let crosses = other.is_some_and(|other| side.reaches(to_ticks(limit, side), other));
+            let kind = if crosses {
+                OrderKind::Limit
+            } else {
+                OrderKind::MakerOnly
+            };
             // Their quotes die soon after the traders stop.
-            let order = self.order(scene, made, side, limit, size, OrderKind::MakerOnly, 30);
+            let order = self.order(scene, made, side, limit, size, kind, 30);
             if let Some((caller, Request::Submit(order))) = order {
                 self.quotes[index] = Some(order.hash);
                 requests.push((caller, Request::Submit(order)));
