@@ -135,7 +135,11 @@ fn table(meaning: &Meaning) -> String {
             risk.market,
             risk.strategies.join(", ")
         );
-        text.push_str(&columns(&[
+        let pool = risk.pool_worst_case.map(|worst| {
+            let row = format!("{worst} {quote}: all that may be in the pool");
+            vec![cell("  worst in the pool"), row]
+        });
+        let mut rows = vec![
             vec![
                 cell("  largest order"),
                 format!("{} {quote}", risk.order_value_max),
@@ -156,7 +160,9 @@ fn table(meaning: &Meaning) -> String {
                 ),
             ],
             vec![cell("  worst case"), worst],
-        ]));
+        ];
+        rows.extend(pool);
+        text.push_str(&columns(&rows));
     }
     let load = &meaning.load;
     let _ = writeln!(

@@ -45,6 +45,12 @@ pub struct Risk {
     /// Worst case within ttl + grace, in quote tokens; absent if too large to be counted.
     #[serde(serialize_with = "plain_or_null")]
     pub worst_case: Option<Decimal>,
+    /// Worst case of the pool beside the market, in quote tokens: all that may be in it.
+    #[serde(
+        serialize_with = "plain_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub pool_worst_case: Option<Decimal>,
     /// Strategies by name.
     pub strategies: Vec<String>,
 }
@@ -98,6 +104,10 @@ pub fn risk(market: &Market) -> Risk {
         price_ceiling: ceiling.normalize(),
         fillable: fillable.normalize(),
         worst_case: worst_case.map(|worst| worst.normalize()),
+        pool_worst_case: market
+            .pool
+            .as_ref()
+            .map(|pool| pool.value_max.value.number.normalize()),
         strategies: market
             .strategies
             .iter()
@@ -122,9 +132,19 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
     let pages = 2 * orders_max
         .div_ceil(u64::from(poll.orders_page).max(1))
         .max(1);
+    let pools = daemon
+        .markets
+        .iter()
+        .filter_map(|market| market.pool.as_ref());
+    let mut pool_polls: u64 = pools.map(|pool| milli_per_s(pool.poll_ms)).sum();
+    if pool_polls > 0 {
+        // The list of pools, and joins and exits: as often as orders while one is under way.
+        pool_polls += milli_per_s(poll.meta_ms) + milli_per_s(poll.orders_ms);
+    }
     let polls_milli_per_s = markets * milli_per_s(poll.depth_ms)
         + pages * milli_per_s(poll.orders_ms)
         + milli_per_s(poll.balances_ms)
+        + pool_polls
         + 2 * milli_per_s(poll.meta_ms);
     let orders = &daemon.orders;
     let life_s = orders.ttl_s.saturating_sub(orders.refresh_before_s).max(1);

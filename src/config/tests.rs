@@ -58,7 +58,7 @@ fn the_daemons_examples_load_and_explain_every_key() {
             .bind_expected()
             .expect("decimals are stated")
             .unwrap();
-        assert_eq!(bound.strategies.len(), 1);
+        assert!(!bound.strategies.is_empty());
     }
 }
 

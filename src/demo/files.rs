@@ -143,10 +143,15 @@ fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
         return Ok(());
     };
     for market in markets.iter_mut().filter_map(Value::as_table_mut) {
-        market.insert(
-            "strategy".to_owned(),
-            Value::Array(vec![Value::Table(choice.clone())]),
-        );
+        let Some(Value::Array(strategies)) = market.get_mut("strategy") else {
+            continue;
+        };
+        // Who holds the pool's shares goes on beside whoever quotes.
+        strategies.retain(|kept| {
+            let kept = kept.get("name").and_then(Value::as_str);
+            kept == Some(cambist_strategies::LP_MANAGER) && kept != Some(name)
+        });
+        strategies.insert(0, Value::Table(choice.clone()));
     }
     Ok(())
 }

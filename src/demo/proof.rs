@@ -194,7 +194,10 @@ impl Story {
             self.begun = self.now;
             self.evidence.clear();
             match &mut self.session {
-                None => self.session = Some(Session::new(&start.markets)),
+                None => {
+                    let session = Session::new(&start.markets);
+                    self.session = Some(session.with_pools(&start.pools));
+                }
                 Some(session) => session.next_life(self.now),
             }
             if let Some(session) = &mut self.session {
@@ -202,6 +205,10 @@ impl Story {
                     let order = &found.order;
                     let has_filled = found.base_filled > 0;
                     session.found(order.client_id, order.valid_until_s, has_filled);
+                }
+                for found in &start.open_moves {
+                    let wanted = &found.wanted;
+                    session.found_move(wanted.client_id, wanted.valid_until_s);
                 }
             }
         }
