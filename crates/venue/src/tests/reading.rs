@@ -53,6 +53,10 @@ fn a_page_has_50_entries_by_default_and_a_cap() {
     query.limit = Some(u64::MAX);
     let found = list(&mut world, query);
     assert_eq!((found.orders.len(), found.total), (60, 70));
+    let mut query = OrdersQuery::all(ALICE);
+    query.limit = Some(0);
+    let found = list(&mut world, query);
+    assert_eq!((found.orders.len(), found.total), (0, 70));
 }
 
 /// A change of a query.
