@@ -86,6 +86,27 @@ fn usage_is_2_and_help_has_examples() {
 }
 
 #[test]
+fn an_unknown_scenario_is_2_and_lists_the_known_ones() {
+    let output = cambist(&["demo", "--scenario", "crush"]);
+    assert_eq!(exit(&output), 2);
+    let error = stderr(&output);
+    for part in ["\"crush\"", "calm, trending, volatile, crash, thin"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    let folder = Folder::new("bad-scenario");
+    let text = std::fs::read_to_string(example("scenarios/crash.toml")).unwrap();
+    let path = folder.0.join("bad.toml");
+    std::fs::write(&path, text.replace("jump_bps = -400", "jump_bps = -99999")).unwrap();
+    let output = cambist(&["demo", "--scenario", &path.display().to_string()]);
+    assert_eq!(exit(&output), 77);
+    let error = stderr(&output);
+    assert!(
+        error.contains("bad.toml:") && error.contains("jump_bps = -99999 is outside"),
+        "{error}"
+    );
+}
+
+#[test]
 fn check_says_what_a_file_means() {
     let output = cambist(&[
         "check",

@@ -231,6 +231,38 @@ fn a_ladder_makes_a_market() {
     demo("4242", "ladder");
 }
 
+/// The exchange halts, opens, fails every request and comes back: everything is still proven, and told.
+#[test]
+fn an_outage_is_survived_and_told() {
+    let folder = Folder::new("demo-outage");
+    let args = [
+        "demo",
+        "--duration",
+        "30s",
+        "--json",
+        "--seed",
+        "8",
+        "--scenario",
+        "outage",
+    ];
+    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
+    assert_eq!(code, 0, "{out}\n{log}");
+    let object: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["scenario"]["name"], "outage");
+    let events = object["scenario"]["events"].as_array().unwrap();
+    assert_eq!(events.len(), 5, "{out}");
+    assert_eq!(events[0]["at_s"], 6.0);
+    for event in events {
+        let what = event["what"].as_str().unwrap();
+        assert!(log.contains(&format!(" s | {what}")), "{what}: {log}");
+    }
+    let refused = object["orders"]["refused"].as_object().unwrap();
+    assert!(refused.contains_key("102027"), "halted: {out}");
+    assert_eq!(object["resting_after"], 0, "{out}");
+    assert_eq!(object["orders"]["unknown_left"], 0, "{out}");
+    assert_eq!(object["replay_equal"], true, "{out}");
+}
+
 /// Starts a demo without an end and waits until it shows that it trades.
 fn begun(folder: &Folder) -> (Program, String) {
     let demo = Program::start(
