@@ -70,13 +70,21 @@ pub enum Command {
     )]
     Kill(operate::KillArgs),
     /// Let the daemon cancel everything, prove it, and end.
-    #[command(after_help = "Example:\n  cambist drain --config config/demo.toml")]
-    Drain(operate::Which),
+    #[command(
+        after_help = "Examples:\n  cambist drain --config config/demo.toml\n  cambist drain --config config/demo.toml --leave"
+    )]
+    Drain(operate::DrainArgs),
     /// Let the daemon read its file again. A file that is wrong changes nothing.
     #[command(
         after_help = "Examples:\n  cambist reload --config config/demo.toml\n  cambist reload --config config/demo.toml --allow-loosening"
     )]
     Reload(operate::ReloadArgs),
+    /// Balances and orders at the venue; deposits and manual moves that a person explains.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  cambist account balances --config config/demo.toml\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
+    )]
+    Account(commands::account::AccountCommand),
     /// Stop trading, cancel every order of the account and prove it, with or without a daemon.
     #[command(
         after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
@@ -126,6 +134,7 @@ impl Command {
             | Self::Replay(_)
             | Self::Sim(_)
             | Self::Panic(_)
+            | Self::Account(_)
             | Self::Status(_)
             | Self::Pause(_)
             | Self::Resume(_)
@@ -337,8 +346,9 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Pause(args) => operate::pause(args, cli.json),
         Command::Resume(args) => operate::resume(args, cli.json),
         Command::Kill(args) => operate::kill(args, cli.json),
-        Command::Drain(which) => operate::drain(which, cli.json),
+        Command::Drain(args) => operate::drain(args, cli.json),
         Command::Reload(args) => operate::reload(args, cli.json),
+        Command::Account(command) => commands::account::run(command, cli.json),
         Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),

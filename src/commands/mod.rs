@@ -1,5 +1,6 @@
 //! One file a command. Data goes to stdout, everything else to stderr.
 
+pub mod account;
 pub(crate) mod admin;
 pub mod check;
 pub mod demo;

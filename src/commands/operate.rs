@@ -85,6 +85,16 @@ pub struct KillArgs {
     reason: String,
 }
 
+/// Arguments of `drain`.
+#[derive(Debug, Args)]
+pub struct DrainArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Cancel nothing: what rests runs out by itself.
+    #[arg(long)]
+    leave: bool,
+}
+
 /// Arguments of `reload`.
 #[derive(Debug, Args)]
 pub struct ReloadArgs {
@@ -149,9 +159,14 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     }
 }
 
-/// Cancels everything, proves it, ends.
-pub fn drain(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    tell(which, &Written::Drain, json)
+/// Cancels everything, proves it, ends; or ends and leaves what rests.
+pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
+    let wish = if args.leave {
+        Written::Leave
+    } else {
+        Written::Drain
+    };
+    tell(&args.which, &wish, json)
 }
 
 /// Has the configuration read again.

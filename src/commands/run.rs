@@ -48,14 +48,22 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
     let summary = session.summary(clock.now(), &closing, code);
     let failures = verdict::failures(&ended, &session, &daemon);
     if json {
-        print_json(&exit::with_failures(
-            serde_json::to_value(&summary)?,
-            &failures,
-        ))?;
+        let mut shape = serde_json::to_value(&summary)?;
+        if let Some(left) = ended.left {
+            shape["left"] = serde_json::json!({
+                "orders": left.orders,
+                "unknown": left.unknown,
+                "until_s": left.until.as_s(),
+            });
+        }
+        print_json(&exit::with_failures(shape, &failures))?;
     } else {
         print_text(&text::summary(&summary))?;
         if ended.proven {
             print_text("\nProven: nothing of ours rests at the venue.\n")?;
+        }
+        if let Some(left) = ended.left {
+            print_text(&format!("\nLeft: {}.\n", verdict::left(left)))?;
         }
     }
     for failure in &failures {
@@ -96,6 +104,7 @@ async fn trade(
         About {
             revision: String::new(),
             config_hash,
+            config: daemon.source.path.display().to_string(),
             markets: started.bound.markets.clone(),
             pools: started.bound.pools.clone(),
             depth_age_max_ms: daemon.poll.depth_age_max_ms,
@@ -156,6 +165,7 @@ async fn trade(
             level: started.start.levels.level,
             invariant_failed: false,
             store_lost: false,
+            left: None,
         },
         next: std::collections::VecDeque::new(),
         pruned: Time(0),

@@ -109,6 +109,8 @@ pub struct Orders {
 pub enum OnShutdown {
     /// Everything is cancelled and proven.
     Cancel,
+    /// What rests stays and runs out by itself.
+    Leave,
 }
 
 /// A complete, checked configuration of the daemon.
@@ -279,7 +281,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let mut section = root.section("shutdown");
     let on_shutdown = section.word(
         "on_shutdown",
-        &[("cancel", OnShutdown::Cancel)],
+        &[("cancel", OnShutdown::Cancel), ("leave", OnShutdown::Leave)],
         OnShutdown::Cancel,
     );
     let least = orders.ttl_s + orders.grace_s;

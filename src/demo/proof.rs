@@ -28,6 +28,8 @@ pub struct Books {
     pub orders: Vec<OrderReport>,
     /// Totals by token symbol, base units.
     pub totals: BTreeMap<String, u128>,
+    /// Decimals by token symbol.
+    pub decimals: BTreeMap<String, u8>,
 }
 
 impl Books {
@@ -57,9 +59,12 @@ fn client(daemon: &Daemon) -> anyhow::Result<Client> {
 /// Asks the exchange for the account's orders and balances.
 pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
     let client = client(daemon)?;
-    let symbols: BTreeMap<TokenId, String> = client
-        .tokens()
-        .await?
+    let tokens = client.tokens().await?;
+    let decimals = tokens
+        .iter()
+        .map(|token| (token.symbol.clone(), token.decimals))
+        .collect();
+    let symbols: BTreeMap<TokenId, String> = tokens
         .into_iter()
         .map(|token| (token.token_id, token.symbol))
         .collect();
@@ -78,7 +83,11 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
             )
         })
         .collect();
-    Ok(Books { orders, totals })
+    Ok(Books {
+        orders,
+        totals,
+        decimals,
+    })
 }
 
 async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {

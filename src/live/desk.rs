@@ -8,7 +8,7 @@ use cambist_core::action::Action;
 use cambist_core::event::{Command, Event, Level, SealFailure};
 use cambist_core::note::Note;
 use cambist_core::request::{Endpoint, Outcome, RequestId};
-use cambist_core::{ClientOrderId, Engine, Time};
+use cambist_core::{ClientOrderId, Engine, Time, VenueTime};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
@@ -37,6 +37,19 @@ pub struct Ended {
     pub invariant_failed: bool,
     /// The store did not keep up; the end was reached without it.
     pub store_lost: bool,
+    /// What was left at the venue, if that was wanted.
+    pub left: Option<Left>,
+}
+
+/// What rests at the venue after the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Orders that may rest.
+    pub orders: u32,
+    /// Those of them whose state is unknown.
+    pub unknown: u32,
+    /// When the last of them is certainly dead.
+    pub until: VenueTime,
 }
 
 /// Everything a run consists of.
@@ -246,6 +259,17 @@ impl Desk {
             Note::LevelChanged { level, .. } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
             Note::Ready { .. } => notify::ready("trading"),
+            Note::Left {
+                orders,
+                unknown,
+                until,
+            } => {
+                self.ended.left = Some(Left {
+                    orders: *orders,
+                    unknown: *unknown,
+                    until: *until,
+                });
+            }
             Note::Draining => notify::stopping(self.drain),
             Note::Status(_) => {
                 let line = cambist_report::text::line(&self.session);
@@ -280,7 +304,6 @@ impl Desk {
             | Note::Adopted { .. }
             | Note::ForeignAdopted { .. }
             | Note::Dark { .. }
-            | Note::Left { .. }
             | Note::Slept { .. } => {}
         }
     }

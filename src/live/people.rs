@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::reload::Reload;
 use super::signals::{Said, Signals};
 use crate::config::Daemon;
+use crate::config::daemon::OnShutdown;
 use crate::telemetry::Telemetry;
 
 /// Wishes that may wait.
@@ -59,6 +60,8 @@ pub struct People {
     signals: Signals,
     wishes: mpsc::Receiver<Wish>,
     reload: Reload,
+    /// What the end of the service means.
+    at_end: Command,
     present: Present,
     unstored: Vec<(Option<Answer>, String)>,
 }
@@ -66,7 +69,12 @@ pub struct People {
 impl People {
     /// Listens to signals and to whoever holds the sender.
     pub fn new(signals: Signals, wishes: mpsc::Receiver<Wish>, reload: Reload) -> Self {
+        let at_end = match reload.now().on_shutdown {
+            OnShutdown::Cancel => Command::Drain,
+            OnShutdown::Leave => Command::Leave,
+        };
         Self {
+            at_end,
             signals,
             wishes,
             reload,
@@ -82,6 +90,7 @@ impl People {
             Some(wish) = self.wishes.recv() => return wish,
         };
         let what = match said {
+            Said::Tell(Command::Drain) => What::Tell(self.at_end.clone()),
             Said::Tell(command) => What::Tell(command),
             Said::Reload => What::Reload {
                 allow_loosening: false,

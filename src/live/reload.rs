@@ -26,6 +26,11 @@ impl Reload {
         }
     }
 
+    /// What is configured now.
+    pub const fn now(&self) -> &Daemon {
+        &self.now
+    }
+
     /// Reads the file and checks it against the running daemon. The text says what is wrong, with line
     /// and column where it is a mistake in the file.
     pub fn read(&self) -> Result<(Daemon, EngineConfig), String> {
@@ -56,7 +61,7 @@ impl Reload {
 }
 
 /// What a start rests on, by section, as text that can be compared.
-fn fixed(daemon: &Daemon) -> [(&'static str, String); 7] {
+fn fixed(daemon: &Daemon) -> [(&'static str, String); 8] {
     let venue = &daemon.venue;
     let link = (
         &venue.base_url.value,
@@ -83,6 +88,10 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 7] {
         ("[store]", format!("{:?}", daemon.store)),
         ("[tape]", format!("{:?}", daemon.tape)),
         ("[metrics]", format!("{:?}", daemon.metrics)),
+        (
+            "[shutdown] on_shutdown",
+            format!("{:?}", daemon.on_shutdown),
+        ),
         ("[fees]", format!("{:?}", daemon.fee_bips)),
         (
             "[[market]] names, [[market.strategy]] or [market.pool]",

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
-use cambist_core::event::{Level, Start};
-use cambist_core::request::{Outcome, Query};
+use cambist_core::event::{Level, Levels, Start};
+use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Reason, TokenId, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::query::AccountQuery;
@@ -105,6 +105,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     if recovered.levels.level == Level::Halted {
         return Err(halted(daemon, &recovered.cause).into());
     }
+    refuse_older(daemon, &client, &mut store).await?;
     let next_storage = storage_ids(&client, &bound, recovered.next_storage).await?;
     let venue_time = venue_time(&client).await?;
     let (open, mut bodies, filled) = split(recovered.open);
@@ -152,6 +153,38 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         bodies,
         filled,
     })
+}
+
+/// A store that was restored from an old backup, or of which another copy trades, does not remember orders
+/// of its own that the venue shows. What they did is not known here: a person has to look first.
+async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> anyhow::Result<()> {
+    let page = OrdersPage {
+        from: VenueTime(0),
+        to: VenueTime(0),
+        offset: 0,
+        limit: daemon.poll.orders_page,
+    };
+    // A venue that does not answer is met again, and told, by what follows.
+    let answered = client.query(&Query::Orders(page), &[]).await;
+    let Outcome::Reply(Reply::Orders { orders, .. }) = answered.outcome else {
+        return Ok(());
+    };
+    let (instance, newest) = (store.instance(), store.newest_number());
+    let ours = orders.iter().filter_map(|order| order.client_id);
+    let forgotten = ours
+        .filter(|id| id.instance == instance && id.number > newest)
+        .max_by_key(|id| id.number);
+    let Some(id) = forgotten else { return Ok(()) };
+    let cause = format!(
+        "the store is older than its orders: the venue shows {id}, the newest one here is number {newest}; restored from an old backup, or another copy of it trades"
+    );
+    if store.had_cause(&cause)? {
+        // Trading is not halted any more: a person has looked.
+        return Ok(());
+    }
+    store.skip_past(id.number)?;
+    store.set_levels(&Levels::of(Level::Halted), &cause, false)?;
+    Err(halted(daemon, &cause).into())
 }
 
 fn halted(daemon: &Daemon, cause: &str) -> Failure {

@@ -3,7 +3,7 @@
 use cambist_core::event::Level;
 use cambist_report::Session;
 
-use super::desk::Ended;
+use super::desk::{Ended, Left};
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
 
@@ -22,7 +22,7 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
         );
         failures.push(Failure::new(Exit::Latched, what));
     }
-    if !ended.proven {
+    if !ended.proven && ended.left.is_none() {
         failures.push(Failure::new(
             Exit::CheckFailed,
             unproven(session.left(), session.last_expiry_s(), daemon),
@@ -36,6 +36,18 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
         failures.push(Failure::new(Exit::CheckFailed, what));
     }
     failures
+}
+
+/// What was left at the venue on purpose, for people.
+pub fn left(left: Left) -> String {
+    let until = clock_time(left.until.as_s());
+    match (left.orders, left.unknown) {
+        (0, _) => "no order of ours is known to rest".to_owned(),
+        (orders, 0) => format!("{orders} orders were left and may fill until {until} UTC"),
+        (orders, unknown) => format!(
+            "{orders} orders were left and may fill until {until} UTC; of {unknown} it is not known whether they rest"
+        ),
+    }
 }
 
 fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
@@ -118,6 +130,7 @@ mod tests {
         level: Level::Trading,
         invariant_failed: false,
         store_lost: false,
+        left: None,
     };
 
     #[test]
@@ -158,6 +171,24 @@ mod tests {
             failures[0].message,
             "not proven within 25 s that nothing rests: 7 orders may be alive, \
              the last until 12:00:33 UTC (expiry + grace)"
+        );
+    }
+
+    #[test]
+    fn what_was_left_on_purpose_is_told_and_no_failure() {
+        let ended = Ended {
+            proven: false,
+            left: Some(Left {
+                orders: 3,
+                unknown: 1,
+                until: cambist_core::VenueTime::from_s(43_233),
+            }),
+            ..GOOD
+        };
+        assert!(failures(&ended, &session(), &daemon()).is_empty());
+        assert_eq!(
+            left(ended.left.unwrap()),
+            "3 orders were left and may fill until 12:00:33 UTC; of 1 it is not known whether they rest"
         );
     }
 

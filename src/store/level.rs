@@ -78,6 +78,16 @@ impl Store {
         self.held().map(|held| (held.level, held.cause))
     }
 
+    /// Whether the level was ever changed for exactly this cause.
+    pub fn had_cause(&self, cause: &str) -> Result<bool, StoreError> {
+        let found = self.database.query_row(
+            "SELECT EXISTS (SELECT 1 FROM levels WHERE cause = ?1)",
+            [cause],
+            |row| row.get(0),
+        );
+        found.map_err(|error| super::database_error(&self.file, error))
+    }
+
     /// Whether the newest change holds parts back, healed or not.
     pub fn is_paused(&self) -> Result<bool, StoreError> {
         self.held().map(|held| !held.pauses.is_empty())

@@ -156,6 +156,8 @@ pub struct Store {
     head: Sum,
     instance: u32,
     next_number: u64,
+    /// Number of the newest intent that was ever here.
+    newest_number: u64,
     market_names: Vec<String>,
     broken: bool,
     // Last, so that the database is closed before the folder is released.
@@ -183,6 +185,7 @@ impl Store {
             head: verified.head,
             instance: verified.instance,
             next_number,
+            newest_number: verified.newest_number,
             market_names: Vec::new(),
             broken: false,
             _lock: lock,
@@ -192,6 +195,26 @@ impl Store {
     /// Random number of this store, part of every client order id.
     pub const fn instance(&self) -> u32 {
         self.instance
+    }
+
+    /// Number of the newest intent that was ever here: a later one of this store was made when there was
+    /// more in it.
+    pub const fn newest_number(&self) -> u64 {
+        self.newest_number
+    }
+
+    /// Never gives this number, or one below it, to an order again.
+    pub fn skip_past(&mut self, number: u64) -> Result<(), StoreError> {
+        let next = number.saturating_add(1).max(self.next_number);
+        let (instance, head) = (self.instance, self.head);
+        let written = (|| {
+            let change = self.database.transaction()?;
+            schema::set_meta(&change, instance, next, &head)?;
+            change.commit()
+        })();
+        written.map_err(|error| self.fail(error))?;
+        self.next_number = next;
+        Ok(())
     }
 
     /// Size of the database and its log in bytes, for metrics.

@@ -21,6 +21,7 @@ pub(super) struct Verified {
     pub(super) head: Sum,
     pub(super) instance: u32,
     pub(super) next_number: u64,
+    pub(super) newest_number: u64,
 }
 
 /// Trouble while reading: the database's, or ours.
@@ -122,6 +123,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         head,
         instance,
         next_number,
+        newest_number: number,
     })
 }
 

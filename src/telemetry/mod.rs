@@ -31,6 +31,8 @@ pub struct About {
     pub revision: String,
     /// Hash of the configuration.
     pub config_hash: String,
+    /// Its file, for commands that are suggested.
+    pub config: String,
     /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
     /// Pools beside them.

@@ -292,8 +292,18 @@ pub(super) fn note(
                     || (token.0.to_string(), 0),
                     |spec| (spec.symbol.clone(), spec.decimals),
                 );
+                let sign = if venue < ledger { '-' } else { '+' };
+                let amount = money::whole(venue.abs_diff(*ledger), decimals);
+                // Only a person knows whether that is what happened.
+                let explain = format!(
+                    "cambist account adopt --config {} --token {token} --amount {sign}{amount} --reason TEXT",
+                    about.config
+                );
                 let [ledger, venue] = [ledger, venue].map(|units| money::whole(*units, decimals));
-                error!(token, ledger, venue, times, "ledger and venue differ");
+                error!(
+                    token,
+                    ledger, venue, times, explain, "ledger and venue differ"
+                );
             }
         }
         Note::Balanced => {

@@ -35,6 +35,7 @@ fn telemetry() -> Telemetry {
     let about = About {
         revision: "abc".to_owned(),
         config_hash: "def".to_owned(),
+        config: "demo.toml".to_owned(),
         markets: vec![market],
         pools: Vec::new(),
         depth_age_max_ms: 5_000,

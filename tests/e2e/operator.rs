@@ -215,3 +215,123 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
     stage.books().assert_ledger(&daemon.stdout());
     stage.close();
 }
+
+#[test]
+fn what_is_left_on_purpose_is_told_and_taken_up_again() {
+    let stage = Stage::open("operator-leave", lively);
+    stage.daemon("daemon", &stage.url(), |file| {
+        quick(file);
+        file.put("orders.ttl_s", 30)
+            .put("shutdown.deadline_s", 60)
+            .put("shutdown.on_shutdown", "leave");
+    });
+    let mut daemon = started(&stage);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    let told: Value = serde_json::from_str(&daemon.stdout()).unwrap();
+    assert!(told["left"]["orders"].as_u64().unwrap() > 0, "{told}");
+    assert!(stage.books().open() > 0, "they were left");
+    let mut again = stage.run("daemon");
+    until(SOON, "it trades", || {
+        assert!(again.ended().is_none(), "{}", again.last_words());
+        let (code, page, _) = ask(&stage, "status");
+        (code == 0 && page["state"] == "active").then_some(())
+    });
+    taken(&stage, "drain");
+    assert_eq!(again.end(SOON), 0, "{}", again.last_words());
+    assert_eq!(stage.books().open(), 0);
+    stage.books().assert_ledger(&again.stdout());
+    stage.close();
+}
+
+#[test]
+fn a_deposit_is_not_guessed_but_explained() {
+    let stage = Stage::open("operator-adopt", |file| {
+        lively(file);
+        file.put("admin.listen", "127.0.0.1:0")
+            .put("admin.token_file", "keys/admin_token");
+    });
+    stage.daemon("daemon", &stage.url(), quick);
+    let mut daemon = started(&stage);
+    let venue = stage.path("venue.toml").display().to_string();
+    let deposit = "deposit --account 10000 --token ETH --amount 1500000000000000000";
+    let mut args = vec!["venue", "admin", "--config", &venue];
+    args.extend(deposit.split(' '));
+    let (code, _, log) = run(stage.folder.path(), "deposit", &args, SOON);
+    assert_eq!(code, 0, "{log}");
+    until(SOON, "the difference", || {
+        daemon
+            .stderr()
+            .contains("ledger and venue differ")
+            .then_some(())
+    });
+    assert!(
+        daemon
+            .stderr()
+            .contains("daemon.toml --token ETH --amount +1.5 --reason TEXT"),
+        "{}",
+        daemon.last_words()
+    );
+    let (code, _, log) = ask(
+        &stage,
+        "account adopt --token ETH --amount 1,5 --reason Monday",
+    );
+    assert_eq!(code, 1);
+    assert!(log.contains("no amount of ETH"), "{log}");
+    taken(
+        &stage,
+        "account adopt --token ETH --amount +1.5 --reason Monday",
+    );
+    let balances = taken(&stage, "account balances");
+    assert_eq!(
+        balances["ETH"]["units"],
+        stage.books().totals["ETH"].to_string()
+    );
+    assert!(taken(&stage, "account orders").as_array().unwrap().len() >= 2);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.books().assert_ledger(&daemon.stdout());
+    stage.close();
+}
+
+#[test]
+fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
+    let (stage, mut daemon) = trading("operator-older");
+    daemon.kill();
+    let (state, backup) = (stage.path("daemon-state"), stage.path("backup"));
+    std::fs::create_dir(&backup).unwrap();
+    for name in ["cambist.db", "cambist.db-wal"] {
+        std::fs::copy(state.join(name), backup.join(name)).unwrap();
+    }
+    let before = stage.books().orders.len();
+    let mut daemon = stage.run("daemon");
+    until(SOON, "newer orders", || {
+        (stage.books().orders.len() > before + 4).then_some(())
+    });
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::rename(&backup, &state).unwrap();
+    for _ in 0..2 {
+        let mut refused = stage.run("daemon");
+        assert_eq!(refused.end(SOON), 78, "{}", refused.last_words());
+        assert!(
+            refused.last_words().contains("old backup"),
+            "{}",
+            refused.last_words()
+        );
+    }
+    taken(&stage, "resume --reason looked");
+    let mut again = started(&stage);
+    assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
+    stage.books().assert_ledger(&again.stdout());
+    let ids: std::collections::BTreeSet<_> = stage
+        .books()
+        .orders
+        .iter()
+        .map(|order| order.client_id)
+        .collect();
+    assert_eq!(
+        ids.len(),
+        stage.books().orders.len(),
+        "no id was given twice"
+    );
+    stage.close();
+}

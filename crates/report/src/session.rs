@@ -241,6 +241,7 @@ impl Session {
                 self.comparison.differs.insert(*token, (*ledger, *venue));
             }
             Note::Balanced => self.comparison.differs.clear(),
+            Note::Adopted { token, amount, .. } => self.flow(*token, *amount),
             Note::Unknown { .. }
             | Note::DepthTaken { mid: None, .. }
             | Note::Resent { .. }
@@ -259,7 +260,6 @@ impl Session {
             | Note::LevelNotStored
             | Note::CommandTaken { .. }
             | Note::CommandRefused { .. }
-            | Note::Adopted { .. }
             | Note::ForeignAdopted { .. }
             | Note::Dark { .. }
             | Note::Left { .. }
@@ -529,9 +529,13 @@ impl Session {
             ],
         };
         for (token, change) in changes {
-            let flow = self.flows.entry(token).or_default();
-            *flow = flow.saturating_add(change);
+            self.flow(token, change);
         }
+    }
+
+    fn flow(&mut self, token: TokenId, change: i128) {
+        let flow = self.flows.entry(token).or_default();
+        *flow = flow.saturating_add(change);
     }
 
     fn pool(&mut self, market: MarketId) -> Option<&mut PoolBook> {
