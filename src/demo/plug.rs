@@ -25,6 +25,8 @@ pub const SHORTEST_S: u64 = 20;
 const CATCH: Duration = Duration::from_secs(8);
 /// Longest way back to quotes on both sides, beside what the fence needs.
 const RECOVERY: Duration = Duration::from_secs(3);
+/// Quotes are back for so long before the exchange is asked what rests.
+const AFTERWARDS: Duration = Duration::from_millis(1_500);
 /// The exchange's clock may be behind ours by so much.
 const MARGIN_MS: u64 = 1_000;
 /// How much longer is waited before the demo gives up.
@@ -101,7 +103,7 @@ pub async fn pull(
     let mid_submit = wire.catch(CATCH).await;
     daemon.kill()?;
     let killed = Instant::now();
-    let unanswered = wire.release();
+    let (unanswered, answered) = wire.release();
     let known = view::remembered(&config.store.dir)?;
     let address_file = config.metrics_address_file();
     // A file of the first life would name a port that is not served any more.
@@ -113,13 +115,9 @@ pub async fn pull(
         .iter()
         .filter_map(|submit| Some((submit.client_order_id()?, submit.answered())))
         .collect();
-    let since = open.iter().map(|one| one.made_at).min();
-    let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
-    let shown = proof::orders_since(config, since).await?;
-    let taken: BTreeSet<_> = shown.iter().map(|order| order.hash).collect();
     let unknown: Vec<_> = open
         .iter()
-        .filter_map(|one| unknown(one, &on_wire, taken.contains(&one.hash)))
+        .filter_map(|one| unknown(one, &on_wire, &answered))
         .collect();
 
     let metrics = again.address(&address_file, PATIENCE).await?;
@@ -139,7 +137,12 @@ pub async fn pull(
         tokio::time::sleep(LOOK).await;
     }
     let recovery = killed.elapsed();
+    // The exchange counts the requests of a key: what the daemon needs to come back goes before.
+    tokio::time::sleep(AFTERWARDS).await;
+    let since = open.iter().map(|one| one.made_at).min();
+    let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
     let shown = proof::orders_since(config, since).await?;
+    let taken: BTreeSet<_> = shown.iter().map(|order| order.hash).collect();
     // What the exchange did not show has to wait for its clock to pass expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
     let recovery_max = RECOVERY + if is_fenced { grave } else { Duration::ZERO };
@@ -167,13 +170,13 @@ pub async fn pull(
 fn unknown(
     one: &Remembered,
     on_wire: &[(String, Option<String>)],
-    is_taken: bool,
+    answered: &BTreeSet<String>,
 ) -> Option<Unknown> {
     let id = one.client_id.to_string();
     let submit = on_wire.iter().find(|(submitted, _)| *submitted == id);
     let why = match submit {
         Some(_) => "submit unanswered",
-        None if !is_taken => "sealed",
+        None if !answered.contains(&id) => "sealed",
         None => return None,
     };
     Some(Unknown {

@@ -2,7 +2,7 @@
 //! killed the daemon. It passes bytes on and changes none; once it is armed, the answer to the next
 //! submit stays here, and so does everything after it, until the daemon is dead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -49,6 +49,8 @@ struct State {
     held: bool,
     /// By connection.
     submits: BTreeMap<u64, Unanswered>,
+    /// Ids of the orders whose submits were answered.
+    answered: BTreeSet<String>,
 }
 
 /// The line. It goes with this value.
@@ -103,10 +105,10 @@ impl Wire {
         caught.is_ok()
     }
 
-    /// Tells what was not answered, forgets it, and passes on again.
-    pub fn release(&self) -> Vec<Unanswered> {
+    /// Tells what was not answered and the ids of what was, forgets both, and passes on again.
+    pub fn release(&self) -> (Vec<Unanswered>, BTreeSet<String>) {
         let before = std::mem::take(&mut *locked(&self.state));
-        before.submits.into_values().collect()
+        (before.submits.into_values().collect(), before.answered)
     }
 }
 
@@ -170,8 +172,12 @@ impl End {
                 keep(&mut submit.answer, bytes);
                 held = true;
                 self.caught.notify_one();
-            } else {
-                state.submits.remove(&number);
+            } else if let Some(id) = state
+                .submits
+                .remove(&number)
+                .and_then(|s| s.client_order_id())
+            {
+                state.answered.insert(id);
             }
         }
         state.held = held;
@@ -246,7 +252,8 @@ mod tests {
         let mut heard = Vec::new();
         daemon.read_to_end(&mut heard).await.unwrap();
         assert!(heard.is_empty(), "{heard:?}");
-        let left = wire.release();
+        let (left, answered) = wire.release();
+        assert_eq!(answered, BTreeSet::from(["c1".to_owned()]));
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].client_order_id().as_deref(), Some("c1"));
         assert_eq!(left[0].answered().as_deref(), Some("processing"));
@@ -256,6 +263,6 @@ mod tests {
     async fn without_a_submit_nothing_is_caught() {
         let wire = Wire::lay("127.0.0.1:9").await.unwrap();
         assert!(!wire.catch(Duration::from_millis(1)).await);
-        assert!(wire.release().is_empty());
+        assert!(wire.release().0.is_empty());
     }
 }

@@ -164,6 +164,9 @@ async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> an
         offset: 0,
         limit: daemon.poll.orders_page,
     };
+    if store.newest_number() == 0 {
+        return Ok(());
+    }
     // A venue that does not answer is met again, and told, by what follows.
     let answered = client.query(&Query::Orders(page), &[]).await;
     let Outcome::Reply(Reply::Orders { orders, .. }) = answered.outcome else {
