@@ -281,13 +281,13 @@ fn a_deposit_is_not_guessed_but_explained() {
         &stage,
         "account adopt --token ETH --amount +1.5 --reason Monday",
     );
+    assert!(taken(&stage, "account orders").as_array().unwrap().len() >= 2);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     let balances = taken(&stage, "account balances");
     assert_eq!(
         balances["ETH"]["units"],
         stage.books().totals["ETH"].to_string()
     );
-    assert!(taken(&stage, "account orders").as_array().unwrap().len() >= 2);
-    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.books().assert_ledger(&daemon.stdout());
     stage.close();
 }
