@@ -53,7 +53,7 @@ const FIELDS: [(&str, Kind); 38] = [
 ];
 
 /// What the object itself holds, and nothing else.
-const TOP: [&str; 14] = [
+const TOP: [&str; 15] = [
     "ack_ms",
     "crash",
     "duration_s",
@@ -61,6 +61,7 @@ const TOP: [&str; 14] = [
     "inventory",
     "orders",
     "pnl_quote",
+    "pools",
     "quoted_both_sides_ratio",
     "replay_equal",
     "requests",
