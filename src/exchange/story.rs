@@ -98,8 +98,11 @@ impl<'a> Lines<'a> {
 
     fn asked(&mut self, caller: &Caller, request: &Request, answer: &Result<Response, Refusal>) {
         let at_ms = self.now.0;
-        if let Some((account, asked)) = describe(request)
-            && account.is_none_or(|account| account == self.account)
+        let account = self.account;
+        let by_other = matches!(caller, Caller::Account { account: by, .. } if *by != account);
+        if let Some((about, asked)) = describe(request)
+            && about.is_none_or(|about| about == account)
+            && !(by_other && matches!(request, Request::Join(_) | Request::Exit(_)))
         {
             let reason = answer.as_ref().err();
             let reason = reason.map(|refusal| format!("{:?}", refusal.reason));
@@ -222,8 +225,14 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
         }) => (Some(*account), flow("withdrawal", token.0, *amount)),
         Request::Operator(Operator::SetDelays(_)) => (None, json!({"what": "set_delays"})),
         // What they moved stands in the list of pool transactions.
-        Request::Join(_) => (None, json!({"what": "join"})),
-        Request::Exit(_) => (None, json!({"what": "exit"})),
+        Request::Join(join) => (
+            None,
+            json!({"what": "join", "hash": hex(join.hash), "storage_ids": join.storage_ids}),
+        ),
+        Request::Exit(exit) => (
+            None,
+            json!({"what": "exit", "hash": hex(exit.hash), "storage_ids": [exit.storage_id]}),
+        ),
         // Told, but not what they moved: books with such flows are not added up.
         Request::Transfer(_) => (None, json!({"what": "transfer"})),
         Request::Withdraw(_) => (None, json!({"what": "withdraw"})),

@@ -35,7 +35,7 @@ pub struct Ended {
     pub level: Level,
     /// A rule that must always hold did not.
     pub invariant_failed: bool,
-    /// The store did not keep up; the end was reached without it.
+    /// The store failed or did not keep up; the end was reached without it.
     pub store_lost: bool,
     /// What was left at the venue, if that was wanted.
     pub left: Option<Left>,
@@ -106,7 +106,7 @@ impl Desk {
         // Nobody reads any more: a keeper that waits to answer must not wait for ever.
         self.inbox.close();
         self.recorder.finish();
-        self.keeper.finish();
+        self.ended.store_lost |= !self.keeper.finish();
         (self.ended, self.session)
     }
 

@@ -3,7 +3,7 @@
 //! A slow disk holds up sealing and nothing else. After a failed write nobody knows what is on disk, so
 //! nothing is sealed any more in this process; cancels go on without the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -78,7 +78,7 @@ pub struct KeeperStuck;
 /// Handle of the thread. Dropping it lets the thread finish what it was told.
 pub struct Keeper {
     tasks: Option<SyncSender<Task>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<bool>>,
 }
 
 impl Keeper {
@@ -98,6 +98,7 @@ impl Keeper {
             signer,
             filled,
             moved: BTreeMap::new(),
+            unsealed: BTreeSet::new(),
             keep_days,
             telemetry,
             clock: Clock::new(),
@@ -151,17 +152,17 @@ impl Keeper {
         })
     }
 
-    /// Waits until everything told is on disk.
-    pub fn finish(mut self) {
-        self.stop();
+    /// Waits until everything told is on disk; false if a write failed, so that not everything is.
+    pub fn finish(mut self) -> bool {
+        self.stop()
     }
 
-    fn stop(&mut self) {
+    fn stop(&mut self) -> bool {
         self.tasks = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic there has already ended the process.
-            let _ = thread.join();
-        }
+        // A panic there has already ended the process.
+        self.thread
+            .take()
+            .is_none_or(|thread| thread.join().unwrap_or(false))
     }
 }
 
@@ -178,6 +179,8 @@ struct Worker {
     filled: BTreeMap<ClientOrderId, Filled>,
     /// Moves that were booked and whose end is about to be told.
     moved: BTreeMap<ClientOrderId, PoolMove>,
+    /// Intents that could not be sealed: the store never had them, and needs no end of them.
+    unsealed: BTreeSet<ClientOrderId>,
     keep_days: u32,
     telemetry: Arc<Telemetry>,
     clock: Clock,
@@ -185,12 +188,14 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, inbox: &Receiver<Task>) {
+    /// Does what it is told until nobody tells any more; false if a write failed.
+    fn run(mut self, inbox: &Receiver<Task>) -> bool {
         while let Ok(task) = inbox.recv() {
             match task {
                 Task::Seal(batch, intents) => self.seal(batch, &intents),
                 Task::Fill(fill) => self.fill(&fill),
                 Task::Moved(moved) => self.moved(moved),
+                Task::End(order, _) if self.unsealed.remove(&order) => {}
                 Task::End(order, end) => {
                     let filled = self.filled.remove(&order).unwrap_or_default();
                     let moved = self.moved.remove(&order);
@@ -204,6 +209,7 @@ impl Worker {
                 }
             }
         }
+        !self.store.has_failed()
     }
 
     fn seal(&mut self, batch: BatchId, intents: &[Intent]) {
@@ -217,6 +223,7 @@ impl Worker {
             Ok(intents) => intents,
             Err(error) => {
                 tracing::error!(%error, "intent not signed");
+                self.unsealed.extend(intents.iter().map(Intent::id));
                 let cause = SealFailure::Signature;
                 return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
             }
@@ -224,6 +231,8 @@ impl Worker {
         let begun = self.clock.now();
         if let Err(error) = self.store.seal(&intents) {
             tracing::error!(%error, "intents not stored");
+            self.unsealed
+                .extend(intents.iter().map(|sealed| sealed.intent.id()));
             self.telemetry.journal_failed(Operation::Seal);
             let cause = SealFailure::Store;
             return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
@@ -277,7 +286,10 @@ impl Worker {
     /// store refuses to seal once a write has failed.
     fn noted(&self, what: &'static str, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
-            tracing::error!(%error, what, "store write failed");
+            // What follows a failure is not told again.
+            if !matches!(error, StoreError::Broken) {
+                tracing::error!(%error, what, "store write failed");
+            }
             self.telemetry.journal_failed(Operation::Note);
         }
     }

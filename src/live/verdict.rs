@@ -32,7 +32,7 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
         failures.push(Failure::new(Exit::CheckFailed, different(session)));
     }
     if ended.store_lost {
-        let what = "the store did not keep up; the next start reads from the venue what it lacks";
+        let what = "the store failed or did not keep up; the next start reads from the venue what it lacks";
         failures.push(Failure::new(Exit::CheckFailed, what));
     }
     failures

@@ -239,6 +239,9 @@ impl Store {
 
     /// Notes the proven end of an order or a move. A second end of the same is refused; the bytes are
     /// no longer needed and go. What a move changed is written with its end, or not at all.
+    ///
+    /// Nothing is noted after a write that failed: an end must not stand where a fill before it is
+    /// missing. What is left open is read from the venue at the next start, and noted then.
     pub fn end(
         &mut self,
         order: ClientOrderId,
@@ -246,6 +249,9 @@ impl Store {
         filled: Filled,
         moved: Option<&PoolMove>,
     ) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(StoreError::Broken);
+        }
         let at_us = self.clock.unix_micros();
         let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
         let [base, quote, fee] = &amounts;
@@ -285,8 +291,12 @@ impl Store {
         }
     }
 
-    /// Notes a booked fill: a restart must not book it a second time.
+    /// Notes a booked fill: a restart must not book it a second time. Nothing after a write that failed,
+    /// as for ends.
     pub fn fill(&mut self, fill: &Fill) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(StoreError::Broken);
+        }
         let market = self.market_names.get(usize::from(fill.market.0)).cloned();
         let market = market.unwrap_or_default();
         let at_us = self.clock.unix_micros();

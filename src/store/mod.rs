@@ -62,7 +62,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The database refused.
-    #[error("store {}: {source}", file.display())]
+    #[error("store {}: {} ({source})", file.display(), advice(source))]
     Database {
         /// The database file.
         file: PathBuf,
@@ -70,7 +70,9 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// An earlier write failed, so that nobody knows what is on disk.
-    #[error("an earlier write to the store failed; no further order may be sealed in this process")]
+    #[error(
+        "an earlier write to the store failed; nothing more is sealed or noted in this process, and the next start reads from the venue what is missing"
+    )]
     Broken,
     /// An order that may be alive would have nobody to watch it.
     #[error(
@@ -225,9 +227,29 @@ impl Store {
         size(&self.file) + size(Path::new(&log))
     }
 
+    /// Whether a write has failed, after which nothing more is written but levels.
+    pub const fn has_failed(&self) -> bool {
+        self.broken
+    }
+
     fn fail(&mut self, source: rusqlite::Error) -> StoreError {
         self.broken = true;
         database_error(&self.file, source)
+    }
+}
+
+/// What the trouble is and what helps. What was sealed before is on disk; what was not, was not sent.
+fn advice(source: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode;
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full; make room and start again",
+        Some(ErrorCode::SystemIoFailure) => {
+            "the disk or file system failed; look into the system's log, then start again"
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            "the file cannot be opened or written; look at its owner and mode"
+        }
+        _ => "the database refused",
     }
 }
 

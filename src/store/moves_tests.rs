@@ -163,7 +163,8 @@ fn a_store_of_the_first_version_opens_and_keeps_what_it_has() {
     let instance = store.instance();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
-    let back = "DROP TABLE moves; DROP TABLE moved; PRAGMA user_version = 1;";
+    let back = "DROP TABLE moves; DROP TABLE moved; ALTER TABLE levels DROP COLUMN pauses;
+        PRAGMA user_version = 1;";
     database.execute_batch(back).unwrap();
     drop(database);
     let mut store = open(&folder);

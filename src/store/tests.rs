@@ -396,7 +396,7 @@ fn a_newer_schema_is_left_alone() {
 fn after_a_failed_write_nothing_more_is_sealed() {
     let folder = Folder::new("store-broken");
     let mut store = open(folder.path());
-    seal_one(&mut store);
+    let id = seal_one(&mut store).intent.id();
     store
         .database
         .execute_batch("PRAGMA query_only = ON")
@@ -412,4 +412,8 @@ fn after_a_failed_write_nothing_more_is_sealed() {
         .execute_batch("PRAGMA query_only = OFF")
         .unwrap();
     assert!(matches!(store.seal(&[order]), Err(StoreError::Broken)));
+    // An end must not stand where a fill before it may be missing.
+    let ended = store.end(id, End::Cancelled, Filled::default(), None);
+    assert!(matches!(ended, Err(StoreError::Broken)));
+    assert!(store.has_failed());
 }

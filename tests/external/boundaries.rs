@@ -140,7 +140,8 @@ impl Campaign {
             daemon.last_words()
         );
         let traced = std::fs::read_to_string(&trace).unwrap_or_default();
-        let was_cut = traced.contains("INJECTED") || traced.contains("killed by SIGKILL");
+        // strace dies as the program did.
+        let was_cut = traced.contains("INJECTED") || cut.effect == KILL && code == -1;
         let killed = cut.effect == KILL && was_cut;
         let known: &[i32] = if killed {
             &[-1]
@@ -161,15 +162,41 @@ impl Campaign {
                 "{cut:?} {nth}: exit {code} without a word:\n{log}"
             );
         }
+        let store_failed = [
+            "intents not stored",
+            "store write failed",
+            "level not stored",
+        ];
+        assert!(
+            code != 0 || !store_failed.iter().any(|words| log.contains(words)),
+            "{cut:?} {nth}: a good end without its store:\n{log}"
+        );
         self.cuts += u64::from(was_cut);
         let when = format!("after {cut:?}, call {nth}");
         assert_known(&self.stage.books(), &self.keeping(), &when);
         let _ = std::fs::remove_file(&trace);
+        if log.contains("trading is stopped") {
+            self.resume(&when);
+        }
         Ran { cut: was_cut, code }
     }
 
     fn keeping(&self) -> Keeping {
         Keeping::read(&self.stage.path("daemon-state"))
+    }
+
+    /// A store that failed stops trading for good: a person has looked at the disk.
+    fn resume(&self, when: &str) {
+        let config = self.stage.path("daemon.toml").display().to_string();
+        let args = [
+            "resume",
+            "--config",
+            &config,
+            "--reason",
+            "the disk is well again",
+        ];
+        let (code, _, log) = run(self.stage.folder.path(), "resume", &args, SOON);
+        assert_eq!(code, 0, "{when}: {log}");
     }
 
     /// A life that nothing is done to: it starts, trades, and ends with equal books.

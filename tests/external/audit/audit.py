@@ -33,8 +33,8 @@ CONCLUDED = {"never_sent", "fenced", "rejected"}
 class Books:
     """What both sides say, and what was found wrong."""
 
-    def __init__(self, intents, fills, instance, lines):
-        self.intents, self.fills, self.instance = intents, fills, instance
+    def __init__(self, intents, fills, moves, instance, lines):
+        self.intents, self.fills, self.moves, self.instance = intents, fills, moves, instance
         self.by_kind = defaultdict(list)
         for line in lines:
             self.by_kind[line["line"]].append(line)
@@ -52,7 +52,7 @@ class Books:
 
 
 def read_store(folder):
-    """Intents by client order id and fills by number, from a copy of the database."""
+    """Orders by client order id, fills by number and moves of pools by hash, from a copy of the database."""
     with tempfile.TemporaryDirectory() as copy:
         for name in ("cambist.db", "cambist.db-wal"):
             source = pathlib.Path(folder) / name
@@ -62,7 +62,7 @@ def read_store(folder):
         database.row_factory = sqlite3.Row
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
         if "intents" not in tables:
-            return {}, {}, None
+            return {}, {}, {}, None
         instance = database.execute("SELECT instance FROM meta").fetchone()[0]
         intents = {}
         rows = database.execute(
@@ -75,8 +75,14 @@ def read_store(folder):
         fills = defaultdict(list)
         for row in database.execute("SELECT * FROM fills ORDER BY id"):
             fills[row["number"]].append(dict(row))
+        moves = {}
+        if "moves" in tables:
+            rows = database.execute(
+                "SELECT m.*, e.end, d.first AS moved_first, d.second AS moved_second, d.lp AS moved_lp, "
+                "d.fee AS moved_fee FROM moves m LEFT JOIN ends e USING (number) LEFT JOIN moved d USING (number)")
+            moves = {"0x" + row["hash"].hex(): dict(row) for row in rows}
         database.close()
-        return intents, fills, instance
+        return intents, fills, moves, instance
 
 
 def ours(books, client_id):
@@ -138,6 +144,13 @@ def nothing_is_doubled(books):
         if len(found) > 1:
             books.find(f"{client_id} names {len(found)} orders")
     used, last = {}, {}
+    for move in books.moves.values():
+        joins = move["kind"] == "join"
+        tokens = (move["first_token"], move["second_token"]) if joins else (move["lp_token"],)
+        for key in zip(tokens, map(int, move["storage_ids"].split(","))):
+            if key in used:
+                books.find(f"move {move['number']} and {used[key]} share storage id {key[1]} of token {key[0]}")
+            used[key] = f"move {move['number']}"
     for name, intent in books.intents.items():
         key = (intent["sell_token"], intent["storage_id"])
         if key in used:
@@ -188,6 +201,35 @@ def fills_are_booked_once(books):
     for number in books.fills:
         if number not in known:
             books.find(f"fills of order number {number}, which is no intent")
+
+
+def moves_agree(books, final):
+    """Joins and exits: known on both sides, taken once, ended alike, with the same amounts."""
+    there = {moved["hash"]: moved for moved in books.by_kind["pool_transaction"]}
+    asked = [line for line in books.asked if line["request"]["what"] in ("join", "exit")]
+    taken = Counter(line["request"]["hash"] for line in asked if line["taken"])
+    for line in asked:
+        if line["request"]["hash"] not in books.moves:
+            books.find(f"a {line['request']['what']} ({line['request']['hash']}) reached the exchange and is no intent here")
+    for move_hash, move in books.moves.items():
+        name, end, moved = f"move {move['number']}", move["end"], there.get(move_hash)
+        if taken[move_hash] and moved is None:
+            books.find(f"{name}: was taken, and the exchange does not list it")
+        if end is None:
+            if final:
+                books.find(f"{name}: has no end")
+        elif end == "filled":
+            if moved is None or not moved["settled"]:
+                books.find(f"{name}: is settled here and not there")
+        elif moved is not None and (moved["settled"] or moved["undecided"]):
+            books.find(f"{name}: ended as {end}, and is settled or undecided there")
+        if move["moved_lp"] is not None and moved is not None:
+            here = [int(move[f"moved_{part}"]) for part in ("first", "second", "lp")]
+            theirs = [int(part["actual"]) for part in moved["pooled"]] + [int(moved["lp"]["actual"])]
+            if here != theirs:
+                books.find(f"{name}: moved {here} here and {theirs} there")
+        elif end == "filled":
+            books.find(f"{name}: its amounts are not booked")
 
 
 def nothing_lives_after_its_end(books):
@@ -275,10 +317,11 @@ def main():
     intents_are_there(books, arguments.final)
     nothing_is_doubled(books)
     fills_are_booked_once(books)
+    moves_agree(books, arguments.final)
     nothing_lives_after_its_end(books)
     money_adds_up(books, arguments.summary)
     counts = {
-        "intents": len(books.intents),
+        "intents": len(books.intents) + len(books.moves),
         "submits": len(books.submits),
         "orders": len(books.orders),
         "trades": len(books.by_kind["trade"]),
