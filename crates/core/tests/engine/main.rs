@@ -12,6 +12,7 @@ mod losses;
 mod others;
 mod pace;
 mod people;
+mod pools;
 mod pricing;
 mod quoting;
 mod recovery;
