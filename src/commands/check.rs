@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::json;
 
+use super::worst::{Losses, losses};
 use super::{columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::config::meaning::{self, Load, Risk, WORST_CASE};
@@ -20,6 +21,8 @@ struct Meaning {
     worst_case_formula: &'static str,
     markets: Vec<Risk>,
     load: Load,
+    /// What may be lost; needs the decimals in the file.
+    losses: Option<Losses>,
     /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
     exact: bool,
     secrets_checked: bool,
@@ -91,6 +94,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         worst_case_formula: WORST_CASE,
         markets: daemon.markets.iter().map(meaning::risk).collect(),
         load,
+        losses: bound.as_ref().map(losses),
         exact: bound.is_some(),
         secrets_checked: !args.no_secrets,
     })))
@@ -159,17 +163,17 @@ fn table(meaning: &Meaning) -> String {
                     risk.fillable, meaning.dead_after_s
                 ),
             ],
-            vec![cell("  worst case"), worst],
+            vec![cell("  down to the floor"), worst],
         ];
         rows.extend(pool);
         text.push_str(&columns(&rows));
     }
     let load = &meaning.load;
-    let _ = writeln!(
-        text,
-        "\nworst case = {}\n\nrequests",
-        meaning.worst_case_formula
-    );
+    let _ = writeln!(text, "\ndown to the floor = {}", meaning.worst_case_formula);
+    if let Some(losses) = &meaning.losses {
+        text.push_str(&losses.text());
+    }
+    text.push_str("\nrequests\n");
     text.push_str(&columns(&[
         vec![
             cell("  polling"),

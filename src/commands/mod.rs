@@ -12,6 +12,7 @@ pub mod sim;
 pub mod strategy;
 pub mod vectors;
 pub mod venue;
+mod worst;
 
 use std::fmt::Write as _;
 use std::io::Write;

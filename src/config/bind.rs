@@ -2,15 +2,9 @@
 //!
 //! The same function serves `cambist check` without a venue, with the decimals that the file expects.
 
-use cambist_core::config::{
-    EmptyBook as EngineEmpty, EngineConfig, ForeignOrders, LossConfig, MarketConfig, RampConfig,
-    RiskConfig,
-};
-use cambist_core::event::Amounts;
+use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
 use cambist_core::strategy::{Holdings, Strategy, Targets, View};
-use cambist_core::{
-    Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
-};
+use cambist_core::{MarketId, MarketSpec, PoolSpec, Price, StrategyId, Time, TokenId, TokenSpec};
 
 use super::daemon::Daemon;
 use super::market::{EmptyBook, Market, StrategyChoice};
@@ -18,6 +12,7 @@ use super::meaning::{self, Load};
 use super::money::{Money, MoneyError};
 use super::pool::{self, ListedPool};
 use super::reader::{At, ConfigError, Problem};
+use super::risk;
 
 /// A market as the venue lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,48 +145,67 @@ impl Daemon {
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
         }
+        let mut engine = EngineConfig {
+            ttl_ms: self.orders.ttl_s * 1_000,
+            refresh_before_ms: self.orders.refresh_before_s * 1_000,
+            grace_ms: self.orders.grace_s * 1_000,
+            resend_margin_ms: self.orders.resend_margin_ms,
+            resend_after_ms: self.orders.resend_after_ms,
+            attempts_max: self.orders.attempts_max,
+            request_timeout_ms: self.request_timeout_ms,
+            drain_deadline_ms: self.drain_deadline_ms,
+            max_fee_bips: self.orders.max_fee_bips,
+            maker_only: self.orders.maker_only,
+            status_ms: self.status_ms,
+            poll: self.poll.clone(),
+            budget: self.budget.clone(),
+            risk: self.risk.bound(&markets, &configs),
+            ramp: self.risk.ramp,
+            foreign: self.risk.foreign,
+            markets: configs,
+            pools: pool_configs,
+        };
+        self.limit_losses(&mut engine, &markets, &mut problems);
+        if !problems.is_empty() {
+            return Err(self.source.invalid(problems));
+        }
         Ok(Bound {
-            engine: EngineConfig {
-                ttl_ms: self.orders.ttl_s * 1_000,
-                refresh_before_ms: self.orders.refresh_before_s * 1_000,
-                grace_ms: self.orders.grace_s * 1_000,
-                resend_margin_ms: self.orders.resend_margin_ms,
-                resend_after_ms: self.orders.resend_after_ms,
-                attempts_max: self.orders.attempts_max,
-                request_timeout_ms: self.request_timeout_ms,
-                drain_deadline_ms: self.drain_deadline_ms,
-                max_fee_bips: self.orders.max_fee_bips,
-                maker_only: self.orders.maker_only,
-                status_ms: self.status_ms,
-                poll: self.poll.clone(),
-                budget: self.budget.clone(),
-                risk: RiskConfig {
-                    gross_max: gross_max(&markets, &configs),
-                    ..RiskConfig::default()
-                },
-                ramp: RampConfig::OFF,
-                foreign: ForeignOrders::Tolerate,
-                markets: configs,
-                pools: pool_configs,
-            },
+            engine,
             markets,
             pools,
             strategies,
             load,
         })
     }
-}
 
-/// What all markets of a quote token may hold together at their ceilings: no more than each alone.
-fn gross_max(markets: &[MarketSpec], configs: &[MarketConfig]) -> Amounts {
-    let mut most = Amounts::new();
-    for (spec, config) in markets.iter().zip(configs) {
-        let lots = spec.lots_floor(config.inventory_max);
-        let value = spec.quote_amount(config.price_max, lots);
-        let sum = most.entry(spec.quote.id).or_default();
-        *sum = sum.saturating_add(value.unwrap_or(Amount::MAX));
+    /// What every market may lose: as written, or parts of its stated worst case.
+    fn limit_losses(
+        &self,
+        engine: &mut EngineConfig,
+        specs: &[MarketSpec],
+        problems: &mut Vec<Problem>,
+    ) {
+        let bounds = risk::bounds(engine, specs);
+        for (index, limits) in engine.markets.iter_mut().enumerate() {
+            let (market, spec) = (&self.markets[index], &specs[index]);
+            let mut loss = risk::derived(bounds[index].as_ref());
+            let fields = [
+                &mut loss.hour_max,
+                &mut loss.day_max,
+                &mut loss.total_max,
+                &mut loss.drawdown_max,
+            ];
+            let mut exact = Exact { problems };
+            for (field, written) in fields.into_iter().zip(&market.losses_max) {
+                if let Some(written) = written
+                    && let Some(units) = exact.of(written, |money| money.units(&spec.quote))
+                {
+                    *field = units;
+                }
+            }
+            limits.loss = loss;
+        }
     }
-    most
 }
 
 fn spec(
@@ -277,6 +291,12 @@ fn market_config(
     let price_min = exact.of(&market.price_floor, |money| money.price(spec));
     let price_max = exact.of(&market.price_ceiling, |money| money.price(spec));
     let order_value_max = exact.of(&market.order_value_max, |money| money.units(&spec.quote));
+    let order_qty_max = match &market.order_qty_max {
+        Some(written) => exact.of(written, |money| money.lots(spec)),
+        None => order_value_max
+            .zip(price_min)
+            .map(|(value, least)| spec.lots_affordable(value, Price(least.0.max(1)))),
+    };
     let inventory_min = exact.of(&market.inventory_min, |money| money.units(&spec.base));
     let inventory_max = exact.of(&market.inventory_max, |money| money.units(&spec.base));
     let depth_min = exact.of(&market.depth_min, |money| money.lots(spec));
@@ -297,7 +317,7 @@ fn market_config(
         price_min: price_min?,
         price_max: price_max?,
         order_value_max: order_value_max?,
-        order_qty_max: Qty(u64::MAX),
+        order_qty_max: order_qty_max?,
         inventory_min: inventory_min?,
         inventory_max: inventory_max?,
         open_orders_max: market.open_orders_max,

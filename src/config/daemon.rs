@@ -10,6 +10,7 @@ use cambist_core::config::{BudgetConfig, PollConfig};
 use super::Kind;
 use super::market::{self, Market};
 use super::reader::{At, ConfigError, Place, Section, Source};
+use super::risk::{self, Risk};
 use super::sections::{
     check_address, check_markets, check_url, read_budget, read_keys, read_log, read_orders,
     read_poll, small, version,
@@ -140,6 +141,8 @@ pub struct Daemon {
     pub status_ms: u64,
     /// Rate budget.
     pub budget: BudgetConfig,
+    /// Limits over everything, and the start.
+    pub risk: Risk,
     /// Where the budget stands in the file.
     pub budget_at: Place,
     /// Fee rates of the account that fills are checked against: maker, taker, in ten-thousandths.
@@ -264,6 +267,8 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let budget_at = section.at();
     section.finish();
 
+    let risk = risk::read(&mut root, &orders, &budget, poll.depth_ms);
+
     let mut section = root.section("fees");
     let maker = section.number("maker_bips", 0, 0..=63);
     let taker = section.number("taker_bips", 0, 0..=63);
@@ -324,6 +329,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
             poll,
             status_ms,
             budget,
+            risk,
             budget_at,
             fee_bips,
             on_shutdown: on_shutdown.value,

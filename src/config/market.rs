@@ -82,6 +82,11 @@ pub struct Market {
     pub price_ceiling: At<Money>,
     /// Most quote tokens one order may be worth.
     pub order_value_max: At<Money>,
+    /// Most base tokens of one order; without it what `order_value_max` buys at the floor.
+    pub order_qty_max: Option<At<Money>>,
+    /// Most lost within an hour, a day, since the start, and from the peak, in quote tokens; without
+    /// them parts of the stated worst case.
+    pub losses_max: [Option<At<Money>>; 4],
     /// Least base held.
     pub inventory_min: At<Money>,
     /// Most base held.
@@ -169,6 +174,13 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
     let price_floor = section.req::<Money>("price_floor");
     let price_ceiling = section.req::<Money>("price_ceiling");
     let order_value_max = section.req::<Money>("order_value_max");
+    let order_qty_max = section.opt::<Money>("order_qty_max");
+    let losses_max = [
+        section.opt::<Money>("loss_hour_max"),
+        section.opt::<Money>("loss_day_max"),
+        section.opt::<Money>("loss_total_max"),
+        section.opt::<Money>("drawdown_max"),
+    ];
     let inventory_min = section.req::<Money>("inventory_min");
     let inventory_max = section.req::<Money>("inventory_max");
     let open_orders_max = section.number("open_orders_max", 4, 1..=1_000);
@@ -237,11 +249,13 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
     }
     if let (Some(name), Some((base, quote))) = (&name, &symbols) {
         let mut in_base = vec![&depth_min];
+        in_base.extend(&order_qty_max);
         in_base.extend([&inventory_min, &inventory_max].into_iter().flatten());
         let mut in_quote: Vec<_> = [&price_floor, &price_ceiling, &order_value_max]
             .into_iter()
             .flatten()
             .collect();
+        in_quote.extend(losses_max.iter().flatten());
         if let EmptyBook::Seed(seed) = &empty {
             in_quote.push(seed);
         }
@@ -262,6 +276,8 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         price_floor: price_floor?,
         price_ceiling: price_ceiling?,
         order_value_max: order_value_max?,
+        order_qty_max,
+        losses_max,
         inventory_min: inventory_min?,
         inventory_max: inventory_max?,
         open_orders_max: small(open_orders_max.value),

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod market;
 pub mod meaning;
 pub mod pool;
+pub mod risk;
 mod sections;
 pub mod venue;
 

@@ -599,3 +599,70 @@ fn a_scenario_takes_the_place_of_traders_and_fills_the_pool() {
     let missing = played("play = \"no.toml\"").unwrap_err().to_string();
     assert!(missing.ends_with("no.toml: no such file"), "{missing}");
 }
+
+#[test]
+fn the_latch_lies_above_what_the_budget_allows() {
+    let daemon = Daemon::parse(&example("demo.toml")).unwrap();
+    // 4 a second and a burst of 4 are 244 a minute, and half more is 366.
+    assert_eq!(super::risk::allowed_per_min(&daemon.budget), 244);
+    assert_eq!(super::risk::executions_least(&daemon.budget), 366);
+    assert_eq!(daemon.risk.limits.executions_per_min, 366);
+}
+
+#[test]
+fn losses_follow_from_the_worst_case_where_the_file_is_silent() {
+    let mut source = example("demo.toml");
+    let written = |line: &&str| line.starts_with("loss_") || line.starts_with("drawdown_");
+    let silent: Vec<_> = source.text.lines().filter(|line| !written(line)).collect();
+    source.text = silent.join("\n");
+    let daemon = Daemon::parse(&source).unwrap();
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    let worst = super::risk::bounds(&bound.engine, &bound.markets)[0].unwrap();
+    let loss = bound.engine.markets[0].loss;
+    assert_eq!(loss.total_max, worst.total());
+    assert_eq!(
+        (loss.hour_max, loss.day_max),
+        (worst.total() / 4, worst.total() / 2)
+    );
+    let gross = bound.engine.risk.gross_max[&bound.markets[0].quote.id];
+    assert!(
+        gross >= 200_000_000_000,
+        "the whole band at the ceiling, at least"
+    );
+}
+
+#[test]
+fn limits_that_contradict_each_other_are_named() {
+    for (key, to, message) in [
+        (
+            "executions_per_min",
+            "executions_per_min = 365",
+            "must be at least 366, one and a half times the 244",
+        ),
+        ("ttl_max_s", "ttl_max_s = 9", "every order would be refused"),
+        (
+            "fee_max_bips",
+            "fee_max_bips = 62",
+            "every order would be refused",
+        ),
+        (
+            "duplicate_ms",
+            "duplicate_ms = 500",
+            "must be less than poll.depth_ms = 500",
+        ),
+        (
+            "foreign_orders",
+            "foreign_orders = \"ignore\"",
+            "risk.foreign_orders",
+        ),
+        (
+            "loss_day_max",
+            "loss_day_max = \"1 ETH\"",
+            "is in ETH, but this key is in USDC",
+        ),
+    ] {
+        let (line, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert!(got.contains(&format!("f.toml:{line}:")), "{to}: {got}");
+    }
+}

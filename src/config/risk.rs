@@ -1,0 +1,173 @@
+//! `[risk]` and `[ramp]`: limits over everything, and a start with less than full size; and the derived
+//! limits of every market. What a limit does when it is reached is the engine's.
+
+use cambist_core::bound::{LossBound, loss_bound};
+use cambist_core::config::{
+    BudgetConfig, EngineConfig, ForeignOrders, LossConfig, MarketConfig, RampConfig, RiskConfig,
+};
+use cambist_core::event::Amounts;
+use cambist_core::{Amount, MarketSpec};
+
+use super::daemon::Orders;
+use super::reader::Section;
+use super::sections::small;
+
+/// Both sections as checked. What is counted in tokens is derived when decimals are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Risk {
+    /// Limits, without the exposure.
+    pub limits: RiskConfig,
+    /// Exposure over all markets of a quote token, in ten-thousandths of their bands at the ceiling.
+    pub gross_max_bps: u32,
+    /// The start.
+    pub ramp: RampConfig,
+    /// What somebody else's orders mean.
+    pub foreign: ForeignOrders,
+}
+
+/// Transmissions of orders that the budget allows within a minute.
+pub fn allowed_per_min(budget: &BudgetConfig) -> u32 {
+    let of = |per_s: u32, burst: u32| per_s.saturating_mul(60).saturating_add(burst);
+    of(budget.endpoint_per_s, budget.endpoint_burst).min(of(budget.per_s, budget.burst))
+}
+
+/// The least number at which the latch of repeated executions never meets normal quoting.
+pub fn executions_least(budget: &BudgetConfig) -> u32 {
+    allowed_per_min(budget).saturating_mul(3).div_ceil(2)
+}
+
+pub(super) fn read(
+    root: &mut Section<'_, '_>,
+    orders: &Orders,
+    budget: &BudgetConfig,
+    depth_ms: u64,
+) -> Risk {
+    let usual = RiskConfig::default();
+    let mut section = root.section("risk");
+    let gap = section.number("gap_bps", u64::from(usual.gap_bps), 1..=10_000);
+    let gross = section.number("gross_max_bps", 10_000, 1..=10_000);
+    let moved = section.number("move_bps", u64::from(usual.move_bps), 1..=10_000);
+    let move_s = section.number("move_s", usual.move_ms / 1_000, 1..=3_600);
+    let allowed = u64::from(allowed_per_min(budget));
+    let per_min = 1..=10_000_000;
+    let made = section.number("orders_per_min", allowed, per_min.clone());
+    let cancelled = section.number("cancels_per_min", 2 * allowed, per_min.clone());
+    let least = u64::from(executions_least(budget));
+    let executed = section.number("executions_per_min", least, per_min);
+    let duplicate = section.number("duplicate_ms", usual.duplicate_ms, 0..=60_000);
+    let fills = section.number("streak_fills", u64::from(usual.streak_fills), 0..=10_000);
+    let streak = section.number("streak_bps", u64::from(usual.streak_bps), 1..=10_000);
+    let streak_s = section.number("streak_s", usual.streak_ms / 1_000, 1..=3_600);
+    let ttl_max = section.number("ttl_max_s", (orders.ttl_s * 2).min(86_400), 5..=86_400);
+    let fee_max = section.number("fee_max_bips", u64::from(orders.max_fee_bips), 1..=63);
+    let pause = section.number("pause_s", usual.pause_ms / 1_000, 1..=86_400);
+    let pauses = section.number("pauses_per_day", u64::from(usual.pauses_per_day), 0..=60);
+    let foreign = section.word("foreign_orders", FOREIGN, ForeignOrders::default());
+    if executed.value < least {
+        let what = format!(
+            "risk.executions_per_min = {} must be at least {least}, one and a half times the {allowed} that the budget allows: reaching it latches, and normal quoting must never reach it",
+            executed.value
+        );
+        section.problem(executed.at, what);
+    }
+    if ttl_max.value < orders.ttl_s {
+        let what = format!(
+            "risk.ttl_max_s = {} is less than orders.ttl_s = {}: every order would be refused",
+            ttl_max.value, orders.ttl_s
+        );
+        section.problem(ttl_max.at, what);
+    }
+    if fee_max.value < u64::from(orders.max_fee_bips) {
+        let what = format!(
+            "risk.fee_max_bips = {} is less than orders.max_fee_bips = {}: every order would be refused",
+            fee_max.value, orders.max_fee_bips
+        );
+        section.problem(fee_max.at, what);
+    }
+    if duplicate.value >= depth_ms {
+        let what = format!(
+            "risk.duplicate_ms = {} must be less than poll.depth_ms = {depth_ms}: an order that has just filled could not be made again at the next look",
+            duplicate.value
+        );
+        section.problem(duplicate.at, what);
+    }
+    section.finish();
+    let limits = RiskConfig {
+        gross_max: Amounts::new(),
+        move_bps: small(moved.value),
+        move_ms: move_s.value * 1_000,
+        orders_per_min: small(made.value),
+        cancels_per_min: small(cancelled.value),
+        executions_per_min: small(executed.value),
+        duplicate_ms: duplicate.value,
+        streak_fills: small(fills.value),
+        streak_bps: small(streak.value),
+        streak_ms: streak_s.value * 1_000,
+        ttl_max_ms: ttl_max.value * 1_000,
+        fee_max_bips: small(fee_max.value),
+        pause_ms: pause.value * 1_000,
+        pauses_per_day: small(pauses.value),
+        gap_bps: small(gap.value),
+    };
+
+    let mut section = root.section("ramp");
+    let start = section.number("start_bps", 10_000, 1..=10_000);
+    let step = section.number("step_bps", 2_500, 1..=10_000);
+    let step_s = section.number("step_s", 3_600, 1..=86_400);
+    section.finish();
+    Risk {
+        limits,
+        gross_max_bps: small(gross.value),
+        ramp: RampConfig {
+            start_bps: small(start.value),
+            step_bps: small(step.value),
+            step_ms: step_s.value * 1_000,
+        },
+        foreign: foreign.value,
+    }
+}
+
+const FOREIGN: &[(&str, ForeignOrders)] = &[
+    ("alarm", ForeignOrders::Alarm),
+    ("tolerate", ForeignOrders::Tolerate),
+    ("adopt", ForeignOrders::Adopt),
+];
+
+impl Risk {
+    /// The limits with the exposure: a share of what all markets of a quote token may hold together at
+    /// their ceilings.
+    pub(super) fn bound(&self, markets: &[MarketSpec], configs: &[MarketConfig]) -> RiskConfig {
+        let mut gross_max = Amounts::new();
+        for (spec, config) in markets.iter().zip(configs) {
+            let lots = cambist_core::Qty(spec.lots_floor(config.inventory_max).0.saturating_add(1));
+            let value = spec.quote_amount(config.price_max, lots);
+            let sum = gross_max.entry(spec.quote.id).or_default();
+            let share = |value: Amount| value / 10_000 * Amount::from(self.gross_max_bps);
+            *sum = Amount::saturating_add(*sum, value.map_or(Amount::MAX, share));
+        }
+        RiskConfig {
+            gross_max,
+            ..self.limits.clone()
+        }
+    }
+}
+
+/// The bound of every market at its ceiling, for the stated jump.
+pub fn bounds(engine: &EngineConfig, markets: &[MarketSpec]) -> Vec<Option<LossBound>> {
+    let each = markets.iter().zip(&engine.markets);
+    each.map(|(spec, limits)| {
+        loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps)
+    })
+    .collect()
+}
+
+/// What a market may lose where the file does not say: parts of its bound.
+pub(super) fn derived(bound: Option<&LossBound>) -> LossConfig {
+    let whole = bound.map_or(Amount::MAX, LossBound::total);
+    LossConfig {
+        hour_max: whole / 4,
+        day_max: whole / 2,
+        total_max: whole,
+        drawdown_max: whole / 2,
+    }
+}
