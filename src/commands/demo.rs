@@ -342,7 +342,8 @@ impl Stage<'_> {
             }
             screen.say("pulling the plug: kill -9 in the middle of a submit");
             let again = || daemon(folder, config, "daemon-again");
-            let pulled = plug::pull(self.begun, wire, &mut self.daemon, config, again);
+            let most = self.playbill.recovery_max();
+            let pulled = plug::pull(self.begun, wire, &mut self.daemon, config, most, again);
             let (daemon, metrics, crash) = pulled.await?;
             screen.say(&format!(
                 "daemon is back: both sides quoted {:.2} s after the kill, {} of {} open orders had been unknown",

@@ -79,6 +79,11 @@ impl Playbill {
         news
     }
 
+    /// How soon a daemon that was killed ought to quote both sides again, beside what the fence needs.
+    pub fn recovery_max(&self) -> Duration {
+        Duration::from_secs(self.scenario.recovery_max_s.into())
+    }
+
     /// What is short of what the scenario expects of a market maker.
     pub fn problem(&self, both_sides_ratio: f64, duration_s: f64) -> Option<String> {
         let percent = 100.0 * both_sides_ratio;

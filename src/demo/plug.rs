@@ -23,8 +23,6 @@ use crate::store::view::{self, Remembered};
 pub const SHORTEST_S: u64 = 20;
 /// A submit comes within this, or the daemon is killed between two of them.
 const CATCH: Duration = Duration::from_secs(8);
-/// Longest way back to quotes on both sides, beside what the fence needs.
-const RECOVERY: Duration = Duration::from_secs(3);
 /// Quotes are back for so long before the exchange is asked what rests.
 const AFTERWARDS: Duration = Duration::from_millis(1_500);
 /// The exchange's clock may be behind ours by so much.
@@ -91,13 +89,15 @@ pub struct Crash {
     findings: Findings,
 }
 
-/// Kills the daemon and starts it again; `start` does that. Returns its second life, the address of its
-/// metrics, and what happened.
+/// Kills the daemon and starts it again; `start` does that. The way back to quotes on both sides may take
+/// `recovery_max` beside what the fence needs. Returns its second life, the address of its metrics, and
+/// what happened.
 pub async fn pull(
     begun: Instant,
     wire: &Wire,
     daemon: &mut Child,
     config: &Daemon,
+    recovery_max: Duration,
     start: impl FnOnce() -> anyhow::Result<Child>,
 ) -> anyhow::Result<(Child, String, Crash)> {
     let mid_submit = wire.catch(CATCH).await;
@@ -122,7 +122,7 @@ pub async fn pull(
 
     let metrics = again.address(&address_file, PATIENCE).await?;
     let grave = Duration::from_secs(config.dead_after_s());
-    let longest = RECOVERY + grave + PATIENCE;
+    let longest = recovery_max + grave + PATIENCE;
     while !status::quotes_both_sides(&metrics).await {
         if let Some(status) = again.exited()? {
             anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
@@ -145,7 +145,7 @@ pub async fn pull(
     let taken: BTreeSet<_> = shown.iter().map(|order| order.hash).collect();
     // What the exchange did not show has to wait for its clock to pass expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
-    let recovery_max = RECOVERY + if is_fenced { grave } else { Duration::ZERO };
+    let recovery_max = recovery_max + if is_fenced { grave } else { Duration::ZERO };
     let life = &config.orders;
     let refreshed_ms = life.ttl_s.saturating_sub(life.refresh_before_s) * 1_000;
     let crash = Crash {

@@ -82,6 +82,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// A market maker ought to show both sides for this share of the time.
     pub both_sides_min_percent: u8,
+    /// One that was killed ought to quote both sides again within this, beside what the fence needs.
+    pub recovery_max_s: u16,
 }
 
 impl Scenario {
@@ -96,6 +98,7 @@ fn read(mut root: Section<'_, '_>, markets: &[MarketSpec], run: Run) -> Option<S
     let about = root.req::<String>("about");
     let mut expect = root.section("expect");
     let both_sides = expect.req_number("both_sides_min_percent", 0..=100);
+    let recovery_max = expect.number("recovery_max_s", 3, 1..=600);
     expect.finish();
     let written = root.sections("traders");
     if written.is_empty() {
@@ -116,6 +119,7 @@ fn read(mut root: Section<'_, '_>, markets: &[MarketSpec], run: Run) -> Option<S
         crowds,
         events,
         both_sides_min_percent: small(both_sides?.value),
+        recovery_max_s: small(recovery_max.value),
     })
 }
 
