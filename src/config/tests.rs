@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use cambist_core::config::EmptyBook;
 use cambist_core::{MarketId, Price, TokenId, TokenSpec};
 
+use super::pool::ListedPool;
 use super::reader::Source;
 use super::{Daemon, Exchange, Listed, meaning};
 
@@ -26,12 +27,12 @@ fn explains(source: &Source, keys: &BTreeSet<String>) {
         let is_key = |line: &str| {
             let bare = line.trim_start_matches("# ");
             bare.split(" = ").next() == Some(last) && bare.contains(" = ")
-                || line.trim_matches(['[', ']']).rsplit('.').next() == Some(last)
-                    && line.starts_with('[')
+                || bare.trim_matches(['[', ']']).rsplit('.').next() == Some(last)
+                    && bare.starts_with('[')
         };
         let at = lines.iter().position(|line| is_key(line));
         let at = at.unwrap_or_else(|| panic!("{}: {key} is not shown", source.path.display()));
-        if lines[at].starts_with('[') {
+        if lines[at].trim_start_matches("# ").starts_with('[') {
             continue;
         }
         let above = lines[..at].iter().rev();
@@ -106,7 +107,22 @@ fn the_demo_fits_its_exchange() {
             enabled: true,
         })
         .collect();
-    let bound = demo.bind(&exchange.tokens, &listed, &[]).unwrap();
+    let pools: Vec<_> = exchange
+        .pools
+        .iter()
+        .map(|pool| ListedPool {
+            name: pool.name.clone(),
+            address: cambist_signing::Address::from_hex(&pool.address).unwrap().0,
+            pooled: exchange
+                .markets
+                .iter()
+                .flat_map(|market| [market.base.id, market.quote.id])
+                .collect(),
+            lp: pool.lp,
+            status: 3,
+        })
+        .collect();
+    let bound = demo.bind(&exchange.tokens, &listed, &pools).unwrap();
     assert_eq!(bound.engine.ttl_ms, 10_000);
     assert_eq!(
         bound.engine.markets[0].empty,
@@ -302,7 +318,13 @@ fn a_misspelled_section_is_one_mistake() {
         ("[[market]]", "[[markets]]"),
         ("[[market.strategy]]", "[[market.stratgy]]"),
     ] {
-        let mut text = text.replacen(from, to, 1);
+        // Parameters belong to the section before them: of strategies all are renamed.
+        let count = if to.contains("stratgy") {
+            usize::MAX
+        } else {
+            1
+        };
+        let mut text = text.replacen(from, to, count);
         if to == "[[markets]]" {
             text = text.replace("[[market.", "[[markets.");
             text = text.replace("[market.", "[markets.");
@@ -520,11 +542,23 @@ fn a_venue_that_publishes_something_else_is_refused() {
         price_decimals: 2,
         enabled: true,
     };
-    let right = [token(0, "ETH", 18), token(1, "USDC", 6)];
-    let bound = demo.bind(&right, &[listed("ETH-USDC")], &[]).unwrap();
+    let pool = ListedPool {
+        name: "AMM-ETH-USDC".to_owned(),
+        address: [1; 20],
+        pooled: vec![TokenId(0), TokenId(1)],
+        lp: TokenId(2),
+        status: 3,
+    };
+    let pools = std::slice::from_ref(&pool);
+    let right = [
+        token(0, "ETH", 18),
+        token(1, "USDC", 6),
+        token(2, "LP-ETH-USDC", 8),
+    ];
+    let bound = demo.bind(&right, &[listed("ETH-USDC")], pools).unwrap();
     assert_eq!(bound.markets[0].id, MarketId(0));
     let refused = |tokens: &[TokenSpec], name: &str| {
-        demo.bind(tokens, &[listed(name)], &[])
+        demo.bind(tokens, &[listed(name)], pools)
             .unwrap_err()
             .to_string()
     };
