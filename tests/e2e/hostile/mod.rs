@@ -7,6 +7,7 @@ mod contents;
 mod doors;
 mod gateways;
 mod network;
+mod pools;
 mod table;
 
 use std::time::Duration;

@@ -282,7 +282,7 @@ fn reply_name(outcome: &Outcome) -> &'static str {
         Reply::Balances(_) => "balances",
         Reply::Orders { .. } => "orders",
         Reply::Order(_) => "an order",
-        Reply::Submitted { .. } => "another hash",
+        Reply::Submitted { .. } => "another order's hash",
         Reply::CancelTaken { .. } => "a cancel",
         Reply::Markets { .. } => "markets",
         Reply::Account { .. } => "an account",

@@ -1,0 +1,151 @@
+//! A join whose request or answer is lost, repeated, or stands still while the daemon is killed: one join
+//! at the exchange, and equal books.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use cambist_core::VenueTime;
+use cambist_core::pool::{MoveReport, MoveStatus};
+use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use toml::Table;
+
+use super::{SOON, assert_whole};
+use crate::support::books::{asynchronously, client};
+use crate::support::proxy::Seen;
+use crate::support::stage::{lively, quick};
+use crate::support::{Edit, Fault, Proxy, Stage, until};
+
+fn is_join(seen: &Seen) -> bool {
+    seen.method == "POST" && seen.path == "/api/v3/amm/join"
+}
+
+/// A quick daemon that wants a tenth of its funds in the pool.
+fn with_pool(file: &mut Table) {
+    quick(file);
+    let manager: Table = toml::from_str(
+        "name = 'lp_manager'\n[params]\ntarget_share_bps = 1000\nenter_below_bps = 500
+         leave_above_bps = 3000\ncool_down_s = 1\npause_above_bps = 100\n",
+    )
+    .unwrap();
+    let market = file["market"].as_array_mut().unwrap()[0]
+        .as_table_mut()
+        .unwrap();
+    let strategies = market["strategy"].as_array_mut().unwrap();
+    strategies.retain(|strategy| strategy["name"].as_str() != Some("lp_manager"));
+    strategies.push(manager.into());
+    file.put("market.0.pool.poll_ms", 200);
+}
+
+/// Every join and exit of the account, as the exchange lists them.
+fn moves(stage: &Stage) -> Vec<MoveReport> {
+    asynchronously(async {
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: 0,
+            limit: 500,
+        };
+        let client = client(&stage.url(), &stage.path("keys"));
+        let answered = client.query(&Query::Moves(page), &[]).await;
+        match answered.outcome {
+            Outcome::Reply(Reply::Moves { moves, .. }) => moves,
+            other => panic!("{other:?}"),
+        }
+    })
+}
+
+fn joined_once(stage: &Stage, name: &str) {
+    let moves = moves(stage);
+    let settled = moves.iter().filter(|m| m.status == MoveStatus::Processed);
+    assert_eq!((moves.len(), settled.count()), (1, 1), "{name}: {moves:?}");
+}
+
+fn opened(name: &str) -> (Stage, Proxy) {
+    let stage = Stage::open_kept(name, |file| {
+        lively(file);
+        file.put("traders.0.noise", 3)
+            .put("traders.0.passive", 2)
+            .put("traders.0.informed", 1);
+    });
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, with_pool);
+    (stage, proxy)
+}
+
+/// The first `spoiled` joins meet the fault.
+fn spoil(name: &str, spoiled: u64, fault: Fault) {
+    let (stage, proxy) = opened(name);
+    proxy.plan(move |seen| {
+        if is_join(seen) && seen.nth < spoiled {
+            fault.clone()
+        } else {
+            Fault::Pass
+        }
+    });
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    until(SOON, "shares", || {
+        assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
+        stage
+            .books()
+            .totals
+            .contains_key("LP-ETH-USDC")
+            .then_some(())
+    });
+    assert!(proxy.faults() >= 1, "{name}: nothing was spoiled");
+    assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
+    joined_once(&stage, name);
+    assert_whole(&stage, &daemon, name);
+    stage.close_audited(&daemon);
+}
+
+#[test]
+fn a_join_that_is_lost_or_repeated_happens_once() {
+    spoil("join-lost", 2, Fault::LoseRequest);
+    spoil("join-answer-lost", 1, Fault::LoseAnswer);
+    spoil("join-twice", 1, Fault::Twice);
+    spoil("join-late", 1, Fault::Late(Duration::from_millis(900)));
+}
+
+/// Killed while the first join stands still, before it is handed over or after it was answered.
+fn kill(name: &str, answered: bool) {
+    let (stage, proxy) = opened(name);
+    let (reached, heard) = sync_channel(1);
+    let (tell, dead) = sync_channel::<()>(1);
+    let dead = std::sync::Mutex::new(dead);
+    let hook: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
+        let _ = reached.try_send(());
+        let _ = dead.lock().unwrap().recv_timeout(Duration::from_secs(10));
+    });
+    proxy.plan(
+        move |seen| match (is_join(seen) && seen.nth == 0, answered) {
+            (true, true) => Fault::OnAnswer(Arc::clone(&hook)),
+            (true, false) => Fault::OnArrival(Arc::clone(&hook)),
+            (false, _) => Fault::Pass,
+        },
+    );
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    heard.recv_timeout(SOON).expect("a join within its time");
+    daemon.kill();
+    tell.send(()).unwrap();
+    proxy.plan(|_| Fault::Pass);
+    let mut daemon = stage.run("daemon");
+    stage.metrics("daemon", &mut daemon);
+    until(SOON, "shares and orders after the kill", || {
+        assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
+        let books = stage.books();
+        (books.totals.contains_key("LP-ETH-USDC") && books.open() > 0).then_some(())
+    });
+    assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
+    joined_once(&stage, name);
+    assert_whole(&stage, &daemon, name);
+    stage.close_audited(&daemon);
+}
+
+#[test]
+fn a_daemon_killed_in_the_middle_of_a_join_joins_once() {
+    kill("join-killed-before", false);
+    kill("join-killed-after", true);
+}
