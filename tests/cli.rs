@@ -578,3 +578,59 @@ fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
         assert_eq!(exit(&cambist(bad)), 2, "{bad:?}");
     }
 }
+
+#[test]
+fn commands_about_a_daemon_that_is_not_there_say_so() {
+    let folder = Folder::new("operate");
+    let config = configured(&folder);
+    let asked = |line: &str| {
+        let mut args: Vec<_> = line.split(' ').collect();
+        args.extend(["--json", "--config", &config]);
+        let output = cambist(&args);
+        (exit(&output), json(&output), stderr(&output))
+    };
+    let (code, page, _) = asked("status");
+    assert_eq!((code, &page["state"]), (1, &"never started".into()));
+    for line in [
+        "pause --reason x",
+        "kill --cancel-only --reason x",
+        "drain",
+        "drain --leave",
+        "reload",
+        "account adopt --token ETH --amount -1 --reason x",
+    ] {
+        let (code, object, log) = asked(line);
+        assert_eq!((code, &object["exit"]), (1, &1.into()), "{line}: {object}");
+        assert!(log.contains("no daemon runs on the state folder"), "{log}");
+    }
+    // With nobody there, killing keeps everybody from starting; once more changes nothing.
+    for reason in ["first", "second"] {
+        assert_eq!(asked(&format!("kill --reason {reason}")).0, 0);
+    }
+    assert_eq!(asked("status").1["latch"], "first");
+    let refused = cambist(&["run", "--config", &config]);
+    assert_eq!(exit(&refused), 78, "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("first"), "{}", stderr(&refused));
+    let (code, lowered, _) = asked("resume --reason back");
+    assert_eq!((code, &lowered["latch"]), (0, &"first".into()));
+    let (code, page, _) = asked("status");
+    assert_eq!((code, &page["state"]), (1, &"stopped".into()));
+    assert_eq!(
+        (&page["latch"], &page["not_proven_gone"]),
+        (&Value::Null, &0.into())
+    );
+    for usage in [
+        "pause",
+        "pause --side both --reason x",
+        "kill",
+        "resume",
+        "account",
+        "panic --within soon",
+    ] {
+        let mut args: Vec<_> = usage.split(' ').collect();
+        args.extend(["--config", &config]);
+        let output = cambist(&args);
+        assert_eq!(exit(&output), 2, "{usage}");
+        assert!(output.stdout.is_empty(), "{usage}");
+    }
+}
