@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::planted::{self, Defect};
 use crate::time::VenueTime;
 
 pub use crate::engine::passes::{Pass, Progress, Purpose};
@@ -26,13 +27,18 @@ pub enum Word {
 
 /// Whether no copy of an order can rest: each of its transmissions was refused for a reason that a
 /// delivered twin cannot cause, or provably never left.
-pub const fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
-    disproved == transmissions
+pub fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
+    disproved == transmissions || planted::armed(Defect::RefusalAfterResendIsDeath)
 }
 
 /// Whether `venue_time`, which the venue's clock has passed, is behind the fence of an order: nothing
 /// of it can come into being or show up for the first time any more.
 pub fn is_behind(venue_time: VenueTime, valid_until: VenueTime, grace_ms: u64) -> bool {
+    let grace_ms = if planted::armed(Defect::GraceForgotten) {
+        0
+    } else {
+        grace_ms
+    };
     venue_time > valid_until.plus_ms(grace_ms)
 }
 
@@ -60,7 +66,9 @@ pub fn may_be_resent(
     margin_ms: u64,
     cancel_decided: bool,
 ) -> bool {
-    !cancel_decided && venue_now < valid_until.minus_ms(margin_ms)
+    let in_time = venue_now < valid_until.minus_ms(margin_ms)
+        || planted::armed(Defect::MarginForgotten) && venue_now < valid_until.plus_ms(60_000);
+    in_time && (!cancel_decided || planted::armed(Defect::CancelledResent))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod market;
 pub mod math;
 pub mod note;
 pub mod order;
+pub mod planted;
 pub mod pool;
 pub mod reason;
 pub mod reload;

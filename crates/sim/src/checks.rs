@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use cambist_core::config::MarketConfig;
-use cambist_core::event::Amounts;
+use cambist_core::event::{Amounts, Level};
 use cambist_core::note::{End, Note};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::Endpoint;
@@ -13,6 +13,7 @@ use cambist_core::{Amount, ClientOrderId, Hash, MarketSpec, Reason, Side, Time};
 use cambist_venue::Venue;
 use serde::Serialize;
 
+use crate::conduct::Slots;
 use crate::disk::Durable;
 use crate::exchange::{Exchange, OWN_ACCOUNT};
 use crate::truth::{Taken, Truth};
@@ -61,6 +62,10 @@ pub(crate) struct Checks {
     ended: BTreeMap<ClientOrderId, End>,
     /// Fills told: base, quote, fee.
     booked: BTreeMap<ClientOrderId, (Amount, Amount, Amount)>,
+    /// Highest storage id that left, by token.
+    slots: Slots,
+    /// The level that was last told to be durable.
+    level: Level,
     /// Checks that mean nothing, for a while or for good, because somebody else interfered.
     excused: BTreeMap<&'static str, Option<Time>>,
 }
@@ -77,6 +82,8 @@ impl Checks {
             taken: BTreeMap::new(),
             ended: BTreeMap::new(),
             booked: BTreeMap::new(),
+            slots: Slots::new(),
+            level: Level::Trading,
             excused: BTreeMap::new(),
         }
     }
@@ -154,6 +161,34 @@ impl Checks {
             let detail = format!("{id} leaves after its end ({})", end.name());
             self.fail("sent_after_end", detail);
         }
+    }
+
+    /// An order's bytes leave with a storage id, for the first time or again.
+    pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool) {
+        let highest = self.slots.get(&order.sell_token).copied();
+        if !again && highest.is_some_and(|highest| order.storage_id <= highest) {
+            let detail = format!(
+                "{} leaves with storage id {}",
+                order.client_id, order.storage_id
+            );
+            self.fail("slot_reused", detail);
+        }
+        let highest = highest.unwrap_or(0).max(order.storage_id);
+        self.slots.insert(order.sell_token, highest);
+    }
+
+    /// A level is in force, and said to be durable.
+    pub(crate) fn level(&mut self, level: Level) {
+        self.level = level;
+    }
+
+    /// A start finds this level on the disk: never a lower one than was in force.
+    pub(crate) fn starts_at(&mut self, level: Level) {
+        if level < self.level {
+            let detail = format!("{} after {}", level.name(), self.level.name());
+            self.fail("level_lost", detail);
+        }
+        self.level = level;
     }
 
     /// Whether an order's bytes left before.

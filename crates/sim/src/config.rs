@@ -11,7 +11,6 @@ use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{ConfigError, VenueConfig};
 use serde::{Deserialize, Serialize};
 
-use crate::defect::Defect;
 use crate::trouble::Trouble;
 
 /// What a probability is a part of.
@@ -169,8 +168,6 @@ pub struct WorldConfig {
     pub clock: ClockConfig,
     /// The venue's books are audited in full every so many steps; 0 only at the end.
     pub audit_steps: u64,
-    /// A planted fault that the checks must find.
-    pub defect: Option<Defect>,
 }
 
 /// Why a configuration is no world.

@@ -9,10 +9,11 @@
 
 mod adapter;
 mod checks;
+mod conduct;
 mod config;
 mod daemon;
-mod defect;
 mod disk;
+mod distort;
 mod drawn;
 mod exchange;
 mod family;
@@ -21,6 +22,7 @@ mod outcome;
 mod preset;
 mod queue;
 mod sealer;
+mod shrink;
 mod storms;
 mod tally;
 mod trace;
@@ -34,13 +36,13 @@ pub use config::{
     ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, TroubleConfig, WeatherConfig,
     WorldConfig, WorldError,
 };
-pub use defect::Defect;
 pub use disk::{Disk, Durable, Intent};
 pub use exchange::{Exchange, OWN_ACCOUNT};
 pub use family::{Family, NoFamily};
 pub use network::Network;
 pub use outcome::{Counts, Outcome, run};
 pub use sealer::Sealer;
+pub use shrink::shrink;
 pub use tally::Tally;
 pub use trace::TraceHash;
 pub use trial::Trial;

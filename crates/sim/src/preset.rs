@@ -87,7 +87,6 @@ impl WorldConfig {
                 engine_drift_ppm: 40,
             },
             audit_steps: 2_000,
-            defect: None,
         }
     }
 

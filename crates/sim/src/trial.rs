@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use cambist_core::planted::Defect;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{WorldConfig, WorldError};
 use crate::family::Family;
-use crate::outcome::{Outcome, run};
+use crate::outcome::Outcome;
+use crate::world::World;
 
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
@@ -24,6 +26,8 @@ pub struct Trial {
     pub without: BTreeSet<Family>,
     /// Only so many of its strategies take part.
     pub seats_max: Option<usize>,
+    /// A deliberate defect that is armed, in a build that has them.
+    pub planted: Option<Defect>,
 }
 
 impl Trial {
@@ -34,6 +38,7 @@ impl Trial {
             duration_ms,
             without: BTreeSet::new(),
             seats_max: None,
+            planted: None,
         }
     }
 
@@ -52,7 +57,17 @@ impl Trial {
 
     /// Runs it from beginning to end.
     pub fn run(&self) -> Result<Outcome, WorldError> {
-        run(self.config())
+        let mut world = self.world()?;
+        let proven = world.play();
+        Ok(world.outcome(proven))
+    }
+
+    /// Its world at the beginning. The defect, if there is one, is armed for this thread until another
+    /// trial begins.
+    pub fn world(&self) -> Result<World, WorldError> {
+        #[cfg(feature = "planted")]
+        cambist_core::planted::arm(self.planted);
+        World::new(self.config())
     }
 }
 
@@ -69,6 +84,9 @@ impl fmt::Display for Trial {
         }
         if let Some(most) = self.seats_max {
             write!(f, " --strategies {most}")?;
+        }
+        if let Some(defect) = self.planted {
+            write!(f, " --planted {defect}")?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, ClientOrderId, Hash, MarketId, Price, Side};
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, Price, Side, Time};
 use cambist_venue::{Executed, Venue};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -13,6 +13,8 @@ use crate::exchange::OWN_ACCOUNT;
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) id: ClientOrderId,
+    /// When the venue took it.
+    pub(crate) at: Time,
     pub(crate) market: MarketId,
     pub(crate) side: Side,
     pub(crate) price: Price,
@@ -33,13 +35,14 @@ pub(crate) struct Truth {
 
 impl Truth {
     /// The venue took an order.
-    pub(crate) fn take(&mut self, hash: Hash, order: &UnsignedOrder) {
+    pub(crate) fn take(&mut self, at: Time, hash: Hash, order: &UnsignedOrder) {
         let base = match order.side {
             Side::Buy => order.buy_amount,
             Side::Sell => order.sell_amount,
         };
         let taken = Taken {
             id: order.client_id,
+            at,
             market: order.market,
             side: order.side,
             price: order.price,

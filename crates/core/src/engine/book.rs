@@ -9,6 +9,7 @@ use crate::config::{EmptyBook, MarketConfig};
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::note::{Control, DepthFault};
 use crate::order::ClientOrderId;
+use crate::planted::{self, Defect};
 use crate::request::{Depth, DepthLevel};
 use crate::strategy::BookLevel;
 use crate::time::{Time, VenueTime};
@@ -135,6 +136,7 @@ impl MarketBook {
                         .own
                         .values()
                         .filter(|own| own.side == side && own.price == level.price)
+                        .filter(|_| !planted::armed(Defect::OwnOrdersPriced))
                         .map(|own| own.left)
                         .sum();
                     let qty = spec.lots_floor(level.size.saturating_sub(ours));
@@ -161,7 +163,8 @@ impl MarketBook {
         config: &MarketConfig,
         depth_age_max_ms: u64,
     ) -> Option<Control> {
-        if self.age_ms(now).is_none_or(|age| age > depth_age_max_ms) {
+        let old = self.age_ms(now).is_none_or(|age| age > depth_age_max_ms);
+        if old && !planted::armed(Defect::StaleDepthTrusted) {
             return Some(Control::StaleData);
         }
         let frozen = now.ms_since(self.changed) > config.frozen_after_ms;

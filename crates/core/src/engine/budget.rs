@@ -18,6 +18,7 @@ use governor::{Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BudgetConfig;
+use crate::planted::{self, Defect};
 use crate::request::Endpoint;
 use crate::time::Time;
 
@@ -108,6 +109,9 @@ impl Budget {
 
     /// Takes a token for one request to `endpoint`, or nothing at all.
     pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
+        if planted::armed(Defect::BudgetIgnored) {
+            return true;
+        }
         if self
             .resting_until
             .get(&endpoint)
@@ -115,7 +119,8 @@ impl Budget {
         {
             return false;
         }
-        let reserve = if endpoint == Endpoint::Cancel {
+        let spent = planted::armed(Defect::ReserveSpent);
+        let reserve = if endpoint == Endpoint::Cancel || spent {
             0
         } else {
             self.config.cancel_reserve
@@ -143,6 +148,9 @@ impl Budget {
 
     /// The venue answered 429: the endpoint rests.
     pub(crate) fn punish(&mut self, now: Time, endpoint: Endpoint) {
+        if planted::armed(Defect::PenaltyIgnored) {
+            return;
+        }
         self.rest(now, endpoint, self.config.penalty_ms);
     }
 

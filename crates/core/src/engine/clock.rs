@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::planted::{self, Defect};
 use crate::time::{Time, VenueTime};
 
 /// A single answer may not move the bound further ahead than this; two that agree may. Between answers
@@ -36,7 +37,13 @@ impl VenueClock {
     /// The venue's clock shows at least this now. One part in a thousand is given up to drift.
     pub(crate) fn at_least(&self, now: Time) -> VenueTime {
         let carried = now.ms_since(self.heard);
-        self.bound.plus_ms(carried - carried.div_ceil(1_000))
+        let fast_ms = if planted::armed(Defect::WallClock) {
+            30_000
+        } else {
+            0
+        };
+        self.bound
+            .plus_ms(carried - carried.div_ceil(1_000) + fast_ms)
     }
 
     /// Takes in a time read from an answer that arrived at `now`.
@@ -46,7 +53,7 @@ impl VenueClock {
             self.leap = None;
             return;
         }
-        if told.ms_since(known) <= LEAP_MS {
+        if told.ms_since(known) <= LEAP_MS || planted::armed(Defect::LeapBelieved) {
             (self.bound, self.heard, self.leap) = (told, now, None);
             return;
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::note::Note;
 use crate::order::Hash;
+use crate::planted::{self, Defect};
 use crate::time::Time;
 
 use super::life::Phase;
@@ -116,15 +117,21 @@ impl State {
         actions.push(Action::Finished { proven: false });
     }
 
+    fn nothing_alive(&self) -> bool {
+        let mut unknown = self.orders.iter().map(|t| t.life.unknown_since().is_some());
+        self.orders.is_empty()
+            || planted::armed(Defect::DrainForgetsUnknown) && unknown.all(|unknown| unknown)
+    }
+
     /// Whether only the proof is missing.
     pub(crate) fn drain_wants_proof(&self) -> bool {
         let cancels = |drain: &Drain| !drain.proved && !drain.leaves;
-        self.orders.is_empty() && self.drain.as_ref().is_some_and(cancels)
+        self.nothing_alive() && self.drain.as_ref().is_some_and(cancels)
     }
 
     /// A complete list has been read.
     pub(crate) fn drain_proved(&mut self, pass: &Pass, actions: &mut Vec<Action>) {
-        let nothing_alive = self.orders.is_empty();
+        let nothing_alive = self.nothing_alive();
         // An open order is somebody else's unless it bears our id or was ours once: however many there
         // are, they need not be remembered for that.
         let ours = |hash: &Hash| self.strays.contains(hash) || self.orders.remembers(*hash);

@@ -6,6 +6,7 @@ use crate::event::{BatchId, Event, Level, SealFailure};
 use crate::market::MarketId;
 use crate::note::{DepthFault, End, Note};
 use crate::order::ClientOrderId;
+use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::{Time, VenueTime};
@@ -158,7 +159,17 @@ impl State {
         }
         match purpose {
             Purpose::Submit(id, _) => self.hear_submit(now, id, sent, outcome, actions),
-            Purpose::Cancel(id) => self.hear_cancel(id, outcome),
+            Purpose::Cancel(id) => {
+                self.hear_cancel(id, outcome);
+                let death = match outcome {
+                    Outcome::Reply(_) => planted::armed(Defect::CancelTakenIsDeath),
+                    Outcome::Refused(_) => planted::armed(Defect::NothingToCancelIsDeath),
+                    Outcome::NotSent | Outcome::Unknown(_) => false,
+                };
+                if death {
+                    self.end(now, id, End::Cancelled, actions);
+                }
+            }
             Purpose::Page => self.hear_page(now, request, outcome, actions),
             Purpose::Depth { market, own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {

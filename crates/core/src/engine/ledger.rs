@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Amounts;
 use crate::market::{MarketSpec, Side};
+use crate::planted::{self, Defect};
 use crate::pool::{MoveKind, Moved, UnsignedMove};
 use crate::request::Balance;
 use crate::time::Time;
@@ -48,6 +49,8 @@ pub(crate) struct Ledger {
     asked: Option<Time>,
     /// What our orders bound when the balances were asked for, by token.
     own_locked: Amounts,
+    /// How our books and the venue's differed at the last cut, by token: ours, the venue's.
+    differing: BTreeMap<TokenId, (Amount, Amount)>,
     candidate: Option<Candidate>,
 }
 
@@ -70,7 +73,8 @@ impl Ledger {
         };
         let got_total = totals.entry(got).or_default();
         *got_total = got_total.saturating_add(got_amount);
-        let fee_ok = got_total.checked_sub(step.fee);
+        let forgotten = planted::armed(Defect::FeesForgotten);
+        let fee_ok = got_total.checked_sub(if forgotten { 0 } else { step.fee });
         *got_total = fee_ok.unwrap_or(0);
         let paid_total = totals.entry(paid).or_default();
         let paid_ok = paid_total.checked_sub(paid_amount);
@@ -94,6 +98,7 @@ impl Ledger {
             format!("the ledger holds {held} base units; {amount} cannot be booked")
         })?;
         totals.insert(token, after);
+        self.differing.remove(&token);
         // Balances asked for before may or may not contain it: the next ones are compared.
         self.fills += 1;
         Ok(())
@@ -180,6 +185,10 @@ impl Ledger {
             .map(|token| (token, of(totals, token), of(&candidate.balances, token)))
             .filter(|(_, ledger, venue)| ledger != venue)
             .collect();
+        self.differing = differing
+            .iter()
+            .map(|(token, ledger, venue)| (*token, (*ledger, *venue)))
+            .collect();
         Some(if differing.is_empty() {
             Cut::Balanced
         } else {
@@ -206,11 +215,15 @@ impl Ledger {
     }
 
     /// The least and the most that may be held: our books and the venue's may differ by a fill that one
-    /// of them does not know yet, or by somebody else's hand.
+    /// of them does not know yet, or by somebody else's hand. What they differed by at the last cut they
+    /// differ by still, whatever was filled since.
     pub(crate) fn bounds(&self, token: TokenId) -> (Amount, Amount) {
         let ours = self.total(token);
         let there = self.venue.get(&token).map_or(0, |balance| balance.total);
-        (ours.min(there), ours.max(there))
+        let (ledger, venue) = self.differing.get(&token).copied().unwrap_or_default();
+        let least = ours.saturating_sub(ledger.saturating_sub(venue));
+        let most = ours.saturating_add(venue.saturating_sub(ledger));
+        (least.min(there), most.max(there))
     }
 
     /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders
@@ -313,6 +326,43 @@ mod tests {
             "90 less 20 foreign less 30 of ours"
         );
         assert_eq!(ledger.free(TOKEN, 100), 0);
+    }
+
+    #[test]
+    fn books_that_differed_at_a_cut_differ_still_after_a_fill() {
+        let quote = crate::TokenSpec {
+            id: TokenId(1),
+            symbol: "B".to_owned(),
+            decimals: 0,
+            precision: 0,
+            minimum: 1,
+            maximum: 1_000,
+            dust: 0,
+            enabled: true,
+        };
+        let base = crate::TokenSpec {
+            id: TOKEN,
+            symbol: "A".to_owned(),
+            ..quote.clone()
+        };
+        let id = crate::MarketId(0);
+        let spec = MarketSpec::new(id, "A-B", base, quote, 0, true).expect("a plain market");
+        let mut ledger = opened(100);
+        // Somebody took 40.
+        ledger.balances(Time(4), Time(5), 0, Amounts::new(), &balance(60, 0));
+        assert_eq!(ledger.bounds(TOKEN), (60, 100));
+        let cut = ledger.pass_ended(Time(6), true);
+        assert_eq!(cut, Some(Cut::Differs(vec![(TOKEN, 100, 60)])));
+        let step = Increment {
+            base: 10,
+            quote: 0,
+            fee: 0,
+        };
+        assert!(ledger.book(&spec, Side::Sell, step));
+        assert_eq!(ledger.bounds(TOKEN), (50, 90), "the venue has 50 by now");
+        ledger.balances(Time(8), Time(9), 1, Amounts::new(), &balance(90, 0));
+        assert_eq!(ledger.pass_ended(Time(10), true), Some(Cut::Balanced));
+        assert_eq!(ledger.bounds(TOKEN), (90, 90));
     }
 
     #[test]

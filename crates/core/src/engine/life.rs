@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::BatchId;
 use crate::fence::{self, Pass, Word};
 use crate::order::Hash;
+use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Endpoint, Outcome, Reply, RequestId};
 use crate::time::{Time, VenueTime};
@@ -168,7 +169,9 @@ impl Life {
                 }
                 return After::Contradicted;
             }
-            Outcome::Refused(reason) if reason.proves_submit_dead() => {
+            Outcome::Refused(reason)
+                if reason.proves_submit_dead() || planted::armed(Defect::EveryRefusalIsDeath) =>
+            {
                 self.disproved = self.disproved.saturating_add(1);
                 if waiting && fence::are_all_disproved(self.attempts, self.disproved) {
                     return After::Dead;
@@ -197,6 +200,7 @@ impl Life {
                 }
                 return After::Nothing;
             }
+            Outcome::Unknown(_) if planted::armed(Defect::SilenceIsDeath) => return After::Dead,
             Outcome::Unknown(_) => {
                 if waiting {
                     self.phase = unknown(false);

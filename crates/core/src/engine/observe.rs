@@ -4,6 +4,7 @@
 use crate::action::Action;
 use crate::note::{End, Fill, Note};
 use crate::order::{ClientOrderId, OrderReport, OrderStatus};
+use crate::planted::{self, Defect};
 use crate::time::Time;
 
 use super::life::Phase;
@@ -35,12 +36,16 @@ impl State {
         }
         self.markets[usize::from(market.0)].dirty |= new;
         let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
-        if let Some(step) = Increment::between(known, report) {
+        let dropped = planted::armed(Defect::LastFillDropped) && report.status.is_final();
+        if let Some(step) = Increment::between(known, report).filter(|_| !dropped) {
             tracked.base_filled += step.base;
             tracked.quote_filled += step.quote;
             tracked.fee += step.fee;
             let over = tracked.is_overfilled();
             self.book(now, (id, market, side), step, actions);
+            if planted::armed(Defect::FillBookedTwice) {
+                self.book(now, (id, market, side), step, actions);
+            }
             if over {
                 self.violated(
                     "overfill",

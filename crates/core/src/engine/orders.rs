@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::BatchId;
 use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
+use crate::planted::{self, Defect};
 use crate::request::Endpoint;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
@@ -95,6 +96,11 @@ impl Tracked {
             price: self.order.price,
             left: self.base_left(self.base_amount()),
         }
+    }
+
+    /// Whether it counts for funds and limits: always.
+    fn counts(&self) -> bool {
+        !planted::armed(Defect::UnknownUnreserved) || self.life.unknown_since().is_none()
     }
 
     /// Whether any byte of it may have left.
@@ -283,7 +289,7 @@ impl Orders {
     pub(crate) fn reserved(&self, token: TokenId) -> Amount {
         let orders: Amount = self
             .iter()
-            .filter(|t| t.order.sell_token == token)
+            .filter(|t| t.order.sell_token == token && t.counts())
             .map(Tracked::reserved)
             .sum();
         orders.saturating_add(self.moves.reserved(token))
@@ -294,7 +300,7 @@ impl Orders {
     pub(crate) fn incoming(&self, token: TokenId) -> Amount {
         let orders: Amount = self
             .iter()
-            .filter(|t| t.order.buy_token == token)
+            .filter(|t| t.order.buy_token == token && t.counts())
             .map(Tracked::incoming)
             .sum();
         orders.saturating_add(self.moves.incoming(token))

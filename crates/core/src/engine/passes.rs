@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::order::{Hash, OrderReport};
+use crate::planted::{self, Defect};
 use crate::pool::{MoveReport, MoveStatus};
 use crate::request::{OrdersPage, RequestId};
 use crate::time::{Time, VenueTime};
@@ -162,7 +163,7 @@ impl Pass {
         }
         let read = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         self.offset = self.offset.saturating_add(read);
-        let short = self.offset < total;
+        let short = self.offset < total && !planted::armed(Defect::FirstPageOnly);
         if short && read > 0 {
             return if self.pages < PAGES_MAX {
                 Progress::More
@@ -171,7 +172,7 @@ impl Pass {
             };
         }
         // The end of the list, with as many different entries as the venue counts.
-        let whole = self.seen.len() >= total as usize;
+        let whole = self.seen.len() >= total as usize || planted::armed(Defect::FirstPageOnly);
         match self.purpose {
             // An empty page before the end the venue counts: what was read is no picture of anything.
             Purpose::Look if short => Progress::Abandoned,

@@ -4,6 +4,7 @@ use crate::action::Action;
 use crate::fence;
 use crate::note::{Control, End, Note};
 use crate::order::ClientOrderId;
+use crate::planted::{self, Defect};
 use crate::pool::UnsignedMove;
 use crate::request::{Endpoint, Query};
 use crate::time::Time;
@@ -105,8 +106,9 @@ impl State {
         let cancelled = life.cancel.is_some();
         let venue_now = self.clock.at_least(now);
         let margin_ms = self.config.resend_margin_ms;
-        life.attempts < self.config.attempts_max
-            && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
+        let left =
+            life.attempts < self.config.attempts_max || planted::armed(Defect::AttemptsUnbounded);
+        left && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
     }
 
     /// Sends again what got no answer and was not seen since, and what provably never left.

@@ -10,6 +10,7 @@ use crate::event::Level;
 use crate::fence::{self, Pass, Progress, Purpose, Word};
 use crate::note::{End, Note};
 use crate::order::{ClientOrderId, Hash};
+use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
@@ -113,6 +114,9 @@ impl State {
                 {
                     tracked.life.word = Word::Disowned;
                 }
+                if planted::armed(Defect::NotFoundIsDeath) {
+                    self.end(now, id, End::Fenced, actions);
+                }
             }
             Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
         }
@@ -155,6 +159,13 @@ impl State {
         for tracked in self.orders.iter_mut() {
             let missed = tracked.life.passed(pass);
             tracked.read_wanted |= missed && tracked.life.word != Word::None;
+        }
+        if planted::armed(Defect::AbsenceIsDeath) {
+            let missed = self.orders.iter().filter(|t| t.life.missed);
+            let missed: Vec<_> = missed.map(|t| t.order.client_id).collect();
+            for id in missed {
+                self.end(now, id, End::Fenced, actions);
+            }
         }
         if !self.ready && self.recovery_is_held_up() {
             self.touch_all();
@@ -264,7 +275,9 @@ impl State {
 
     /// Whether a level forbids new orders.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.drain.is_some() || self.store_failed || self.permits.level() > Level::Trading
+        self.drain.is_some()
+            || self.store_failed
+            || (self.permits.level() > Level::Trading && !planted::armed(Defect::LevelIgnored))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::market::MarketId;
 use crate::note::Control;
+use crate::planted::{self, Defect};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
@@ -41,6 +42,7 @@ impl State {
             return Some(Control::Listing);
         }
         let barred = !self.market(market).spec.enabled || self.frozen;
+        let barred = barred && !planted::armed(Defect::PermissionIgnored);
         barred.then_some(Control::Permission)
     }
 

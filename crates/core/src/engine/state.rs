@@ -11,6 +11,7 @@ use crate::intent::RecoveredMove;
 use crate::market::{MarketId, MarketSpec};
 use crate::note::{Control, Fill, Note};
 use crate::order::{ClientOrderId, Hash, StrategyId};
+use crate::planted::{self, Defect};
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
@@ -422,9 +423,11 @@ fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
         let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
         let life = &mut tracked.life;
         life.recover(now, recovered.hash, start.config.attempts_max);
-        tracked.base_filled = recovered.base_filled;
-        tracked.quote_filled = recovered.quote_filled;
-        tracked.fee = recovered.fee;
+        if !planted::armed(Defect::RecoveredFillsForgotten) {
+            tracked.base_filled = recovered.base_filled;
+            tracked.quote_filled = recovered.quote_filled;
+            tracked.fee = recovered.fee;
+        }
         orders.insert(tracked);
     }
     for RecoveredMove { wanted, hash } in &start.open_moves {

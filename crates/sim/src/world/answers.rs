@@ -1,13 +1,16 @@
 //! What troubles do to single answers of the exchange on their way to the network.
 
-use cambist_core::{Reason, VenueTime};
-use cambist_venue::{DepthView, Refusal, Request, Response};
+use cambist_core::{Amount, Reason, Side, VenueTime};
+use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
+use crate::conduct::mid;
 use crate::trouble::Trouble;
 
 use super::World;
 use super::wire::header_time;
 
+/// An own order that has rested for so long is known to the daemon as resting.
+const SETTLED_MS: u64 = 5_000;
 /// A depth becomes an old one after this.
 const OLD_MS: u64 = 10_000;
 
@@ -25,6 +28,8 @@ impl World {
             Ok(Response::Depth(view)) => {
                 if let Some(of) = self.distort_depth(view) {
                     time = header_time(of);
+                } else {
+                    self.note_own_prices(view);
                 }
             }
             Ok(Response::Orders(page)) if self.storms.hidden_ms > 0 => {
@@ -49,6 +54,43 @@ impl World {
             };
         }
         (answer, time)
+    }
+
+    /// Notes a depth whose best levels are own orders that have rested for a while.
+    fn note_own_prices(&mut self, view: &DepthView) {
+        self.truth.prune(self.exchange.venue());
+        let Some(spec) = self.specs.iter().find(|spec| spec.name == view.market) else {
+            return;
+        };
+        let own: Vec<_> = self
+            .truth
+            .open()
+            .map(|(_, taken)| taken)
+            .filter(|taken| taken.market == spec.id)
+            .collect();
+        if own.is_empty() || own.iter().any(|t| self.now.ms_since(t.at) < SETTLED_MS) {
+            return;
+        }
+        let left = |side: Side, price| -> Amount {
+            let at = own.iter().filter(|t| t.side == side && t.price == price);
+            at.map(|t| t.base.saturating_sub(t.filled.0)).sum()
+        };
+        let best = |rows: &[DepthRow], side| {
+            let mut rows = rows.iter();
+            let others = |row: &&DepthRow| {
+                let size = row.size.saturating_sub(left(side, row.price));
+                spec.lots_floor(size).0 > 0
+            };
+            rows.find(others).map(|row| row.price)
+        };
+        let shown = |rows: &[DepthRow]| rows.first().map(|row| row.price);
+        let true_mid = mid(best(&view.bids, Side::Buy), best(&view.asks, Side::Sell));
+        if let Some(with_own) = mid(shown(&view.bids), shown(&view.asks))
+            && Some(with_own) != true_mid
+        {
+            let of = (spec.id, view.timestamp);
+            self.conduct.shown_own(of, with_own, true_mid);
+        }
     }
 
     /// Shows an old depth instead, if that is the trouble; says when it was drawn up if it says so.

@@ -21,6 +21,12 @@ impl World {
         self.tap = Some(tap);
     }
 
+    /// Lets someone watch every step of the engine up to the first broken promise.
+    pub fn watch_until_violation(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+        self.tap_ends = true;
+    }
+
     /// The world's time.
     pub const fn now(&self) -> Time {
         self.now

@@ -22,6 +22,7 @@ use cambist_report::Session;
 use cambist_venue::{Random, Request};
 
 use crate::checks::Checks;
+use crate::conduct::Conduct;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::Daemon;
 use crate::disk::Disk;
@@ -84,6 +85,10 @@ enum Happening {
 }
 
 /// Engine and venue with everything between them.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states of one thing"
+)]
 pub struct World {
     config: WorldConfig,
     now: Time,
@@ -117,9 +122,12 @@ pub struct World {
     session: Session,
     truth: Truth,
     checks: Checks,
+    conduct: Conduct,
     trace: Trace,
     counts: Counts,
     tap: Option<Tap>,
+    /// The first broken promise ends the watching.
+    tap_ends: bool,
     actions: Vec<Action>,
 }
 
@@ -167,9 +175,11 @@ impl World {
             shown: Time(0),
             truth: Truth::default(),
             checks: Checks::new(config.seed),
+            conduct: Conduct::default(),
             trace: Trace::default(),
             counts: Counts::default(),
             tap: None,
+            tap_ends: false,
             actions: Vec::new(),
             config,
         };
@@ -204,6 +214,9 @@ impl World {
             self.storms.disturb(at.plus_ms(felt_ms));
         }
         self.sample();
+        if self.tap_ends && !self.checks.violations().is_empty() {
+            self.tap = None;
+        }
         let every = self.config.audit_steps;
         if every > 0 && self.checks.steps().is_multiple_of(every) {
             self.checks.audit(self.exchange.venue());

@@ -6,9 +6,7 @@ use cambist_core::note::Note;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Intent, Time};
 
-use crate::adapter;
 use crate::disk::Write;
-use crate::exchange::OWN_ACCOUNT;
 
 use super::{Happening, World};
 
@@ -22,6 +20,7 @@ impl World {
         actions.clear();
         let shown = daemon.clock.at(self.now);
         self.shown = shown;
+        self.conduct.hear(event);
         daemon.engine.on_event(shown, event, &mut actions);
         let idle = actions.is_empty() && *event == Event::Wake;
         self.counts.idle_wakes += u64::from(idle);
@@ -66,8 +65,7 @@ impl World {
     fn perform(&mut self, shown: Time, action: Action) {
         match action {
             Action::Send { request, query } => {
-                let asked = adapter::request(OWN_ACCOUNT, &self.specs, &query);
-                self.send(request, asked);
+                self.ask(request, &query);
             }
             Action::Seal { batch, intents } => self.seal(batch, orders_of(intents)),
             Action::Transmit { request, order, .. } => self.transmit(request, order),
@@ -82,6 +80,8 @@ impl World {
 
     pub(super) fn note(&mut self, shown: Time, note: &Note) {
         self.counts.observe(note);
+        let broken = self.conduct.note(shown, note, &self.config.engine);
+        self.break_rules(broken);
         if let (Note::LevelChanged { level, .. }, Some(daemon)) = (note, &mut self.daemon) {
             daemon.level = *level;
         }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
+use cambist_core::planted::{Defect, armed};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketId, StrategyId, Time};
 use cambist_report::Session;
 
+use crate::conduct::Conduct;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
-use crate::defect::Defect;
 use crate::exchange::Exchange;
 use crate::trouble::Trouble;
 
@@ -45,6 +46,9 @@ impl World {
             store_failed: self.storms.is(Trouble::StoreFailed),
         });
         self.storms.unexplained = false;
+        let level = self.disk.durable().levels.level;
+        self.checks.starts_at(level);
+        self.conduct = Conduct::begin(level);
         self.checks.accuse("mismatch");
         self.session = Session::new(&self.specs);
         self.hear(&start);
@@ -52,7 +56,7 @@ impl World {
 
     fn start_event(&mut self) -> Start {
         let durable = self.disk.durable();
-        let restarted = |defect| self.config.defect == Some(defect) && self.starts > 1;
+        let restarted = |defect| armed(defect) && self.starts > 1;
         let forgotten = restarted(Defect::CountersForgotten);
         let mut open = durable.recovered();
         if restarted(Defect::IntentsForgotten) {

@@ -3,8 +3,8 @@
 use cambist_core::Time;
 use cambist_core::event::{BatchId, Event, Levels, SealFailure};
 use cambist_core::order::UnsignedOrder;
+use cambist_core::planted::{Defect, armed};
 
-use crate::defect::Defect;
 use crate::disk::Write;
 use crate::trouble::Trouble;
 
@@ -62,6 +62,9 @@ impl World {
             self.flushing = false;
         }
         if let Some(event) = event {
+            if let Event::LevelStored(levels) = &*event {
+                self.checks.level(levels.level);
+            }
             self.hear(&event);
         }
     }
@@ -102,7 +105,7 @@ impl World {
         } else {
             store_failed.then_some(SealFailure::Store)
         };
-        if let Some(cause) = cause {
+        if let Some(cause) = cause.filter(|_| !armed(Defect::SealFailureHidden)) {
             return self.plan_sync(0, Some(Event::SealFailed { batch, cause }));
         }
         let hashes = sealed
@@ -110,17 +113,32 @@ impl World {
             .map(|(order, hash)| (order.client_id, *hash))
             .collect();
         let event = Event::Sealed { batch, hashes };
-        let upto = if self.config.defect == Some(Defect::SyncSkipped) {
+        let skipped = armed(Defect::SyncSkipped) || cause.is_some();
+        let upto = if skipped {
             0
         } else {
             self.write(Write::Intents(sealed))
         };
+        if armed(Defect::SyncLate) {
+            self.plan_sync(upto, None);
+            let told = Happening::Synced {
+                incarnation: self.incarnation(),
+                upto: 0,
+                event: Some(Box::new(event)),
+            };
+            self.queue.plan(self.now, told);
+            return;
+        }
         self.plan_sync(upto, Some(event));
     }
 
     pub(super) fn store_levels(&mut self, levels: Levels) {
         let failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
-        let upto = self.write(Write::Levels(levels.clone()));
+        let upto = if armed(Defect::LevelNotStored) {
+            0
+        } else {
+            self.write(Write::Levels(levels.clone()))
+        };
         let event = if failed {
             Event::LevelFailed(levels)
         } else {

@@ -121,6 +121,9 @@ impl World {
                 if let (Trouble::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
                     daemon.clock.sleep(length_ms);
                 }
+                // A clock that slept knows the venue's time again when two answers have agreed on it.
+                let known = until.plus_ms(60_000 + self.longest_ms());
+                self.checks.excuse("late", Some(known));
             }
             Trouble::StoreFailed => {
                 if let Some(daemon) = &mut self.daemon {
@@ -253,6 +256,7 @@ impl World {
             self.stop();
         }
         self.disk.lower();
+        self.checks.level(Level::Trading);
         let again = self.now.plus_ms(self.config.store.restart_ms);
         self.storms.disturb(again);
         self.queue.plan(again, Happening::Start);

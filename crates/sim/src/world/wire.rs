@@ -1,12 +1,14 @@
 //! Requests on their way to the venue, and answers on their way back.
 
 use cambist_core::event::Event;
-use cambist_core::request::{Outcome, RequestId, UnknownCause};
+use cambist_core::planted::{Defect, armed};
+use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use cambist_core::{ClientOrderId, Reason, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::adapter;
-use crate::defect::Defect;
+use crate::conduct::Broken;
+use crate::distort::distort;
 use crate::exchange::OWN_ACCOUNT;
 use crate::network::{Gateway, Inbound, Outbound};
 use crate::trouble::Trouble;
@@ -26,13 +28,23 @@ impl World {
             );
         };
         let again = self.checks.has_left(id);
-        if again && self.config.defect == Some(Defect::IdsRenewed) {
+        if again && armed(Defect::IdsRenewed) {
             order.client_id.number += 1_000_000;
             order.storage_id += 1_000;
             hash = self.sealer.hash(&order);
         }
         self.checks
             .leaving(order.client_id, hash, self.disk.durable());
+        self.checks.slot(&order, again);
+        let venue_now = self.exchange.clock(self.now);
+        let market = &self.specs[usize::from(order.market.0)].name;
+        let engine = &self.config.engine;
+        let leaving = (&order, market.as_str());
+        let broken = self
+            .conduct
+            .transmit(self.shown, venue_now, leaving, engine);
+        self.break_rules(broken);
+        self.obey_budget(Endpoint::Submit);
         let exchange = self.config.venue.exchange;
         self.send(
             request,
@@ -40,8 +52,27 @@ impl World {
         );
     }
 
+    /// A poll or a cancel leaves.
+    pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
+        self.obey_budget(query.endpoint());
+        let asked = adapter::request(OWN_ACCOUNT, &self.specs, query);
+        self.send(request, asked);
+    }
+
+    fn obey_budget(&mut self, endpoint: Endpoint) {
+        let engine = &self.config.engine;
+        let broken = self.conduct.send(self.shown, endpoint, engine);
+        self.break_rules(broken);
+    }
+
+    pub(super) fn break_rules(&mut self, broken: impl IntoIterator<Item = Broken>) {
+        for (rule, detail) in broken {
+            self.checks.fail(rule, detail);
+        }
+    }
+
     /// A request leaves, or does not.
-    pub(super) fn send(&mut self, request: RequestId, asked: Request) {
+    fn send(&mut self, request: RequestId, asked: Request) {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
@@ -112,10 +143,7 @@ impl World {
         if copy {
             return;
         }
-        let mut outcome = adapter::outcome(&self.specs, &answer);
-        if let Some(defect) = self.config.defect {
-            defect.distort(&mut outcome);
-        }
+        let outcome = adapter::outcome(&self.specs, &answer);
         let venue_time = Some(told);
         let (after_us, outcome, venue_time) = match self.network.inbound() {
             Inbound::Lost { broken_us: None } => return,
@@ -166,7 +194,7 @@ impl World {
         if let Some((order, _)) = order
             && !before
         {
-            self.truth.take(hash, order);
+            self.truth.take(self.now, hash, order);
         }
         self.take_trades();
         for trade in &submitted.trades {
@@ -189,6 +217,8 @@ impl World {
         outcome: Outcome,
         venue_time: Option<VenueTime>,
     ) {
+        let mut outcome = outcome;
+        distort(&mut outcome);
         let waits = self
             .daemon
             .as_mut()

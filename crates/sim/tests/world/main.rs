@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod crash;
-mod defects;
 mod faults;
 mod hour;
 mod levels;
