@@ -180,11 +180,11 @@ mod tests {
     #[test]
     fn less_than_is_expected_is_a_problem_of_a_demo_that_is_long_enough() {
         let calm = played("calm").unwrap();
-        assert_eq!(calm.problem(0.80, 60.0), None);
+        assert_eq!(calm.problem(0.70, 60.0), None);
         assert_eq!(calm.problem(0.1, 19.9), None);
-        let problem = calm.problem(0.799, 60.0).unwrap();
+        let problem = calm.problem(0.699, 60.0).unwrap();
         assert!(
-            problem.contains("79.9 %") && problem.contains("80 %"),
+            problem.contains("69.9 %") && problem.contains("70 %"),
             "{problem}"
         );
     }
