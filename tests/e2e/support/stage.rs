@@ -186,6 +186,12 @@ pub fn quick(file: &mut Table) {
         .put("shutdown.deadline_s", 20)
         .put("market.0.open_orders_max", 8)
         .put("market.0.price_tolerance_bps", 0);
+    // What a crowd like this makes of a market is no reason to pause; limits of numbers follow the budget.
+    let risk: Table = toml::from_str(
+        "duplicate_ms = 30\nmove_bps = 10000\nstreak_fills = 0\npause_s = 1\npauses_per_day = 60\n",
+    )
+    .unwrap();
+    file.insert("risk".to_owned(), Value::Table(risk));
     let ladder: Table = toml::from_str(
         "name = 'ladder'\n[params]\nbid_spread_bps = 6\nask_spread_bps = 6\norder_levels = 2
          order_level_spread_bps = 4\norder_amount = 0.2\norder_refresh_tolerance_bps = 0
