@@ -501,7 +501,7 @@ fn level_changed(m: &Metrics, facts: &mut Facts, level: Level, why: &str) {
 }
 
 /// A part that a filter means, for people.
-fn part(about: &About, filter: Filter) -> String {
+pub(super) fn part(about: &About, filter: Filter) -> String {
     let market = filter
         .market
         .map_or("every market", |id| market_name(about, id));

@@ -1,6 +1,6 @@
 //! The engine's status note: gauges, and the page that `/status` shows.
 
-use cambist_core::event::Amounts;
+use cambist_core::event::{Amounts, Pause};
 use cambist_core::market::MarketSpec;
 use cambist_core::note::{MarketStatus, PoolStatus, Status};
 use cambist_core::{Side, Time};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::metrics::Metrics;
-use super::observe::{kill_number, market_spec, token_spec, whole};
+use super::observe::{kill_number, market_spec, part, token_spec, whole};
 use super::{About, Telemetry, seconds};
 use crate::config::money;
 
@@ -229,6 +229,11 @@ impl Telemetry {
             page["status_age_ms"] = json!(now.ms_since(*at));
             page["requests"] = json!({"sent": status.sent, "allowed": status.allowed});
             page["unknown_for_ms"] = json!(status.unknown_since.map(|since| now.ms_since(since)));
+            page["paused"] = status
+                .pauses
+                .iter()
+                .map(|p| pause(&self.about, p))
+                .collect();
             page["ledger"] = self.amounts(&status.ledger);
             page["venue"] = self.amounts(&status.venue);
             let markets = self
@@ -281,6 +286,14 @@ impl Telemetry {
         });
         Value::Object(named.collect())
     }
+}
+
+fn pause(about: &About, pause: &Pause) -> Value {
+    json!({
+        "what": part(about, pause.filter),
+        "why": pause.cause,
+        "until_s": pause.until.map(cambist_core::VenueTime::as_s),
+    })
 }
 
 fn market_page(spec: &MarketSpec, found: &MarketStatus, depth_age_ms: Option<u64>) -> Value {

@@ -90,6 +90,16 @@ fn a_side_is_held_back_through_a_kill_until_it_is_lifted() {
         (open(&stage, Side::Sell) > 0 && open(&stage, Side::Buy) == 0).then_some(())
     });
     taken(&stage, "pause --market ETH-USDC --side buy --reason again");
+    let paused = until(SOON, "the pause on the page", || {
+        let page = taken(&stage, "status");
+        page["paused"]
+            .as_array()
+            .filter(|all| !all.is_empty())
+            .cloned()
+    });
+    assert_eq!(paused.len(), 1, "{paused:?}");
+    assert_eq!(paused[0]["what"], "ETH-USDC, buy, every strategy");
+    assert_eq!(paused[0]["why"], "news");
     for wrong in [
         "pause --market BTC-USDC --reason x",
         "pause --strategy nobody --reason x",
