@@ -42,7 +42,7 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
         Query::Markets => Request::Markets,
         Query::Account => Request::Account(AccountQuery::Id(account)),
         Query::Pools => Request::Pools,
-        // Worlds have no pools yet: nobody is at this address.
+        // Pools are asked about in `pool`: nobody is at this address.
         Query::PoolBalance(_) => Request::PoolBalance { pool: [0; 20] },
         Query::Moves(page) => Request::PoolTransactions(PoolTransactionsQuery {
             start: page.from,

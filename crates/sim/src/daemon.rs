@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Level;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::pool::UnsignedMove;
 use cambist_core::request::RequestId;
 use cambist_core::{ClientOrderId, Engine, Hash, Time};
 
@@ -16,6 +17,8 @@ pub(crate) struct Daemon {
     pub(crate) waiting: BTreeSet<RequestId>,
     /// Orders whose bytes are in hand.
     pub(crate) sealed: BTreeMap<ClientOrderId, (UnsignedOrder, Hash)>,
+    /// Joins and exits whose bytes are in hand.
+    pub(crate) moves: BTreeMap<ClientOrderId, (UnsignedMove, Hash)>,
     /// The wake that is planned.
     pub(crate) wake: Option<Time>,
     pub(crate) clock: Monotonic,

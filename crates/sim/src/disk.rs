@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cambist_core::event::{Levels, RecoveredOrder};
+use cambist_core::intent::RecoveredMove;
 use cambist_core::note::{End, Fill};
 use cambist_core::order::UnsignedOrder;
+use cambist_core::pool::UnsignedMove;
 use cambist_core::{Amount, ClientOrderId, Hash, TokenId};
 use cambist_venue::Random;
 
@@ -27,8 +29,8 @@ pub struct Intent {
 /// One write.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    /// Orders and their counters, together or not at all.
-    Intents(Vec<(UnsignedOrder, Hash)>),
+    /// Orders, moves and their counters, together or not at all.
+    Intents(Vec<(UnsignedOrder, Hash)>, Vec<(UnsignedMove, Hash)>),
     Filled(Fill),
     Ended(ClientOrderId, End),
     Levels(Levels),
@@ -41,6 +43,8 @@ pub struct Durable {
     pub intents: BTreeMap<ClientOrderId, Intent>,
     /// Those whose end was never written.
     pub open: BTreeSet<ClientOrderId>,
+    /// Joins and exits whose end was never written.
+    pub moves: BTreeMap<ClientOrderId, RecoveredMove>,
     /// Next order number.
     pub next_number: u64,
     /// Next storage id by sell token.
@@ -52,7 +56,16 @@ pub struct Durable {
 impl Durable {
     fn apply(&mut self, write: Write) {
         match write {
-            Write::Intents(orders) => {
+            Write::Intents(orders, moves) => {
+                for (wanted, hash) in moves {
+                    let id = wanted.client_id;
+                    self.next_number = self.next_number.max(id.number + 1);
+                    for (token, id) in wanted.slots() {
+                        let next = self.next_storage.entry(token).or_default();
+                        *next = (*next).max((id | 1).saturating_add(1));
+                    }
+                    self.moves.insert(id, RecoveredMove { wanted, hash });
+                }
                 for (order, hash) in orders {
                     self.next_number = self.next_number.max(order.client_id.number + 1);
                     let next = self.next_storage.entry(order.sell_token).or_default();
@@ -79,6 +92,7 @@ impl Durable {
                     intent.end = Some(end);
                 }
                 self.open.remove(&id);
+                self.moves.remove(&id);
             }
             Write::Levels(levels) => self.levels = levels,
         }

@@ -2,16 +2,20 @@
 
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Time, VenueTime};
-use cambist_venue::agents::{Agents, AgentsConfig};
+use cambist_venue::agents::{Agents, AgentsConfig, found};
 use cambist_venue::{
     AccountId, ApiKey, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request, Response,
     Venue,
 };
 
 use crate::config::{WorldConfig, WorldError};
+use crate::pool::{FIRST_FOUNDER, LIQUIDITY};
 
 /// Our account.
 pub const OWN_ACCOUNT: AccountId = AccountId(7);
+
+/// Its owner.
+pub(crate) const OWN_OWNER: cambist_venue::Address = [0x77; 20];
 
 /// Background traders' accounts are numbered from here.
 const FIRST_TRADER: u32 = 1_000;
@@ -33,6 +37,13 @@ impl Exchange {
         };
         exchange.venue.write_executed();
         exchange.open_own(&config.funds)?;
+        for (account, pool) in (FIRST_FOUNDER..).zip(&config.venue.pools) {
+            for request in found(AccountId(account), pool, LIQUIDITY) {
+                exchange
+                    .venue
+                    .handle(exchange.origin, &Caller::Operator, &request)?;
+            }
+        }
         let mut first = FIRST_TRADER;
         for population in &config.agents {
             let config = AgentsConfig {
@@ -54,7 +65,7 @@ impl Exchange {
     fn open_own(&mut self, funds: &Amounts) -> Result<(), Refusal> {
         let mut wishes = vec![Operator::CreateAccount {
             id: Some(OWN_ACCOUNT),
-            owner: [0x77; 20],
+            owner: OWN_OWNER,
             public_key: PublicKey::default(),
             api_key: Some(ApiKey("own".to_owned())),
             internal: false,
@@ -141,6 +152,7 @@ impl Exchange {
         markets
             .iter()
             .flat_map(|spec| [spec.base.id, spec.quote.id])
+            .chain(self.venue.config().pools.iter().map(|pool| pool.lp))
             .map(|token| (token, account.balance(token).total))
             .collect()
     }

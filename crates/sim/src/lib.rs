@@ -19,6 +19,7 @@ mod exchange;
 mod family;
 mod network;
 mod outcome;
+mod pool;
 mod preset;
 mod queue;
 mod sealer;

@@ -16,6 +16,7 @@ use cambist_core::action::Action;
 use cambist_core::config::MarketConfig;
 use cambist_core::event::{Command, Event};
 use cambist_core::market::MarketSpec;
+use cambist_core::pool::PoolSpec;
 use cambist_core::request::{Outcome, RequestId};
 use cambist_core::{Amount, Time, VenueTime};
 use cambist_report::Session;
@@ -94,6 +95,7 @@ pub struct World {
     now: Time,
     queue: Queue<Happening>,
     specs: Vec<MarketSpec>,
+    pools: Vec<PoolSpec>,
     exchange: Exchange,
     network: Network,
     storms: Storms,
@@ -138,6 +140,7 @@ impl World {
         let exchange = Exchange::new(&config, random.next_u64())?;
         let network = Network::new(config.network.clone(), random.fork());
         let specs = specs(&config, &exchange)?;
+        let pools = crate::pool::specs(&specs, exchange.venue());
         let outside = |market: usize| market >= specs.len();
         if specs.len() != config.engine.markets.len()
             || config
@@ -154,8 +157,9 @@ impl World {
         let mut world = Self {
             now: Time(0),
             queue: Queue::new(),
-            session: Session::new(&specs),
+            session: Session::new(&specs).with_pools(&pools),
             specs,
+            pools,
             exchange,
             network,
             disk: Disk::default(),

@@ -1,10 +1,9 @@
 //! What the program's shell does around the engine: gives it events, does what it wants, wakes it.
 
+use cambist_core::Time;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::note::Note;
-use cambist_core::order::UnsignedOrder;
-use cambist_core::{Intent, Time};
 
 use crate::disk::Write;
 
@@ -67,7 +66,12 @@ impl World {
             Action::Send { request, query } => {
                 self.ask(request, &query);
             }
-            Action::Seal { batch, intents } => self.seal(batch, orders_of(intents)),
+            Action::Seal { batch, intents } => self.seal(batch, intents),
+            Action::Transmit {
+                request,
+                order,
+                endpoint,
+            } if endpoint.is_move() => self.transmit_move(request, order, endpoint),
             Action::Transmit { request, order, .. } => self.transmit(request, order),
             Action::StoreLevel { levels, .. } => self.store_levels(levels),
             Action::Note(note) => self.note(shown, &note),
@@ -89,6 +93,13 @@ impl World {
             self.write(Write::Filled(fill.clone()));
             self.plan_flush();
         }
+        if let Note::MoveEnded { order, end, .. } = note {
+            self.write(Write::Ended(*order, *end));
+            self.plan_flush();
+            if let Some(daemon) = &mut self.daemon {
+                daemon.moves.remove(order);
+            }
+        }
         if let Note::Ended { order, end, .. } = note {
             self.write(Write::Ended(*order, *end));
             self.plan_flush();
@@ -103,13 +114,4 @@ impl World {
         self.checks
             .note(note, self.disk.durable(), &self.truth, venue);
     }
-}
-
-/// The orders of a batch: worlds have no pools yet, so that there is nothing else in it.
-fn orders_of(intents: Vec<Intent>) -> Vec<UnsignedOrder> {
-    let order = |intent| match intent {
-        Intent::Order(order) => Some(order),
-        Intent::Move(_) => None,
-    };
-    intents.into_iter().filter_map(order).collect()
 }

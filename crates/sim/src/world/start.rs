@@ -40,6 +40,11 @@ impl World {
                 .into_iter()
                 .map(|open| (open.order.client_id, (open.order, open.hash)))
                 .collect(),
+            moves: durable
+                .moves
+                .iter()
+                .map(|(id, open)| (*id, (open.wanted.clone(), open.hash)))
+                .collect(),
             wake: None,
             clock,
             level: durable.levels.level,
@@ -50,7 +55,7 @@ impl World {
         self.checks.starts_at(level);
         self.conduct = Conduct::begin(level);
         self.checks.accuse("mismatch");
-        self.session = Session::new(&self.specs);
+        self.session = Session::new(&self.specs).with_pools(&self.pools);
         self.hear(&start);
     }
 
@@ -75,7 +80,7 @@ impl World {
         Start {
             config: self.config.engine.clone(),
             markets: self.specs.clone(),
-            pools: Vec::new(),
+            pools: self.pools.clone(),
             strategies: (0..)
                 .zip(&self.config.seats)
                 .map(|(id, seat)| (StrategyId(id), seat.market))
@@ -89,7 +94,7 @@ impl World {
             },
             next_storage: durable.next_storage.clone(),
             open,
-            open_moves: Vec::new(),
+            open_moves: durable.moves.values().cloned().collect(),
             levels: durable.levels.clone(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),

@@ -1,11 +1,11 @@
 //! Sealing and syncing: nothing is told to be durable before it is.
 
-use cambist_core::Time;
 use cambist_core::event::{BatchId, Event, Levels, SealFailure};
-use cambist_core::order::UnsignedOrder;
 use cambist_core::planted::{Defect, armed};
+use cambist_core::{Intent, Time};
 
 use crate::disk::Write;
+use crate::pool;
 use crate::trouble::Trouble;
 
 use super::{Happening, World};
@@ -82,7 +82,23 @@ impl World {
         }
     }
 
-    pub(super) fn seal(&mut self, batch: BatchId, orders: Vec<UnsignedOrder>) {
+    pub(super) fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        let (mut orders, mut moves) = (Vec::new(), Vec::new());
+        for intent in intents {
+            match intent {
+                Intent::Order(order) => orders.push(order),
+                Intent::Move(wanted) => {
+                    let hash = pool::hash(&wanted);
+                    moves.push((wanted, hash));
+                }
+            }
+        }
+        if let Some(daemon) = &mut self.daemon {
+            let kept = moves.iter().cloned();
+            daemon
+                .moves
+                .extend(kept.map(|sealed| (sealed.0.client_id, sealed)));
+        }
         let sealer = self.sealer;
         let sealed: Vec<_> = orders
             .into_iter()
@@ -111,13 +127,14 @@ impl World {
         let hashes = sealed
             .iter()
             .map(|(order, hash)| (order.client_id, *hash))
+            .chain(moves.iter().map(|(wanted, hash)| (wanted.client_id, *hash)))
             .collect();
         let event = Event::Sealed { batch, hashes };
         let skipped = armed(Defect::SyncSkipped) || cause.is_some();
         let upto = if skipped {
             0
         } else {
-            self.write(Write::Intents(sealed))
+            self.write(Write::Intents(sealed, moves))
         };
         if armed(Defect::SyncLate) {
             self.plan_sync(upto, None);

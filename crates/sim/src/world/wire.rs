@@ -11,6 +11,7 @@ use crate::conduct::Broken;
 use crate::distort::distort;
 use crate::exchange::OWN_ACCOUNT;
 use crate::network::{Gateway, Inbound, Outbound};
+use crate::pool;
 use crate::trouble::Trouble;
 
 use super::{Happening, World};
@@ -55,7 +56,8 @@ impl World {
     /// A poll or a cancel leaves.
     pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
         self.obey_budget(query.endpoint());
-        let asked = adapter::request(OWN_ACCOUNT, &self.specs, query);
+        let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
+            .unwrap_or_else(|| adapter::request(OWN_ACCOUNT, &self.specs, query));
         self.send(request, asked);
     }
 
@@ -68,6 +70,26 @@ impl World {
     pub(super) fn break_rules(&mut self, broken: impl IntoIterator<Item = Broken>) {
         for (rule, detail) in broken {
             self.checks.fail(rule, detail);
+        }
+    }
+
+    /// A join or an exit leaves: only what is durable, the same every time.
+    pub(super) fn transmit_move(
+        &mut self,
+        request: RequestId,
+        id: ClientOrderId,
+        endpoint: Endpoint,
+    ) {
+        self.obey_budget(endpoint);
+        let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
+        let durable = self.disk.durable().moves.get(&id);
+        let asked = sealed.and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash));
+        match (asked, durable) {
+            (Some(asked), Some(_)) => self.send(request, asked),
+            _ => self.checks.fail(
+                "not_sealed",
+                format!("move {id} is to leave and is not durable"),
+            ),
         }
     }
 
@@ -143,7 +165,8 @@ impl World {
         if copy {
             return;
         }
-        let outcome = adapter::outcome(&self.specs, &answer);
+        let outcome = pool::outcome(&self.pools, &answer)
+            .unwrap_or_else(|| adapter::outcome(&self.specs, &answer));
         let venue_time = Some(told);
         let (after_us, outcome, venue_time) = match self.network.inbound() {
             Inbound::Lost { broken_us: None } => return,

@@ -5,6 +5,7 @@ mod crash;
 mod faults;
 mod hour;
 mod levels;
+mod pools;
 mod replay;
 
 use cambist_sim::{Outcome, Violation, WorldConfig};
