@@ -48,7 +48,7 @@ fn an_acknowledgement_of_another_order_stops_trading() {
         let stopped = body(&address, "/status")?.contains("cancel_only");
         (stopped && stage.books().open() == 0).then_some(())
     });
-    assert!(daemon.stderr().contains("answered with another hash"));
+    assert!(daemon.stderr().contains("\"submit_answer\""));
     assert_eq!(daemon.drain(SOON), 79, "{}", daemon.last_words());
     assert_whole(&stage, &daemon, "another hash");
     stage.close_audited(&daemon);
