@@ -64,6 +64,11 @@ pub(super) struct Metrics {
     pub(super) equity: Gauge,
     pub(super) equity_peak: Gauge,
     pub(super) risk_rejects: IntCounterVec,
+    pub(super) limit_used: GaugeVec,
+    pub(super) held_back: IntGaugeVec,
+    pub(super) ramp: Gauge,
+    pub(super) tokens: IntGaugeVec,
+    pub(super) dark: CounterVec,
     pub(super) depth_time: GaugeVec,
     pub(super) depth_rejected: IntCounterVec,
     pub(super) mid: GaugeVec,
@@ -328,6 +333,30 @@ impl Metrics {
             equity_peak: m.gauge(
                 "cambist_equity_peak_quote_units",
                 "Highest marked account value since the start.",
+            )?,
+            limit_used: m.gauges(
+                "cambist_risk_limit_used_ratio",
+                "How much of a limit is used; 1 is all of it. Limits over everything have market \"all\".",
+                &["market", "limit"],
+            )?,
+            held_back: m.wholes(
+                "cambist_parts_held_back",
+                "Pauses in force that concern a market.",
+                &["market"],
+            )?,
+            ramp: m.gauge(
+                "cambist_start_ramp_ratio",
+                "Share of full size that is quoted; 1 is full size.",
+            )?,
+            tokens: m.wholes(
+                "cambist_rate_limit_tokens",
+                "Requests that a budget allows at once.",
+                &["budget"],
+            )?,
+            dark: m.sums(
+                "cambist_side_dark_seconds_total",
+                "Time for which a side was dark because its order had to go before its replacement.",
+                &["market", "side"],
             )?,
             risk_rejects: m.counters(
                 "cambist_risk_rejects_total",

@@ -367,6 +367,9 @@ pub(super) fn note(
             warn!(%hash, "somebody else's order is managed from now on");
         }
         Note::Dark { market, side, ms } => {
+            m.dark
+                .with_label_values(&[name(*market), side.name()])
+                .inc_by(seconds(ms.saturating_mul(1_000)));
             info!(
                 market = name(*market),
                 side = side.name(),

@@ -128,6 +128,7 @@ impl Metrics {
             self.risk_rejects
                 .with_label_values(&[market, control.name()]);
         }
+        self.held_back.with_label_values(&[market]);
         for fault in DepthFault::ALL {
             self.depth_rejected
                 .with_label_values(&[market, fault.name()]);
@@ -137,6 +138,7 @@ impl Metrics {
             self.fills.with_label_values(&[market, side]);
             self.filled_quote.with_label_values(&[market, side]);
             self.quoting.with_label_values(&[market, side]);
+            self.dark.with_label_values(&[market, side]);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The engine's status note: gauges, and the page that `/status` shows.
 
-use cambist_core::event::{Amounts, Pause};
+use cambist_core::event::{Amounts, Level, Pause};
 use cambist_core::market::MarketSpec;
-use cambist_core::note::{MarketStatus, PoolStatus, Status};
+use cambist_core::note::{Control, MarketStatus, PoolStatus, Status};
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
@@ -61,11 +61,45 @@ pub(super) fn told(
     m.unknown_oldest.set(unknown);
     m.budget_allowed
         .inc_by(status.allowed.saturating_sub(m.budget_allowed.get()));
-    m.kill_level.set(kill_number(status.level));
+    limits(about, m, status);
     facts.level = status.level;
     facts.ready = status.ready;
     facts.draining = status.draining;
     facts.status = Some((now, status.clone()));
+}
+
+/// Level, pauses, and how much of every limit and budget is used.
+fn limits(about: &About, m: &Metrics, status: &Status) {
+    let paused = status.level == Level::Trading && !status.pauses.is_empty();
+    let number = kill_number(status.level);
+    m.kill_level.set(if paused { 1 } else { number });
+    for (market, found) in about.markets.iter().zip(&status.markets) {
+        let concerns = |pause: &&Pause| pause.filter.market.is_none_or(|id| id == market.id);
+        let held = status.pauses.iter().filter(concerns).count();
+        let held = i64::try_from(held).unwrap_or(i64::MAX);
+        m.held_back.with_label_values(&[&market.name]).set(held);
+        used(m, &market.name, &found.used);
+    }
+    used(m, "all", &status.used);
+    m.ramp.set(f64::from(status.ramp_bps) / 10_000.0);
+    let (common, each) = &status.tokens;
+    let budget = |name: &str, left: u32| m.tokens.with_label_values(&[name]).set(left.into());
+    budget("all", *common);
+    for (endpoint, left) in each {
+        budget(endpoint.name(), *left);
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "metrics are floating point; money elsewhere is not"
+)]
+fn used(m: &Metrics, market: &str, used: &[(Control, u64)]) {
+    for (control, bps) in used {
+        m.limit_used
+            .with_label_values(&[market, control.name()])
+            .set(*bps as f64 / 10_000.0);
+    }
 }
 
 fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {

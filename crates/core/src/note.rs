@@ -132,6 +132,8 @@ pub struct MarketStatus {
     pub withheld: Option<Control>,
     /// Venue time of the newest accepted depth.
     pub depth_time: Option<VenueTime>,
+    /// How much of a limit is used, in ten-thousandths of it, for the limits that fill up.
+    pub used: Vec<(Control, u64)>,
 }
 
 /// One settled join or exit.
@@ -193,6 +195,12 @@ pub struct Status {
     pub ready: bool,
     /// Draining.
     pub draining: bool,
+    /// As in a market, of limits over everything.
+    pub used: Vec<(Control, u64)>,
+    /// Share of full size that is quoted, in ten-thousandths.
+    pub ramp_bps: u32,
+    /// Whole tokens left in the common bucket, and in each endpoint's.
+    pub tokens: (u32, Vec<(Endpoint, u32)>),
     /// Requests sent so far.
     pub sent: u64,
     /// Requests the budget would have allowed so far.

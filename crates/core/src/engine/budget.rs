@@ -73,6 +73,16 @@ impl Bucket {
     }
 }
 
+impl Bucket {
+    /// Whole tokens left: the burst less what is still owed.
+    fn left(&self, now: Time, per_s: u32, burst: u32) -> u32 {
+        let now_ns = u128::from(now.0) * 1_000;
+        let owed_ns = u128::from(self.0.get().unwrap_or(0)).saturating_sub(now_ns);
+        let owed = (owed_ns * u128::from(per_s.max(1))).div_ceil(1_000_000_000);
+        burst.saturating_sub(u32::try_from(owed).unwrap_or(u32::MAX))
+    }
+}
+
 /// All buckets of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Budget {
@@ -163,6 +173,15 @@ impl Budget {
     /// Other rates from now on; what was spent stays spent.
     pub(crate) fn reconfigure(&mut self, config: &BudgetConfig) {
         self.config = config.clone();
+    }
+
+    /// Whole tokens left: in the common bucket, and in every endpoint's.
+    pub(crate) fn tokens(&self, now: Time) -> (u32, Vec<(Endpoint, u32)>) {
+        let config = &self.config;
+        let own = |bucket: &Bucket| bucket.left(now, config.endpoint_per_s, config.endpoint_burst);
+        let each = self.endpoints.iter().map(|(at, bucket)| (*at, own(bucket)));
+        let common = self.common.left(now, config.per_s, config.burst);
+        (common, each.collect())
     }
 
     /// Requests paid for so far.

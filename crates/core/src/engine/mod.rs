@@ -37,6 +37,7 @@ mod state;
 mod status;
 mod storage;
 mod tally;
+mod used;
 mod watch;
 mod window;
 

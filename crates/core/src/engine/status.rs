@@ -85,6 +85,9 @@ impl State {
                 .collect(),
             ready: self.ready,
             draining: self.drain.is_some(),
+            used: self.used_together(now),
+            ramp_bps: self.ramp.share_bps(now, &self.config.ramp),
+            tokens: self.budget.tokens(now),
             sent: self.budget.sent(),
             allowed: self.budget.allowed(now),
             unknown_since,
@@ -112,6 +115,7 @@ impl State {
             cancelling: count(&|t| t.life.phase == Phase::Live && t.life.cancel.is_some()),
             withheld: market.withheld,
             depth_time: market.book.timestamp(),
+            used: self.used_of(market),
         }
     }
 }
