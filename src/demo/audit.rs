@@ -1,9 +1,9 @@
 //! Doubled and forgotten orders, from the exchange's own list beside what the daemon's store remembers.
 //! Nothing that the daemon says of itself goes into it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cambist_core::VenueTime;
+use cambist_core::Hash;
 use cambist_core::order::OrderReport;
 
 use crate::store::view::Remembered;
@@ -17,28 +17,34 @@ pub struct Findings {
     pub forgotten: Vec<String>,
 }
 
-/// Orders that stand for the same quote at the same time: same market, side and amounts, both open. One
-/// that is `refreshed_ms` younger than its twin replaces it before it expires, as it should.
-pub fn twins(shown: &[OrderReport], refreshed_ms: u64) -> Vec<String> {
-    let mut quotes: BTreeMap<_, Vec<VenueTime>> = BTreeMap::new();
-    for order in shown.iter().filter(|order| !order.status.is_final()) {
-        let quote = (
-            &order.market,
-            order.side.name(),
+/// Open orders that a daemon placed after its start for a quote that an order of `unknown` fate stood for
+/// all the while: same market, side and amounts. `before` are the orders made before the kill; equal
+/// quotes among those were wanted twice.
+pub fn twins(
+    shown: &[OrderReport],
+    unknown: &BTreeSet<Hash>,
+    before: &BTreeSet<Hash>,
+) -> Vec<String> {
+    let quote = |order: &OrderReport| {
+        let OrderReport { market, side, .. } = order;
+        (
+            market.clone(),
+            side.name(),
             order.base_amount,
             order.quote_amount,
-        );
-        quotes.entry(quote).or_default().push(order.valid_since);
-    }
-    let twice = quotes.into_iter().filter_map(|(quote, mut made)| {
-        made.sort();
-        let is_twin = |pair: &[VenueTime]| pair[1].ms_since(pair[0]) < refreshed_ms;
-        let twins = made.windows(2).filter(|pair| is_twin(pair)).count();
-        (twins > 0).then_some((quote, twins + 1))
-    });
-    twice
-        .map(|((market, side, base, quote), count)| {
-            format!("{count} open orders {side} {base} for {quote} on {market}")
+        )
+    };
+    let open = || shown.iter().filter(|order| !order.status.is_final());
+    let stood: BTreeSet<_> = open()
+        .filter(|order| unknown.contains(&order.hash))
+        .map(quote)
+        .collect();
+    open()
+        .filter(|order| !before.contains(&order.hash))
+        .map(quote)
+        .filter(|quote| stood.contains(quote))
+        .map(|(market, side, base, for_quote)| {
+            format!("a second order {side} {base} for {for_quote} on {market}, both open")
         })
         .collect()
 }
@@ -102,7 +108,7 @@ pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Find
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::{ClientOrderId, Hash, OrderStatus, Side, StrategyId, TokenId};
+    use cambist_core::{ClientOrderId, OrderStatus, Side, StrategyId, TokenId, VenueTime};
 
     use super::*;
     use crate::store::Filled;
@@ -193,13 +199,13 @@ mod tests {
             base_amount: 10,
             ..shown(number)
         };
-        assert_eq!(twins(&[open(1), open(2)], 6_000).len(), 1);
-        assert!(twins(&[open(1), shown(2)], 6_000).is_empty());
-        let later = |ms: u64| OrderReport {
-            valid_since: open(2).valid_since.plus_ms(ms),
-            ..open(2)
+        let (first, second) = (Hash([1; 32]), Hash([2; 32]));
+        let twins_of = |shown: &[OrderReport], before: &[Hash]| {
+            twins(shown, &[first].into(), &before.iter().copied().collect()).len()
         };
-        assert_eq!(twins(&[later(5_999), open(1)], 6_000).len(), 1);
-        assert!(twins(&[later(6_000), open(1)], 6_000).is_empty());
+        assert_eq!(twins_of(&[open(1), open(2)], &[first]), 1);
+        assert_eq!(twins_of(&[open(1), open(2)], &[first, second]), 0);
+        assert_eq!(twins_of(&[open(1), shown(2)], &[first]), 0, "it had ended");
+        assert_eq!(twins_of(&[shown(1), open(2)], &[first]), 0);
     }
 }

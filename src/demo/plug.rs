@@ -146,8 +146,8 @@ pub async fn pull(
     // What the exchange did not show has to wait for its clock to pass expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
     let recovery_max = recovery_max + if is_fenced { grave } else { Duration::ZERO };
-    let life = &config.orders;
-    let refreshed_ms = life.ttl_s.saturating_sub(life.refresh_before_s) * 1_000;
+    let before: BTreeSet<_> = known.values().map(|one| one.hash).collect();
+    let unknown_before: BTreeSet<_> = unknown.iter().map(|one| one.hash).collect();
     let crash = Crash {
         at_s: (killed - begun).as_secs_f64(),
         mid_submit,
@@ -158,7 +158,7 @@ pub async fn pull(
         doubled: 0,
         forgotten: 0,
         findings: Findings {
-            doubled: audit::twins(&shown, refreshed_ms),
+            doubled: audit::twins(&shown, &unknown_before, &before),
             forgotten: Vec::new(),
         },
     };

@@ -184,6 +184,16 @@ impl Budget {
         (common, each.collect())
     }
 
+    /// Empties every bucket: a run that ended a moment ago may have spent what the venue still counts.
+    pub(crate) fn spend_all(&mut self, now: Time) {
+        let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
+        let common = quota(self.config.per_s, self.config.burst);
+        for bucket in self.endpoints.values() {
+            while bucket.take(now, own, 0) {}
+        }
+        while self.common.take(now, common, 0) {}
+    }
+
     /// Requests paid for so far.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
@@ -234,6 +244,15 @@ mod tests {
         assert!(!budget.take(Time::from_ms(99), Endpoint::Cancel));
         assert!(budget.take(Time::from_ms(300), Endpoint::Cancel));
         assert_eq!(budget.allowed(Time::from_ms(2_000)), 30);
+    }
+
+    #[test]
+    fn what_an_earlier_run_may_have_spent_comes_back_at_the_rate() {
+        let mut budget = Budget::new(Time(0), config());
+        budget.spend_all(Time(0));
+        assert!(!budget.take(Time::from_ms(150), Endpoint::Cancel));
+        assert!(budget.take(Time::from_ms(250), Endpoint::Cancel));
+        assert_eq!(budget.sent(), 1);
     }
 
     #[test]

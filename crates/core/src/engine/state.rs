@@ -259,12 +259,16 @@ impl State {
         for pause in start.levels.holding(start.venue_time) {
             actions.push(Action::Note(Note::Paused(pause.clone())));
         }
+        let mut budget = Budget::new(now, start.config.budget.clone());
+        if start.next_number > 1 {
+            budget.spend_all(now);
+        }
         Self {
             config: start.config.clone(),
             markets,
             seats,
             clock: VenueClock::new(now, start.venue_time),
-            budget: Budget::new(now, start.config.budget.clone()),
+            budget,
             orders,
             storage,
             ledger: Ledger::default(),
