@@ -11,6 +11,7 @@ use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{ConfigError, VenueConfig};
 use serde::{Deserialize, Serialize};
 
+use crate::sealer::Sealer;
 use crate::trouble::Trouble;
 
 /// What a probability is a part of.
@@ -166,6 +167,8 @@ pub struct WorldConfig {
     pub troubles: TroubleConfig,
     /// How the clocks differ.
     pub clock: ClockConfig,
+    /// How orders are hashed.
+    pub sealer: Sealer,
     /// The venue's books are audited in full every so many steps; 0 only at the end.
     pub audit_steps: u64,
 }

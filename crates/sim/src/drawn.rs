@@ -5,6 +5,7 @@ use cambist_core::VenueTime;
 use cambist_venue::Random;
 
 use crate::config::{CrashConfig, TroubleConfig, WeatherConfig, WorldConfig};
+use crate::sealer::Sealer;
 use crate::trouble::Trouble;
 
 impl WorldConfig {
@@ -93,6 +94,10 @@ impl WorldConfig {
         let seats = u32::try_from(config.seats.len()).unwrap_or(1);
         engine.budget.per_s = *choose(&mut random, &[15, 25, 100]) * seats;
         engine.maker_only = random.chance(3, 4);
+        if random.chance(1, 100) {
+            config.sealer = Sealer::Wire;
+        }
+        let engine = &mut config.engine;
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
         config
     }

@@ -13,6 +13,7 @@ use crate::config::{
     ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, TroubleConfig, WeatherConfig,
     WorldConfig,
 };
+use crate::sealer::Sealer;
 
 const BASE: TokenId = TokenId(0);
 const QUOTE: TokenId = TokenId(1);
@@ -86,7 +87,8 @@ impl WorldConfig {
                 engine_origin_us: 17,
                 engine_drift_ppm: 40,
             },
-            audit_steps: 2_000,
+            sealer: Sealer::Digest,
+            audit_steps: 20_000,
         }
     }
 

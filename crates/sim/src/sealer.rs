@@ -1,10 +1,19 @@
-//! Making an order's hash. The engine and the venue take it as opaque bytes, so a cheap digest proves
-//! as much about them as a real one; the wire and real signatures are a variant of their own.
+//! Making an order's hash, and what the venue makes of its bytes. The engine and the venue take a hash
+//! as opaque bytes, so a cheap digest proves as much about them as a real one; about one world in a
+//! hundred goes all the way through the wire and the curve instead.
 
 use cambist_core::Hash;
-use cambist_core::order::UnsignedOrder;
+use cambist_core::order::{FillBy, UnsignedOrder};
+use cambist_protocol::encode::{sign_order, submitted_message};
+use cambist_protocol::json::FromWire;
+use cambist_protocol::wire::SubmitOrder;
+use cambist_signing::{Address, SecretKey};
+use cambist_venue::NewOrder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+/// The account's key in every world.
+const KEY: &str = "0x0000000000000000000000000000000000000000000000000000000000ca9b15";
 
 /// How orders are hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,29 +21,76 @@ pub enum Sealer {
     /// A digest of the order's fields.
     #[default]
     Digest,
+    /// The wire's bytes, the real hash, a real signature: written, read back strictly, verified.
+    Wire,
 }
 
 impl Sealer {
     /// The order's hash. The first byte is zero as in every genuine one, so that it never meets the
     /// background traders' hashes.
-    pub fn hash(self, order: &UnsignedOrder) -> Hash {
+    pub fn hash(self, exchange: [u8; 20], account: u32, order: &UnsignedOrder) -> Hash {
         match self {
-            Self::Digest => {
-                let mut digest = Sha256::new();
-                digest.update(order.sell_token.0.to_be_bytes());
-                digest.update(order.sell_amount.to_be_bytes());
-                digest.update(order.buy_token.0.to_be_bytes());
-                digest.update(order.buy_amount.to_be_bytes());
-                digest.update(order.storage_id.to_be_bytes());
-                digest.update(order.valid_until_s.to_be_bytes());
-                digest.update([
-                    order.max_fee_bips,
-                    u8::from(order.fill_by == cambist_core::order::FillBy::Buy),
-                ]);
-                let mut hash: [u8; 32] = digest.finalize().into();
-                hash[0] = 0;
-                Hash(hash)
+            Self::Digest => digest(order),
+            Self::Wire => {
+                let signed = sign_order(order, Address(exchange), account, &key());
+                signed
+                    .expect("every order that passes the gate can be signed")
+                    .hash
             }
         }
     }
+
+    /// What the venue reads of the order that the engine's shell sends: through the wire, if that is
+    /// the way. The same bytes every time, because signatures are deterministic.
+    pub(crate) fn arrives(self, account: u32, order: &UnsignedOrder, sent: &mut NewOrder) {
+        match self {
+            Self::Digest => {}
+            Self::Wire => {
+                let key = key();
+                let signed = sign_order(order, Address(sent.exchange), account, &key)
+                    .expect("signed before");
+                let read = SubmitOrder::from_bytes(&signed.body).expect("a body of ours is read");
+                let hash = submitted_message(&read).hash();
+                let genuine = key.public().verify(&hash.message(), &read.eddsa_signature);
+                assert!(
+                    genuine,
+                    "the venue refuses the signature of {}",
+                    signed.hash
+                );
+                sent.hash = Hash(hash.0);
+                sent.exchange = read.exchange.0;
+                sent.storage_id = u64::from(read.storage_id);
+                (sent.sell_token, sent.sell_amount) =
+                    (read.sell_token.token, read.sell_token.volume);
+                (sent.buy_token, sent.buy_amount) = (read.buy_token.token, read.buy_token.volume);
+                sent.fill_by = if read.fill_amount_b_or_s {
+                    FillBy::Buy
+                } else {
+                    FillBy::Sell
+                };
+                sent.all_or_none = read.all_or_none;
+                sent.valid_until_s = u64::from(read.valid_until);
+                sent.max_fee_bips = u64::from(read.max_fee_bips);
+                sent.client_id = read.client_order_id;
+            }
+        }
+    }
+}
+
+fn key() -> SecretKey {
+    SecretKey::from_hex(KEY).expect("a key of the curve")
+}
+
+fn digest(order: &UnsignedOrder) -> Hash {
+    let mut digest = Sha256::new();
+    digest.update(order.sell_token.0.to_be_bytes());
+    digest.update(order.sell_amount.to_be_bytes());
+    digest.update(order.buy_token.0.to_be_bytes());
+    digest.update(order.buy_amount.to_be_bytes());
+    digest.update(order.storage_id.to_be_bytes());
+    digest.update(order.valid_until_s.to_be_bytes());
+    digest.update([order.max_fee_bips, u8::from(order.fill_by == FillBy::Buy)]);
+    let mut hash: [u8; 32] = digest.finalize().into();
+    hash[0] = 0;
+    Hash(hash)
 }

@@ -165,7 +165,7 @@ impl World {
             disk: Disk::default(),
             disk_busy: Time(0),
             flushing: false,
-            sealer: Sealer::default(),
+            sealer: config.sealer,
             chance: random.fork(),
             storms: Storms::new(random.fork()),
             calmed: false,

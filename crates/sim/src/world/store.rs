@@ -5,6 +5,7 @@ use cambist_core::planted::{Defect, armed};
 use cambist_core::{Intent, Time};
 
 use crate::disk::Write;
+use crate::exchange::OWN_ACCOUNT;
 use crate::pool;
 use crate::trouble::Trouble;
 
@@ -99,11 +100,11 @@ impl World {
                 .moves
                 .extend(kept.map(|sealed| (sealed.0.client_id, sealed)));
         }
-        let sealer = self.sealer;
+        let (sealer, exchange) = (self.sealer, self.config.venue.exchange);
         let sealed: Vec<_> = orders
             .into_iter()
             .map(|order| {
-                let hash = sealer.hash(&order);
+                let hash = sealer.hash(exchange, OWN_ACCOUNT.0, &order);
                 (order, hash)
             })
             .collect();

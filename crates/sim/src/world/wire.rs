@@ -32,7 +32,9 @@ impl World {
         if again && armed(Defect::IdsRenewed) {
             order.client_id.number += 1_000_000;
             order.storage_id += 1_000;
-            hash = self.sealer.hash(&order);
+            hash = self
+                .sealer
+                .hash(self.config.venue.exchange, OWN_ACCOUNT.0, &order);
         }
         self.checks
             .leaving(order.client_id, hash, self.disk.durable());
@@ -47,10 +49,11 @@ impl World {
         self.break_rules(broken);
         self.obey_budget(Endpoint::Submit);
         let exchange = self.config.venue.exchange;
-        self.send(
-            request,
-            adapter::submit(OWN_ACCOUNT, exchange, &order, hash),
-        );
+        let mut asked = adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
+        if let Request::Submit(sent) = &mut asked {
+            self.sealer.arrives(OWN_ACCOUNT.0, &order, sent);
+        }
+        self.send(request, asked);
     }
 
     /// A poll or a cancel leaves.
