@@ -230,6 +230,9 @@ fn engine() -> EngineConfig {
         },
         risk: RiskConfig {
             gross_max: [0, 1, 2, 3].map(|id| (TokenId(id), 1 << 100)).into(),
+            // Healed soon, so that an hour sees many of them.
+            pause_ms: 10_000,
+            pauses_per_day: 1_000_000,
             ..RiskConfig::default()
         },
         ramp: RampConfig::OFF,

@@ -232,9 +232,8 @@ impl Ledger {
         let venue = self.venue.get(&token);
         let locked = venue.map_or(0, |balance| balance.locked);
         let foreign = locked.saturating_sub(self.own_locked.get(&token).copied().unwrap_or(0));
-        let there = venue
-            .map_or(0, |balance| balance.total)
-            .saturating_sub(foreign);
+        let (least, _) = self.bounds(token);
+        let there = least.saturating_sub(foreign);
         self.total(token).min(there).saturating_sub(reserved)
     }
 

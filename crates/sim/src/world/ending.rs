@@ -16,6 +16,7 @@ impl World {
         let held = self.storms.held_until.ms_since(self.now);
         let bound = under_way
             + held
+            + engine.risk.pause_ms
             + 2 * self.config.store.restart_ms
             + engine.ttl_ms
             + engine.grace_ms

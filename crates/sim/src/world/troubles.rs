@@ -312,7 +312,10 @@ impl World {
         };
         let balance = own.balance(token);
         let free = balance.total - balance.locked;
-        let amount: Amount = if inwards { balance.total / 8 } else { free / 4 };
+        // Whoever withdraws leaves enough to make a market with.
+        let usual = self.config.funds.get(&token).copied().unwrap_or(0);
+        let inwards = inwards || balance.total < usual / 2;
+        let amount: Amount = if inwards { usual / 8 } else { free / 4 };
         if amount == 0 {
             return;
         }
