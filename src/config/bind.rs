@@ -159,7 +159,9 @@ impl Daemon {
             status_ms: self.status_ms,
             poll: self.poll.clone(),
             budget: self.budget.clone(),
-            risk: self.risk.bound(&markets, &configs),
+            risk: self
+                .risk
+                .bound(&markets, &configs, pools.iter().zip(&pool_configs)),
             ramp: self.risk.ramp,
             foreign: self.risk.foreign,
             markets: configs,

@@ -3,9 +3,11 @@
 
 use cambist_core::bound::{LossBound, loss_bound};
 use cambist_core::config::{
-    BudgetConfig, EngineConfig, ForeignOrders, LossConfig, MarketConfig, RampConfig, RiskConfig,
+    BudgetConfig, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PoolConfig, RampConfig,
+    RiskConfig,
 };
 use cambist_core::event::Amounts;
+use cambist_core::pool::PoolSpec;
 use cambist_core::{Amount, MarketSpec};
 
 use super::daemon::Orders;
@@ -135,15 +137,26 @@ const FOREIGN: &[(&str, ForeignOrders)] = &[
 
 impl Risk {
     /// The limits with the exposure: a share of what all markets of a quote token may hold together at
-    /// their ceilings.
-    pub(super) fn bound(&self, markets: &[MarketSpec], configs: &[MarketConfig]) -> RiskConfig {
+    /// their ceilings, their pools included.
+    pub(super) fn bound<'a>(
+        &self,
+        markets: &[MarketSpec],
+        configs: &[MarketConfig],
+        pools: impl Iterator<Item = (&'a PoolSpec, &'a PoolConfig)>,
+    ) -> RiskConfig {
         let mut gross_max = Amounts::new();
+        let share = |value: Amount| value / 10_000 * Amount::from(self.gross_max_bps);
         for (spec, config) in markets.iter().zip(configs) {
             let lots = cambist_core::Qty(spec.lots_floor(config.inventory_max).0.saturating_add(1));
             let value = spec.quote_amount(config.price_max, lots);
             let sum = gross_max.entry(spec.quote.id).or_default();
-            let share = |value: Amount| value / 10_000 * Amount::from(self.gross_max_bps);
             *sum = Amount::saturating_add(*sum, value.map_or(Amount::MAX, share));
+        }
+        for (spec, config) in pools {
+            let quote = markets.get(usize::from(spec.market.0)).map(|m| m.quote.id);
+            if let Some(sum) = quote.and_then(|quote| gross_max.get_mut(&quote)) {
+                *sum = Amount::saturating_add(*sum, share(config.value_max));
+            }
         }
         RiskConfig {
             gross_max,

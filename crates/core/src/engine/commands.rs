@@ -7,7 +7,7 @@ use crate::reload;
 use crate::time::Time;
 use crate::token::TokenId;
 
-use super::state::State;
+use super::state::{Market, State};
 
 impl State {
     /// Takes a wish or refuses it, and says which.
@@ -182,6 +182,12 @@ impl State {
         let carrying = self.markets.iter_mut().find(|m| m.spec.base.id == token);
         if let Some(market) = carrying {
             market.meter.adopt(&market.spec, amount);
+        }
+        let shares = |m: &Market| m.pool.as_ref().is_some_and(|pool| pool.spec.lp.id == token);
+        if let Some(index) = self.markets.iter().position(shares) {
+            let due = self.shares_due(self.markets[index].spec.id);
+            let market = &mut self.markets[index];
+            market.meter.adopt_shares(&market.spec, due);
         }
         self.differing_since = None;
         self.touch_all();

@@ -2,7 +2,9 @@
 //!
 //! The unit of every value here is `1 / (2 · lot)` quote base units, in which base units times half
 //! ticks are whole numbers: nothing is rounded. A base token is carried by the first market that trades
-//! it, so that its holding counts once; what others trade of it counts where it was traded.
+//! it, so that its holding counts once; what others trade of it counts where it was traded. Shares of the
+//! pool beside a market are worth what they are due of both tokens, rounded down: a join or an exit costs
+//! its fee and what it slipped, and nothing else.
 
 use std::collections::VecDeque;
 
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{LossConfig, RiskConfig};
 use crate::control::Control;
 use crate::market::{MarketSpec, Side};
+use crate::pool::MoveKind;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 
@@ -42,6 +45,9 @@ pub(crate) struct Losses {
     pub(crate) drawdown: i128,
 }
 
+/// What shares of a pool are due: base and quote.
+pub(crate) type Due = (Amount, Amount);
+
 /// The meter of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Meter {
@@ -50,6 +56,8 @@ pub(crate) struct Meter {
     base: i128,
     /// Quote units that flowed.
     cash: i128,
+    /// Base and quote that our shares of the pool are due; what is not known yet counts as nothing.
+    pooled: Option<Due>,
     /// Value at the first mid.
     start: Option<i128>,
     /// Day of venue time and value at its first mid.
@@ -109,35 +117,78 @@ impl Meter {
         });
     }
 
+    /// Books what a join paid or an exit brought, and its fee; the shares themselves are counted where
+    /// they are valued.
+    pub(crate) fn moved(&mut self, kind: MoveKind, (base, quote): Due, fee: Due) {
+        if !self.open {
+            return;
+        }
+        let net = |amount: Amount, fee: Amount| {
+            let (amount, fee) = (i128::try_from(amount).ok()?, i128::try_from(fee).ok()?);
+            match kind {
+                MoveKind::Join => 0_i128.checked_sub(amount)?.checked_sub(fee),
+                MoveKind::Exit => amount.checked_sub(fee),
+            }
+        };
+        self.flow(net(base, fee.0), net(quote, fee.1));
+    }
+
     /// Base that came or went without a trade: no gain and no loss at the mid.
     pub(crate) fn adopt(&mut self, spec: &MarketSpec, base: i128) {
         self.flow(Some(base), Some(0));
-        // Before the first mid nothing was measured.
-        let Some(mid) = self.mid else { return };
-        match value(spec, base, 0, mid) {
-            Some(moved) => {
-                let shift = |at: &mut i128| *at = at.saturating_add(moved);
-                self.start.iter_mut().for_each(shift);
-                self.day.iter_mut().for_each(|(_, at)| shift(at));
-                shift(&mut self.peak);
-                self.lately.clear();
-            }
-            None => self.uncountable = true,
-        }
+        self.explain(self.mid.and_then(|mid| value(spec, base, 0, mid)));
     }
 
-    /// Looks at the value at a mid. Returns the limits that are exceeded for the second time in a row.
+    /// Shares came or went without a join or an exit; `due` is what those held now are due.
+    pub(crate) fn adopt_shares(&mut self, spec: &MarketSpec, due: Option<Due>) {
+        let worth = |due: Option<Due>, mid| {
+            let (base, quote) = due.unwrap_or_default();
+            value(
+                spec,
+                i128::try_from(base).ok()?,
+                i128::try_from(quote).ok()?,
+                mid,
+            )
+        };
+        let before = std::mem::replace(&mut self.pooled, due);
+        self.explain(
+            self.mid
+                .and_then(|mid| worth(due, mid)?.checked_sub(worth(before, mid)?)),
+        );
+    }
+
+    /// Moves everything that is compared with by what is explained. Before the first mid nothing was
+    /// measured.
+    fn explain(&mut self, moved: Option<i128>) {
+        let Some(moved) = moved else {
+            self.uncountable |= self.mid.is_some();
+            return;
+        };
+        let shift = |at: &mut i128| *at = at.saturating_add(moved);
+        self.start.iter_mut().for_each(shift);
+        self.day.iter_mut().for_each(|(_, at)| shift(at));
+        shift(&mut self.peak);
+        self.lately.clear();
+    }
+
+    /// Looks at the value at a mid; `due` is what our shares are due, if that is known. Returns the limits that are exceeded for the second time in a row.
     pub(crate) fn look(
         &mut self,
         (now, venue_now): (Time, VenueTime),
         spec: &MarketSpec,
-        mid: u64,
+        (mid, due): (u64, Option<Due>),
         limits: &LossConfig,
     ) -> Vec<Control> {
         if !self.open {
             return Vec::new();
         }
-        let Some(worth) = value(spec, self.base, self.cash, mid) else {
+        match (self.pooled, due) {
+            // They were held before it was known what they are worth.
+            (None, Some(_)) => self.adopt_shares(spec, due),
+            (Some(_), Some(_)) => self.pooled = due,
+            (_, None) => {}
+        }
+        let Some(worth) = self.worth(spec, mid) else {
             self.uncountable = true;
             return Vec::new();
         };
@@ -173,6 +224,13 @@ impl Meter {
         }
         self.over = 0;
         over
+    }
+
+    fn worth(&self, spec: &MarketSpec, mid: u64) -> Option<i128> {
+        let (base, quote) = self.pooled.unwrap_or_default();
+        let base = self.base.checked_add(i128::try_from(base).ok()?)?;
+        let cash = self.cash.checked_add(i128::try_from(quote).ok()?)?;
+        value(spec, base, cash, mid)
     }
 
     /// Every loss beside its limit, in the unit above.

@@ -10,6 +10,7 @@ use crate::order::{ClientOrderId, OrderStatus};
 use crate::pool::{MoveReport, MoveStatus};
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
+use crate::token::Amount;
 
 use super::settle::answered;
 use super::state::State;
@@ -109,6 +110,12 @@ impl State {
         };
         let (wanted, moved) = (&tracked.wanted, report.moved);
         let covered = self.ledger.book_move(wanted, &moved);
+        let market = &mut self.markets[usize::from(wanted.market.0)];
+        let base_at = usize::from(wanted.pooled[0] != market.spec.base.id);
+        // The fee comes out of the last pooled token.
+        let fees = [0, moved.fee];
+        let of = |amounts: [Amount; 2]| (amounts[base_at], amounts[1 - base_at]);
+        market.meter.moved(wanted.kind, of(moved.pooled), of(fees));
         let kept = wanted.allows(&moved);
         let note = PoolMove {
             order: id,

@@ -19,7 +19,8 @@ use crate::token::{Amount, TokenId};
 
 use super::pool_moves::TrackedMove;
 use super::risk::pools::{PoolSituation, Wanted};
-use super::state::{Rest, State};
+use super::rules::value_at;
+use super::state::{Market, Rest, State};
 use super::storage::Parity;
 
 /// The pool beside a market.
@@ -109,6 +110,43 @@ impl State {
             self.orders.moves.of_market(id).is_some(),
             pool.moved,
         ))
+    }
+
+    /// Base and quote that our shares of the pool beside a market are due, rounded down, by what the pool
+    /// held when it was last asked. `None` while that is not known.
+    pub(crate) fn shares_due(&self, id: MarketId) -> Option<(Amount, Amount)> {
+        let market = self.market(id);
+        let Some(pool) = &market.pool else {
+            return Some((0, 0));
+        };
+        let held = self.ledger.total(pool.spec.lp.id);
+        if held == 0 {
+            return Some((0, 0));
+        }
+        let due = shares::due(&pool.held?.0, held)?;
+        let base_at = pool.base_at(market.spec.base.id);
+        Some((due[base_at], due[1 - base_at]))
+    }
+
+    /// The most that our shares beside a market may be worth in quote units: both tokens, because what a
+    /// pool holds of one becomes the other when the price moves, and the quote that a join under way
+    /// pays. Rounded up; `None` if it cannot be counted.
+    pub(crate) fn shares_exposure(&self, market: &Market, mid: u64) -> Option<Amount> {
+        let Some(pool) = &market.pool else {
+            return Some(0);
+        };
+        let base_at = pool.base_at(market.spec.base.id);
+        let under_way = self.orders.moves.of_market(market.spec.id);
+        let joining = under_way.filter(|t| t.wanted.kind == MoveKind::Join);
+        let paying = joining.map_or(0, |t| t.wanted.amounts[1 - base_at]);
+        let (_, held) = self.ledger.bounds(pool.spec.lp.id);
+        if held == 0 {
+            return Some(paying);
+        }
+        // What as many would cost is what they are due, rounded up.
+        let cost = shares::join(&pool.held?.0, held, 0)?.amounts;
+        let base = value_at(&market.spec, cost[base_at], mid)?;
+        base.checked_add(cost[1 - base_at])?.checked_add(paying)
     }
 
     /// The pool as people and metrics see it.

@@ -74,14 +74,20 @@ impl State {
         }
     }
 
-    /// Value at the mid of everything held and bid for in the markets of a quote token; where no mid is
+    /// Value at the mid of everything held, pooled and bid for in the markets of a quote token; where no mid is
     /// known, at the ceiling. `None` if it cannot be counted.
     pub(crate) fn gross(&self, quote: TokenId) -> Option<Amount> {
         let mut counted = BTreeSet::new();
         let mut gross: Amount = 0;
         for (market, limits) in self.markets.iter().zip(&self.config.markets) {
             let base = market.spec.base.id;
-            if market.spec.quote.id != quote || !counted.insert(base) {
+            if market.spec.quote.id != quote {
+                continue;
+            }
+            let ceiling = limits.price_max.0.saturating_mul(2);
+            let mid = market.mid.unwrap_or(ceiling);
+            gross = gross.checked_add(self.shares_exposure(market, mid)?)?;
+            if !counted.insert(base) {
                 continue;
             }
             let (_, held) = self.ledger.bounds(base);
@@ -89,8 +95,7 @@ impl State {
             let most = held
                 .checked_add(coming)?
                 .checked_add(self.foreign.bringing(base))?;
-            let ceiling = limits.price_max.0.saturating_mul(2);
-            let worth = value_at(&market.spec, most, market.mid.unwrap_or(ceiling))?;
+            let worth = value_at(&market.spec, most, mid)?;
             gross = gross.checked_add(worth)?;
         }
         Some(gross)

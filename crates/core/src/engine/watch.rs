@@ -30,11 +30,12 @@ impl State {
         self.market_mut(id).mid = Some(mid);
         let venue_now = self.clock.at_least(now);
         let index = usize::from(id.0);
+        let due = self.shares_due(id);
         let (limits, risk) = (&self.config.markets[index].loss, &self.config.risk);
         let market = &mut self.markets[index];
         let exceeded = market
             .meter
-            .look((now, venue_now), &market.spec, mid, limits);
+            .look((now, venue_now), &market.spec, (mid, due), limits);
         let streak = market.meter.mark(now, &market.spec, mid, risk);
         for control in exceeded {
             self.lost(now, id, control, actions);

@@ -189,6 +189,14 @@ impl Situation<'_> {
                 return Err(Control::Balance);
             }
         }
+        // The base is counted where it is held; the quote becomes a part of the exposure.
+        let most = self.config.risk.gross_max.get(&self.spec.quote.id).copied();
+        let after = self
+            .gross
+            .and_then(|g| g.checked_add(amounts[1 - pool.base_at]));
+        if after.zip(most).is_none_or(|(after, most)| after > most) {
+            return Err(Control::GrossExposure);
+        }
         self.leaves_band(amounts[pool.base_at])
     }
 
