@@ -6,6 +6,7 @@
 use cambist_core::Time;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
+use cambist_core::note::Note;
 use cambist_core::request::Outcome;
 use serde::de::DeserializeOwned;
 
@@ -32,7 +33,7 @@ impl Random {
 
     /// Mostly small numbers: valid switches, tags and lengths; sometimes a long one.
     fn bytes(&mut self) -> Vec<u8> {
-        let tag = u8::try_from(self.below(40)).unwrap();
+        let tag = u8::try_from(self.below(64)).unwrap();
         let mut bytes = vec![tag];
         while bytes.len() < 2_000 {
             match self.below(20) {
@@ -86,6 +87,10 @@ fn event(random: &mut Random) -> Event {
 }
 
 fn action(random: &mut Random) -> Action {
+    // As large as the start.
+    if random.below(300) == 0 {
+        return Action::Note(Note::Status(random.any()));
+    }
     if random.below(2) == 0 {
         random.any()
     } else {
