@@ -1,10 +1,12 @@
-//! The durable level and pauses: every change is kept with its cause, the newest one holds.
+//! The durable level, pauses and losses: every change is kept with its cause, the newest one holds.
 //!
 //! Pauses name markets, not positions in a file that may change. One of a market that is not configured
 //! any more is not carried on.
 
-use cambist_core::event::{Filter, Level, Levels, Pause};
-use cambist_core::{MarketId, Side, StrategyId, VenueTime};
+use std::collections::BTreeMap;
+
+use cambist_core::event::{Filter, Level, Levels, Lost, Pause};
+use cambist_core::{Amount, MarketId, Side, StrategyId, VenueTime};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,27 @@ struct WrittenPause {
     cause: String,
 }
 
+/// The loss of a market as it is written. Amounts are text: they may be longer than numbers of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenLost {
+    market: String,
+    day: u64,
+    today: String,
+    total: String,
+    drawdown: String,
+}
+
+/// The column of the pauses: alone while nothing was lost, as in the first versions.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Pauses(Vec<WrittenPause>),
+    Both {
+        pauses: Vec<WrittenPause>,
+        lost: Vec<WrittenLost>,
+    },
+}
+
 impl Store {
     /// Makes level and pauses durable. A lower level is refused unless a person `lowers` it.
     pub fn set_levels(
@@ -64,11 +87,15 @@ impl Store {
                 ),
             });
         }
-        let pauses = self.written(&levels.pauses);
-        self.append(level, cause, pauses)
+        let (before, said) = self.levels()?;
+        // Losses go with them and are no reason for what holds.
+        let same = (before.level, &before.pauses) == (level, &levels.pauses);
+        let cause = if same { &said } else { cause };
+        self.append(level, cause, self.written(levels))
     }
 
-    /// A person's decision to trade again, with the reason: the level is lowered, every pause lifted.
+    /// A person's decision to trade again, with the reason: the level is lowered, every pause lifted,
+    /// and losses are counted anew.
     pub fn clear_level(&mut self, reason: &str) -> Result<(), StoreError> {
         self.append(Level::Trading, reason, String::new())
     }
@@ -90,23 +117,69 @@ impl Store {
 
     /// Whether the newest change holds parts back, healed or not.
     pub fn is_paused(&self) -> Result<bool, StoreError> {
-        self.held().map(|held| !held.pauses.is_empty())
+        let written = self.understood(&self.held()?.pauses)?;
+        Ok(match written {
+            Written::Pauses(pauses) | Written::Both { pauses, .. } => !pauses.is_empty(),
+        })
     }
 
     /// The durable level and pauses, and their cause. Markets have to be known: see `recover`.
     pub(super) fn levels(&self) -> Result<(Levels, String), StoreError> {
         let held = self.held()?;
+        let (pauses, lost) = match self.understood(&held.pauses)? {
+            Written::Pauses(pauses) => (pauses, Vec::new()),
+            Written::Both { pauses, lost } => (pauses, lost),
+        };
+        let read = self.pauses(pauses).zip(self.lost(lost));
+        let (pauses, lost) = read.ok_or_else(|| self.garbled())?;
         let level = held.level;
-        let pauses = self.read(&held.pauses).ok_or_else(|| StoreError::Corrupt {
-            file: self.file.clone(),
-            what: "the pauses cannot be understood".to_owned(),
-        })?;
-        Ok((Levels { level, pauses }, held.cause))
+        let levels = Levels {
+            level,
+            pauses,
+            lost,
+        };
+        Ok((levels, held.cause))
     }
 
-    fn written(&self, pauses: &[Pause]) -> String {
+    fn garbled(&self) -> StoreError {
+        StoreError::Corrupt {
+            file: self.file.clone(),
+            what: "the pauses or losses cannot be understood".to_owned(),
+        }
+    }
+
+    fn understood(&self, text: &str) -> Result<Written, StoreError> {
+        if text.is_empty() {
+            return Ok(Written::Pauses(Vec::new()));
+        }
+        serde_json::from_str(text).map_err(|_| self.garbled())
+    }
+
+    fn place(&self, name: &str) -> Option<MarketId> {
+        let index = self.market_names.iter().position(|known| known == name)?;
+        u16::try_from(index).ok().map(MarketId)
+    }
+
+    fn lost(&self, rows: Vec<WrittenLost>) -> Option<BTreeMap<MarketId, Lost>> {
+        let mut all = BTreeMap::new();
+        for row in rows {
+            let amount = |text: &str| text.parse::<Amount>().ok();
+            let lost = Lost {
+                day: row.day,
+                today: amount(&row.today)?,
+                total: amount(&row.total)?,
+                drawdown: amount(&row.drawdown)?,
+            };
+            // As with pauses, a market that is not configured any more is not carried on.
+            all.extend(self.place(&row.market).map(|market| (market, lost)));
+        }
+        Some(all)
+    }
+
+    fn written(&self, levels: &Levels) -> String {
         let name = |market: MarketId| self.market_names.get(usize::from(market.0)).cloned();
-        let rows: Vec<_> = pauses
+        let pauses: Vec<_> = levels
+            .pauses
             .iter()
             .map(|pause| WrittenPause {
                 market: pause.filter.market.and_then(name),
@@ -117,25 +190,34 @@ impl Store {
                 cause: pause.cause.clone(),
             })
             .collect();
-        if rows.is_empty() {
-            return String::new();
-        }
-        serde_json::to_string(&rows).unwrap_or_default()
+        let lost: Vec<_> = levels
+            .lost
+            .iter()
+            .filter_map(|(market, lost)| {
+                Some(WrittenLost {
+                    market: name(*market)?,
+                    day: lost.day,
+                    today: lost.today.to_string(),
+                    total: lost.total.to_string(),
+                    drawdown: lost.drawdown.to_string(),
+                })
+            })
+            .collect();
+        let written = match (pauses.is_empty(), lost.is_empty()) {
+            (true, true) => return String::new(),
+            (false, true) => Written::Pauses(pauses),
+            (_, false) => Written::Both { pauses, lost },
+        };
+        serde_json::to_string(&written).unwrap_or_default()
     }
 
-    fn read(&self, text: &str) -> Option<Vec<Pause>> {
-        if text.is_empty() {
-            return Some(Vec::new());
-        }
-        let rows: Vec<WrittenPause> = serde_json::from_str(text).ok()?;
+    fn pauses(&self, rows: Vec<WrittenPause>) -> Option<Vec<Pause>> {
         let mut pauses = Vec::with_capacity(rows.len());
         for row in rows {
-            let position = |name: &String| self.market_names.iter().position(|m| m == name);
-            let market = row.market.as_ref().map(position);
+            let market = row.market.as_deref().map(|name| self.place(name));
             if market == Some(None) {
                 continue;
             }
-            let market = market.flatten().and_then(|index| u16::try_from(index).ok());
             let named = |name: String| Side::BOTH.into_iter().find(|side| side.name() == name);
             let side = row.side.map(named);
             if side == Some(None) {
@@ -143,7 +225,7 @@ impl Store {
             }
             pauses.push(Pause {
                 filter: Filter {
-                    market: market.map(MarketId),
+                    market: market.flatten(),
                     side: side.flatten(),
                     strategy: row.strategy.map(StrategyId),
                 },

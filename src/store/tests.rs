@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cambist_core::event::{Level, Levels};
+use cambist_core::event::{Filter, Level, Levels, Lost, Pause};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
@@ -224,6 +224,43 @@ fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
     );
     store.clear_level("new keys are in place").unwrap();
     assert_eq!(store.level().unwrap().0, Level::Trading);
+}
+
+#[test]
+fn losses_are_kept_with_the_level_and_a_person_ends_them() {
+    let folder = Folder::new("store-lost");
+    let mut store = open(folder.path());
+    let lost = Lost {
+        day: 20_000,
+        today: 5,
+        total: u128::from(u64::MAX) + 7,
+        drawdown: 9,
+    };
+    let pause = Pause {
+        filter: Filter::market(MarketId(0)),
+        since: VenueTime(1),
+        until: None,
+        cause: "by hand".to_owned(),
+    };
+    let mut levels = Levels::of(Level::CancelOnly);
+    store.set_levels(&levels, "drawdown", false).unwrap();
+    levels.lost.insert(MarketId(0), lost);
+    store.set_levels(&levels, "losses", false).unwrap();
+    assert!(!store.is_paused().unwrap(), "a loss is no pause");
+    assert_eq!(
+        store.level().unwrap().1,
+        "drawdown",
+        "nor the reason of anything"
+    );
+    levels.pauses.push(pause);
+    store.set_levels(&levels, "by hand", false).unwrap();
+    drop(store);
+    let mut store = open(folder.path());
+    let found = store.recover(&names()).unwrap();
+    assert_eq!(found.levels, levels);
+    assert!(store.is_paused().unwrap());
+    store.clear_level("looked at").unwrap();
+    assert_eq!(store.recover(&names()).unwrap().levels, Levels::default());
 }
 
 #[test]

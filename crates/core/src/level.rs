@@ -5,11 +5,14 @@
 //! engages, and every level, is lowered only by a person with a reason. What forbids holds from the
 //! moment it is wanted; what allows holds only once it is durable.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::market::{MarketId, Side};
 use crate::order::StrategyId;
 use crate::time::VenueTime;
+use crate::token::Amount;
 
 /// How much trading is allowed. Ordered: a higher level allows less.
 #[derive(
@@ -104,6 +107,21 @@ impl Pause {
     }
 }
 
+/// What a market has lost at most, in quote units: a restart goes on counting from here.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Lost {
+    /// A day of venue time, in days since its epoch.
+    pub day: u64,
+    /// Lost on that day.
+    pub today: Amount,
+    /// Lost since the first start, or since a person lowered the level of a stopped daemon.
+    pub total: Amount,
+    /// Below the peak.
+    pub drawdown: Amount,
+}
+
 /// Everything that is durable about how much trading is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Levels {
@@ -111,6 +129,8 @@ pub struct Levels {
     pub level: Level,
     /// Parts held back, oldest first. Healed ones are kept for a day: their number is limited too.
     pub pauses: Vec<Pause>,
+    /// Losses by market, where there are any.
+    pub lost: BTreeMap<MarketId, Lost>,
 }
 
 impl Levels {
@@ -122,6 +142,7 @@ impl Levels {
         Self {
             level,
             pauses: Vec::new(),
+            lost: BTreeMap::new(),
         }
     }
 

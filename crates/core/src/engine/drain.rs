@@ -58,6 +58,7 @@ impl State {
             });
             self.touch_all();
             actions.push(Action::Note(Note::Draining));
+            self.keep_all_losses(actions);
         }
     }
 
@@ -79,6 +80,7 @@ impl State {
                 finished: false,
             });
             actions.push(Action::Note(Note::Draining));
+            self.keep_all_losses(actions);
         }
         Ok("nothing more is ordered or cancelled; what rests runs out by itself".to_owned())
     }

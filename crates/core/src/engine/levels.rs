@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::control::Control;
-use crate::level::{Filter, Level, Levels, Pause};
+use crate::level::{Filter, Level, Levels, Lost, Pause};
 use crate::market::{MarketId, Side};
 use crate::note::Note;
 use crate::order::StrategyId;
@@ -139,7 +139,7 @@ impl State {
         self.touch_all();
     }
 
-    fn newest(&self) -> &Levels {
+    pub(crate) fn newest(&self) -> &Levels {
         let wanted = self.permits.wanted.as_ref();
         wanted.map_or(&self.permits.durable, |wanted| &wanted.levels)
     }
@@ -168,6 +168,20 @@ impl State {
         true
     }
 
+    /// Has what a market lost stored with them. While writes fail the next look tries again.
+    pub(crate) fn change_lost(&mut self, market: MarketId, lost: Lost, actions: &mut Vec<Action>) {
+        if self.permits.failures > 0 {
+            return;
+        }
+        // It joins what is under way, and does not become the reason of that.
+        let wanted = self.permits.wanted.as_ref();
+        let cause = wanted.map_or_else(|| "losses".to_owned(), |wanted| wanted.cause.clone());
+        let insert = |levels: &mut Levels| {
+            levels.lost.insert(market, lost);
+        };
+        self.change_levels(&cause, false, insert, actions);
+    }
+
     fn store_levels(&mut self, actions: &mut Vec<Action>) {
         self.permits.retry_at = None;
         if let Some(wanted) = &self.permits.wanted
@@ -190,6 +204,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         self.permits.writing = false;
+        self.permits.failures = 0;
         let before = std::mem::replace(&mut self.permits.durable, levels.clone());
         let wanted = self.permits.wanted.as_ref();
         let cause = wanted.map_or_else(String::new, |wanted| wanted.cause.clone());
@@ -212,7 +227,9 @@ impl State {
             actions.push(Action::Note(Note::LevelChanged { level, cause }));
         }
         self.store_levels(actions);
-        self.touch_all();
+        if (before.level, &before.pauses) != (levels.level, pauses) {
+            self.touch_all();
+        }
         self.obey_halt(now, actions);
     }
 

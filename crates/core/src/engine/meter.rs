@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{LossConfig, RiskConfig};
 use crate::control::Control;
+use crate::event::Lost;
 use crate::market::{MarketSpec, Side};
 use crate::pool::MoveKind;
 use crate::time::{Time, VenueTime};
@@ -58,6 +59,8 @@ pub(crate) struct Meter {
     cash: i128,
     /// Base and quote that our shares of the pool are due; what is not known yet counts as nothing.
     pooled: Option<Due>,
+    /// What earlier runs lost.
+    carried: Lost,
     /// Value at the first mid.
     start: Option<i128>,
     /// Day of venue time and value at its first mid.
@@ -79,6 +82,11 @@ impl Meter {
     pub(crate) fn open(&mut self, base: Amount) {
         self.open = true;
         self.flow(i128::try_from(base).ok(), Some(0));
+    }
+
+    /// Goes on from what earlier runs lost.
+    pub(crate) fn carry(&mut self, lost: Lost) {
+        self.carried = lost;
     }
 
     fn flow(&mut self, base: Option<i128>, cash: Option<i128>) {
@@ -193,11 +201,14 @@ impl Meter {
             return Vec::new();
         };
         self.mid = Some(mid);
+        let today = venue_now.0 / DAY_MS;
         if self.start.is_none() {
-            self.peak = worth;
+            let above = |lost: Amount| worth.saturating_add(scaled(spec, lost));
+            self.peak = above(self.carried.drawdown);
+            self.start = Some(above(self.carried.total));
+            self.day = Some((self.carried.day, above(self.carried.today)));
         }
         let start = *self.start.get_or_insert(worth);
-        let today = venue_now.0 / DAY_MS;
         let day = match self.day {
             Some((day, at)) if day == today => at,
             Some(_) | None => worth,
@@ -233,16 +244,26 @@ impl Meter {
         value(spec, base, cash, mid)
     }
 
+    /// What is lost, in quote units rounded up; nothing before the first look.
+    pub(crate) fn lost(&self, spec: &MarketSpec) -> Option<Lost> {
+        let (day, _) = self.day?;
+        let unit = spec.lot.saturating_mul(2).max(1);
+        let units = |lost: i128| u128::try_from(lost).unwrap_or(0).div_ceil(unit);
+        Some(Lost {
+            day,
+            today: units(self.losses.day),
+            total: units(self.losses.total),
+            drawdown: units(self.losses.drawdown),
+        })
+    }
+
     /// Every loss beside its limit, in the unit above.
     pub(crate) fn against(
         &self,
         spec: &MarketSpec,
         limits: &LossConfig,
     ) -> [(Control, i128, i128); 4] {
-        let most = |max: Amount| {
-            let scaled = max.saturating_mul(2).saturating_mul(spec.lot);
-            i128::try_from(scaled).unwrap_or(i128::MAX)
-        };
+        let most = |max: Amount| scaled(spec, max);
         let Losses {
             hour,
             day,
@@ -299,6 +320,12 @@ impl Waiting {
         };
         lost > 0 && lost.saturating_mul(10_000) >= paid.saturating_mul(i128::from(bps))
     }
+}
+
+/// Quote units in the unit above; as many as fit.
+fn scaled(spec: &MarketSpec, quote: Amount) -> i128 {
+    let scaled = quote.saturating_mul(2).saturating_mul(spec.lot);
+    i128::try_from(scaled).unwrap_or(i128::MAX)
 }
 
 /// Value of base at a mid in half ticks, and of quote. `None` if it cannot be counted.

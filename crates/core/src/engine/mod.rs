@@ -19,6 +19,7 @@ mod hear;
 mod ledger;
 mod levels;
 mod life;
+mod losses;
 mod meter;
 mod moved;
 mod observe;

@@ -223,6 +223,11 @@ impl State {
             let (spec, config) = pools.find(|(spec, _)| spec.market == market)?;
             Some(Pool::new(spec.clone(), config.clone()))
         };
+        let meter = |market: MarketId| {
+            let mut meter = Meter::default();
+            meter.carry(start.levels.lost.get(&market).copied().unwrap_or_default());
+            meter
+        };
         let markets = start
             .markets
             .iter()
@@ -232,7 +237,7 @@ impl State {
                 moves: Extremes::default(),
                 moved_bps: 0,
                 mid: None,
-                meter: Meter::default(),
+                meter: meter(spec.id),
                 misfit: false,
                 broken: [Broken::No; 2],
                 withheld: None,

@@ -37,6 +37,7 @@ impl State {
             .meter
             .look((now, venue_now), &market.spec, (mid, due), limits);
         let streak = market.meter.mark(now, &market.spec, mid, risk);
+        self.keep_losses(id, actions);
         for control in exceeded {
             self.lost(now, id, control, actions);
         }

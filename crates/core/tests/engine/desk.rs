@@ -176,6 +176,8 @@ pub struct Desk {
     pub cancels: VecDeque<(RequestId, Hash)>,
     pub reads: Vec<Hash>,
     pub levels: Vec<Level>,
+    /// What was last to be stored.
+    pub stored: Levels,
     /// Whether `Seal` and `StoreLevel` are answered by the desk.
     pub store_works: bool,
     /// Whether batches wait until `store_answers`.
@@ -257,6 +259,7 @@ impl Desk {
             cancels: VecDeque::new(),
             reads: Vec::new(),
             levels: Vec::new(),
+            stored: Levels::default(),
             store_works: true,
             store_waits: false,
             sealing: Vec::new(),
@@ -266,7 +269,8 @@ impl Desk {
     /// Level and pauses that were stored before.
     pub fn starts_with(&mut self, levels: Levels) {
         if let Some(Event::Start(start)) = &mut self.start {
-            start.levels = levels;
+            start.levels = levels.clone();
+            self.stored = levels;
         }
     }
 
@@ -346,7 +350,14 @@ impl Desk {
             }
             Action::Transmit { request, order, .. } => self.submits.push_back((request, order)),
             Action::StoreLevel { levels, .. } => {
-                self.levels.push(levels.level);
+                // Losses are stored with them.
+                let (level, pauses) = (levels.level, levels.pauses.clone());
+                if (&self.stored.level, &self.stored.pauses) != (&level, &pauses) {
+                    self.levels.push(level);
+                }
+                if self.store_works {
+                    self.stored = levels.clone();
+                }
                 if self.store_waits {
                     // The test answers.
                 } else if self.store_works {

@@ -1,7 +1,7 @@
 //! Losses, runaways and those who know better: what each does, and what does nothing yet.
 
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Filter, Level, Pause};
+use cambist_core::event::{Command, Event, Filter, Level, Levels, Lost, Pause};
 use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
 use cambist_core::{MarketId, Side};
@@ -169,4 +169,65 @@ fn pauses_too_often_within_a_day_stop_everything() {
     }
     assert_eq!(pauses(&desk).len(), 2, "{:?}", desk.levels);
     assert_eq!(desk.levels.last(), Some(&Level::CancelOnly));
+}
+
+/// A run of what the store holds: lost are so many ticks, then it is cut off. Returns what is stored.
+fn crashes_after(stored: Levels, ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
+    let mut config = config();
+    config.risk.move_bps = 10_000;
+    change(&mut config);
+    let mut desk = Desk::with(&[BID], config, Vec::new());
+    desk.starts_with(stored);
+    desk.until_a_submit_waits();
+    desk.accept();
+    desk.run_ms(1_000);
+    for _ in 0..ticks {
+        falls(&mut desk, 1);
+    }
+    desk
+}
+
+#[test]
+fn losses_add_up_over_runs_that_are_cut_off() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
+    let first = crashes_after(Levels::default(), 5, limit);
+    let bound = first.stored.lost[&MarketId(0)].total;
+    assert!((5 * PER_TICK..=6 * PER_TICK).contains(&bound), "{bound}");
+    let second = crashes_after(first.stored, 5, limit);
+    assert!(second.levels.is_empty(), "ten ticks and what was ahead");
+    let third = crashes_after(second.stored, 7, limit);
+    assert_eq!(
+        third.levels,
+        [Level::Halted],
+        "seventeen ticks in three runs"
+    );
+    let alone = crashes_after(Levels::default(), 7, limit);
+    assert!(alone.levels.is_empty());
+}
+
+#[test]
+fn restarts_without_a_loss_lose_nothing() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.drawdown_max = 16 * PER_TICK;
+    let mut stored = crashes_after(Levels::default(), 14, limit).stored;
+    let bound = stored.lost[&MarketId(0)];
+    for _ in 0..20 {
+        stored = crashes_after(stored, 0, limit).stored;
+    }
+    assert_eq!(stored.lost[&MarketId(0)], bound);
+    assert_eq!(stored.level, Level::Trading);
+}
+
+#[test]
+fn an_end_in_order_keeps_what_was_lost_exactly_and_a_new_day_begins_with_nothing() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 10 * PER_TICK;
+    let mut desk = crashes_after(Levels::default(), 9, limit);
+    desk.hear(&Event::Operator(Command::Drain));
+    let lost = desk.stored.lost[&MarketId(0)];
+    assert_eq!(lost.today, 9 * PER_TICK);
+    for (day, stopped) in [(lost.day, true), (lost.day - 1, false)] {
+        let mut stored = desk.stored.clone();
+        stored.lost.insert(MarketId(0), Lost { day, ..lost });
+        let next = crashes_after(stored, 2, limit);
+        assert_eq!(next.stored.level == Level::CancelOnly, stopped);
+    }
 }

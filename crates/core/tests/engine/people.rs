@@ -99,6 +99,7 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
     let held = Levels {
         level: Level::Trading,
         pauses: vec![pause],
+        ..Levels::default()
     };
     desk.hear(&Event::LevelStored(held));
     desk.accept_cancel();
@@ -401,6 +402,7 @@ fn stored_pauses_hold_after_a_restart() {
     again.starts_with(Levels {
         level: Level::Trading,
         pauses: vec![pause],
+        ..Levels::default()
     });
     again.run_ms(3_000);
     assert_eq!(again.submits.len(), 1);
