@@ -23,6 +23,8 @@ struct Meaning {
     load: Load,
     /// What may be lost; needs the decimals in the file.
     losses: Option<Losses>,
+    /// What is allowed and probably not meant; needs the decimals in the file.
+    warnings: Vec<String>,
     /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
     exact: bool,
     secrets_checked: bool,
@@ -96,6 +98,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         load,
         losses: bound.as_ref().map(losses),
         exact: bound.is_some(),
+        warnings: bound.map(|bound| bound.warnings).unwrap_or_default(),
         secrets_checked: !args.no_secrets,
     })))
 }
@@ -200,6 +203,9 @@ fn table(meaning: &Meaning) -> String {
             ),
         ],
     ]));
+    for warning in &meaning.warnings {
+        let _ = writeln!(text, "\nwarning: {warning}");
+    }
     if !meaning.exact {
         text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
     }

@@ -3,8 +3,10 @@
 //! The same function serves `cambist check` without a venue, with the decimals that the file expects.
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
-use cambist_core::strategy::{Holdings, Strategy, Targets, View};
-use cambist_core::{MarketId, MarketSpec, PoolSpec, Price, StrategyId, Time, TokenId, TokenSpec};
+use cambist_core::strategy::{Holdings, Quote, Strategy, Targets, View};
+use cambist_core::{
+    Amount, MarketId, MarketSpec, PoolSpec, Price, StrategyId, Time, TokenId, TokenSpec,
+};
 
 use super::daemon::Daemon;
 use super::market::{EmptyBook, Market, StrategyChoice};
@@ -13,6 +15,7 @@ use super::money::{Money, MoneyError};
 use super::pool::{self, ListedPool};
 use super::reader::{At, ConfigError, Problem};
 use super::risk;
+use super::tolerance;
 
 /// A market as the venue lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct Bound {
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
     /// What the requests amount to.
     pub load: Load,
+    /// What is allowed and probably not meant, in sentences.
+    pub warnings: Vec<String>,
 }
 
 impl Daemon {
@@ -121,18 +126,28 @@ impl Daemon {
         let mut pool_configs = Vec::new();
         let mut strategies = Vec::new();
         let mut wanted = 0;
+        let mut warnings = Vec::new();
         for (market, spec) in self.markets.iter().zip(&markets) {
             let config = market_config(market, spec, &mut problems);
+            let mut together = Vec::new();
             for choice in &market.strategies {
                 match (build(choice, spec), &config) {
                     (Ok(mut strategy), Some(config)) => {
-                        wanted += quiet_quotes(strategy.as_mut(), spec, config);
+                        let full = config.inventory_max;
+                        wanted += quiet(strategy.as_mut(), spec, config, full).len() as u64;
+                        let half = config.inventory_min.midpoint(full);
+                        together.extend(quiet(strategy.as_mut(), spec, config, half));
                     }
                     (Ok(_), None) => {}
                     (Err(problem), _) => problems.push(problem),
                 }
                 let id = StrategyId(u8::try_from(strategies.len()).unwrap_or(u8::MAX));
                 strategies.push((id, spec.id, choice.clone()));
+            }
+            if let Some(config) = config.as_ref().filter(|_| self.orders.maker_only) {
+                let tolerance_bps = config.price_tolerance_bps;
+                let mid = config.price_min.0.saturating_add(config.price_max.0);
+                warnings.extend(tolerance::crossing(spec, &together, mid, tolerance_bps));
             }
             configs.extend(config);
             pool::check_holders(market, &mut problems);
@@ -177,6 +192,7 @@ impl Daemon {
             pools,
             strategies,
             load,
+            warnings,
         })
     }
 
@@ -381,9 +397,14 @@ fn build(choice: &StrategyChoice, spec: &MarketSpec) -> Result<Box<dyn Strategy>
         })
 }
 
-/// How many orders a strategy wants of a quiet market with funds for all of them: mid in the middle of
-/// the price band, an empty book, nothing resting.
-fn quiet_quotes(strategy: &mut dyn Strategy, spec: &MarketSpec, config: &MarketConfig) -> u64 {
+/// What a strategy wants of a quiet market with quote for all it may hold: mid in the middle of the price
+/// band, an empty book, nothing resting, `base` held.
+fn quiet(
+    strategy: &mut dyn Strategy,
+    spec: &MarketSpec,
+    config: &MarketConfig,
+    base: Amount,
+) -> Vec<Quote> {
     let mid = config.price_min.0.saturating_add(config.price_max.0);
     let lots = spec.lots_floor(config.inventory_max);
     let view = View {
@@ -393,7 +414,7 @@ fn quiet_quotes(strategy: &mut dyn Strategy, spec: &MarketSpec, config: &MarketC
         asks: &[],
         mid,
         holdings: Holdings {
-            base: config.inventory_max,
+            base,
             quote: spec.quote_amount(Price(mid / 2), lots).unwrap_or(0),
         },
         pool: None,
@@ -402,5 +423,5 @@ fn quiet_quotes(strategy: &mut dyn Strategy, spec: &MarketSpec, config: &MarketC
     };
     let mut targets = Targets::default();
     strategy.decide(&view, &mut targets);
-    targets.quotes().len() as u64
+    targets.quotes().to_vec()
 }

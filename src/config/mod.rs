@@ -12,6 +12,7 @@ pub mod meaning;
 pub mod pool;
 pub mod risk;
 mod sections;
+mod tolerance;
 pub mod venue;
 
 pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};

@@ -700,3 +700,32 @@ fn limits_that_contradict_each_other_are_named() {
         assert!(got.contains(&format!("f.toml:{line}:")), "{to}: {got}");
     }
 }
+
+#[test]
+fn a_tolerance_that_reaches_over_the_quotes_is_warned_of() {
+    let warned = |tolerance: &str, maker_only: bool| {
+        let mut source = example("demo.toml");
+        let lines = source.text.lines();
+        let others = lines.filter(|line| !line.starts_with("price_tolerance_bps"));
+        let text: Vec<_> = others.collect();
+        source.text = text.join("\n");
+        source.text = source.text.replacen(
+            "inventory_max",
+            &format!("price_tolerance_bps = {tolerance}\ninventory_max"),
+            1,
+        );
+        let mut daemon = Daemon::parse(&source).unwrap();
+        daemon.orders.maker_only = maker_only;
+        daemon.bind_expected().unwrap().unwrap().warnings
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(warned("1", true), none);
+    let found = warned("1000", true);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("102120"), "{}", found[0]);
+    assert_eq!(
+        warned("1000", false),
+        none,
+        "nothing is refused for crossing"
+    );
+}
