@@ -94,7 +94,11 @@ fn everybody_s_questions_are_answered() {
     asynchronously(async {
         let client = client(&stage.url(), &stage.path("keys"));
         assert_eq!(client.exchange_info().await.unwrap().chain_id, 1);
-        assert_eq!(client.tokens().await.unwrap().len(), 3, "and the share of the pool");
+        assert_eq!(
+            client.tokens().await.unwrap().len(),
+            3,
+            "and the share of the pool"
+        );
         assert_eq!(client.markets().await.unwrap()[0].market, "ETH-USDC");
         let owner = AccountQuery::Owner(OWNER.parse().unwrap());
         let account = client.account(owner).await.unwrap();
