@@ -73,6 +73,7 @@ fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) 
                 | Reply::Submitted { .. }
                 | Reply::CancelTaken { .. }
                 | Reply::Markets { .. }
+                | Reply::Tokens(_)
                 | Reply::Account { .. }
                 | Reply::Pools(_)
                 | Reply::PoolBalance(_)

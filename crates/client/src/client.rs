@@ -336,7 +336,7 @@ fn call_of(
             };
             (query.write(), false)
         }
-        Query::Markets | Query::Pools => (String::new(), true),
+        Query::Markets | Query::Tokens | Query::Pools => (String::new(), true),
         Query::Account => {
             let of = identity
                 .owner
@@ -366,6 +366,7 @@ fn call_of(
     let is_public = match query {
         Query::Depth(_)
         | Query::Markets
+        | Query::Tokens
         | Query::Account
         | Query::Pools
         | Query::PoolBalance(_) => true,

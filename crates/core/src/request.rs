@@ -9,7 +9,7 @@ use crate::order::{Hash, OrderReport, OrderStatus};
 use crate::pool::{MoveReport, PoolBalances, PoolListed};
 use crate::reason::Reason;
 use crate::time::VenueTime;
-use crate::token::{Amount, TokenId};
+use crate::token::{Amount, TokenId, TokenSpec};
 
 /// Number of one request; answers carry it back.
 #[derive(
@@ -46,11 +46,13 @@ pub enum Endpoint {
     Exit,
     /// GET amm/user/transactions.
     Moves,
+    /// GET tokens.
+    Tokens,
 }
 
 impl Endpoint {
     /// Every endpoint, in a fixed order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Submit,
         Self::Cancel,
         Self::Order,
@@ -64,6 +66,7 @@ impl Endpoint {
         Self::Join,
         Self::Exit,
         Self::Moves,
+        Self::Tokens,
     ];
 
     /// Whether sealed joins or exits go there.
@@ -87,6 +90,7 @@ impl Endpoint {
             Self::Join => "pool_join",
             Self::Exit => "pool_exit",
             Self::Moves => "pool_transactions",
+            Self::Tokens => "tokens",
         }
     }
 }
@@ -114,6 +118,8 @@ pub enum Query {
     PoolBalance(MarketId),
     /// One page of our joins and exits created in a closed window, every pool, state and layer.
     Moves(OrdersPage),
+    /// Every token's decimals and bounds.
+    Tokens,
 }
 
 impl Query {
@@ -130,6 +136,7 @@ impl Query {
             Self::Pools => Endpoint::Pools,
             Self::PoolBalance(_) => Endpoint::PoolBalance,
             Self::Moves(_) => Endpoint::Moves,
+            Self::Tokens => Endpoint::Tokens,
         }
     }
 }
@@ -248,6 +255,8 @@ pub enum Reply {
         /// Entries over all pages.
         total: u32,
     },
+    /// Every token that the venue lists.
+    Tokens(Vec<TokenSpec>),
 }
 
 /// Why nothing can be concluded from a request that may have reached the venue.

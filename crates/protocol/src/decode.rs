@@ -13,7 +13,8 @@ use crate::decode_pool;
 use crate::json::{self, FromWire, Json, WireError};
 use crate::number;
 use crate::wire::{
-    Account, Balance, DepthSnapshot, Level, Markets, OrderAck, OrderDetail, OrdersPage,
+    Account, Balance, DepthSnapshot, Level, Markets, OrderAck, OrderDetail, OrdersPage, Token,
+    tokens,
 };
 
 /// Moments from here are milliseconds, below seconds: 10^11 s is the year 5138, 10^11 ms is 1973.
@@ -52,6 +53,10 @@ pub fn reply(query: &Query, json: &Json, context: Context<'_>) -> Result<Reply, 
         }
         Query::Cancel(hash) => cancelled(json, *hash),
         Query::Markets => markets(json),
+        Query::Tokens => {
+            let listed = tokens(json)?;
+            Ok(Reply::Tokens(listed.iter().map(Token::spec).collect()))
+        }
         Query::Account => account(json, context.account_id),
         Query::Pools => decode_pool::pools(json, context.pools),
         Query::PoolBalance(market) => {

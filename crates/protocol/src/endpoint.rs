@@ -199,6 +199,7 @@ impl From<request::Endpoint> for Endpoint {
             request::Endpoint::Depth => Self::Depth,
             request::Endpoint::Balances => Self::Balances,
             request::Endpoint::Markets => Self::Markets,
+            request::Endpoint::Tokens => Self::Tokens,
             request::Endpoint::Account => Self::GetAccount,
             request::Endpoint::Pools => Self::Pools,
             request::Endpoint::PoolBalance => Self::PoolBalance,

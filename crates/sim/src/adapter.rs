@@ -40,6 +40,7 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
             client_id: None,
         },
         Query::Markets => Request::Markets,
+        Query::Tokens => Request::Tokens,
         Query::Account => Request::Account(AccountQuery::Id(account)),
         Query::Pools => Request::Pools,
         // Pools are asked about in `pool`: nobody is at this address.
@@ -148,10 +149,10 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
                 })
                 .collect(),
         },
+        Response::Tokens(listed) => Reply::Tokens(listed.iter().map(|t| t.spec.clone()).collect()),
         Response::ApiKey(_)
         | Response::StorageId { .. }
         | Response::Exchange(_)
-        | Response::Tokens(_)
         | Response::Submission(_)
         | Response::Pools(_)
         | Response::PoolBalance(_)

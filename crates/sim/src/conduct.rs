@@ -141,6 +141,7 @@ impl Conduct {
             | Endpoint::Depth
             | Endpoint::Balances
             | Endpoint::Markets
+            | Endpoint::Tokens
             | Endpoint::Account
             | Endpoint::Pools
             | Endpoint::PoolBalance

@@ -63,7 +63,7 @@ fn every_event_and_action_comes_back() {
         assert_eq!(end.unwrap(), Tail::Clean);
     }
     // As many as arms below, where a new variant does not compile until it is named.
-    assert_eq!(seen.len(), 74, "{seen:?}");
+    assert_eq!(seen.len(), 76, "{seen:?}");
 }
 
 #[test]
@@ -224,6 +224,7 @@ fn outcome_kind(outcome: &Outcome) -> &'static str {
         Outcome::Reply(Reply::Markets { .. }) => "reply markets",
         Outcome::Reply(Reply::Account { .. }) => "reply account",
         Outcome::Reply(Reply::Pools(_)) => "reply pools",
+        Outcome::Reply(Reply::Tokens(_)) => "reply tokens",
         Outcome::Reply(Reply::PoolBalance(_)) => "reply pool balance",
         Outcome::Reply(Reply::Moves { .. }) => "reply moves",
         Outcome::Refused(_) => "refused",
@@ -245,6 +246,7 @@ fn action_kind(action: &Action) -> &'static str {
             Query::Pools => "query pools",
             Query::PoolBalance(_) => "query pool balance",
             Query::Moves(_) => "query moves",
+            Query::Tokens => "query tokens",
         },
         Action::Seal { .. } => "seal",
         Action::Transmit { .. } => "transmit",

@@ -10,6 +10,7 @@ use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::{Time, VenueTime};
+use crate::token::TokenSpec;
 
 use super::book::OwnLevels;
 use super::life::Phase;
@@ -25,6 +26,7 @@ impl Purpose {
             Self::Balances { .. } => Endpoint::Balances,
             Self::Page => Endpoint::Orders,
             Self::Markets => Endpoint::Markets,
+            Self::Tokens => Endpoint::Tokens,
             Self::Account => Endpoint::Account,
             Self::Pools => Endpoint::Pools,
             Self::PoolBalance(_) => Endpoint::PoolBalance,
@@ -51,6 +53,7 @@ impl Purpose {
             | Self::Balances { .. }
             | Self::Page
             | Self::Markets
+            | Self::Tokens
             | Self::Account
             | Self::Foreign { .. }
             | Self::Pools
@@ -193,6 +196,7 @@ impl State {
             Purpose::Pools => self.hear_pools(outcome),
             Purpose::MovesPage => self.hear_moves_page(now, request, outcome, actions),
             Purpose::Markets => self.hear_markets(outcome),
+            Purpose::Tokens => self.hear_tokens(outcome),
             Purpose::Account => {
                 if let Outcome::Reply(Reply::Account { frozen }) = outcome {
                     self.frozen = *frozen;
@@ -282,6 +286,25 @@ impl State {
             mid,
             timestamp: depth.timestamp,
         }));
+    }
+
+    /// Amounts were scaled and bounded by what was listed at the start: nothing else is quoted, nor a
+    /// token that is not listed any more.
+    fn hear_tokens(&mut self, outcome: &Outcome) {
+        let Outcome::Reply(Reply::Tokens(listed)) = outcome else {
+            return;
+        };
+        let judged = |t: &TokenSpec| (t.decimals, t.precision, t.minimum, t.maximum);
+        let fits = |known: &TokenSpec| {
+            let mut listed = listed.iter();
+            let found = listed.find(|listed| listed.id == known.id);
+            found.is_some_and(|found| found.enabled && judged(found) == judged(known))
+        };
+        for market in &mut self.markets {
+            let misfit = !(fits(&market.spec.base) && fits(&market.spec.quote));
+            market.dirty |= market.token_misfit != misfit;
+            market.token_misfit = misfit;
+        }
     }
 
     fn hear_markets(&mut self, outcome: &Outcome) {

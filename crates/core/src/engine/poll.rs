@@ -28,6 +28,7 @@ pub(crate) struct Polls {
     depth: Vec<Time>,
     balances: Time,
     markets: Time,
+    tokens: Time,
     account: Time,
     look: Time,
     proof: Time,
@@ -176,6 +177,11 @@ impl State {
         if now >= self.polls.markets && !asked && self.pay(now, Endpoint::Markets, actions) {
             self.polls.markets = again;
             self.send(now, Purpose::Markets, Query::Markets, actions);
+        }
+        let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Tokens));
+        if now >= self.polls.tokens && !asked && self.pay(now, Endpoint::Tokens, actions) {
+            self.polls.tokens = again;
+            self.send(now, Purpose::Tokens, Query::Tokens, actions);
         }
         let asked = self.is_asked(|purpose| matches!(purpose, Purpose::Account));
         if now >= self.polls.account && !asked && self.pay(now, Endpoint::Account, actions) {
@@ -392,6 +398,9 @@ impl State {
         }
         if !self.is_asked(|purpose| matches!(purpose, Purpose::Markets | Purpose::Account)) {
             at(self.polls.markets.min(self.polls.account));
+        }
+        if !self.is_asked(|purpose| matches!(purpose, Purpose::Tokens)) {
+            at(self.polls.tokens);
         }
         if let Some((_, oldest)) = self.asked.first_key_value() {
             at(self.lost_at(oldest));

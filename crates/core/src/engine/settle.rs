@@ -298,6 +298,7 @@ fn reply_name(outcome: &Outcome) -> &'static str {
         Reply::Submitted { .. } => "another order's hash",
         Reply::CancelTaken { .. } => "a cancel",
         Reply::Markets { .. } => "markets",
+        Reply::Tokens(_) => "tokens",
         Reply::Account { .. } => "an account",
         Reply::Pools(_) => "pools",
         Reply::PoolBalance(_) => "what a pool holds",

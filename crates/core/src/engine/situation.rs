@@ -38,7 +38,7 @@ impl State {
         if !self.ready {
             return Some(Control::Recovering);
         }
-        if self.market(market).misfit {
+        if !self.market(market).is_as_listed() {
             return Some(Control::Listing);
         }
         let barred = !self.market(market).spec.enabled || self.frozen;
@@ -63,7 +63,7 @@ impl State {
             permits: &self.permits,
             ready: self.ready && !self.is_stopped(),
             permitted: market.spec.enabled && !self.frozen,
-            listed: !market.misfit,
+            listed: market.is_as_listed(),
             mid,
             orders_age_ms: self.looked.map(|looked| now.ms_since(looked)),
             orders: &self.orders,

@@ -52,6 +52,8 @@ pub(crate) struct Market {
     pub(crate) meter: Meter,
     /// The venue lists it differently than at the start.
     pub(crate) misfit: bool,
+    /// One of its tokens is.
+    pub(crate) token_misfit: bool,
     /// A side that was broken before it is made again.
     pub(crate) broken: [Broken; 2],
     /// Why nothing is quoted.
@@ -66,6 +68,13 @@ pub(crate) struct Market {
     pub(crate) rest: Rest,
     /// The pool beside it.
     pub(crate) pool: Option<Pool>,
+}
+
+impl Market {
+    /// The venue lists it and its tokens as it did at the start.
+    pub(crate) fn is_as_listed(&self) -> bool {
+        !self.misfit && !self.token_misfit
+    }
 }
 
 /// A venue that refuses is not asked again at once.
@@ -130,6 +139,8 @@ pub(crate) enum Purpose {
     Page,
     /// Market configuration.
     Markets,
+    /// Token configuration.
+    Tokens,
     /// Our account.
     Account,
     /// The report of an order.
@@ -239,6 +250,7 @@ impl State {
                 mid: None,
                 meter: meter(spec.id),
                 misfit: false,
+                token_misfit: false,
                 broken: [Broken::No; 2],
                 withheld: None,
                 refused: BTreeSet::new(),

@@ -158,6 +158,8 @@ pub struct Desk {
     pub asked: Vec<(RequestId, Query)>,
     /// Decimals of prices as listed.
     pub price_decimals: u8,
+    /// Tokens as listed.
+    pub tokens: Vec<TokenSpec>,
     /// The venue time that answers about the depth carry, if not the true one.
     pub cached: Option<VenueTime>,
     pub balances: (Amount, Amount),
@@ -247,6 +249,7 @@ impl Desk {
             deaf: false,
             asked: Vec::new(),
             price_decimals: 2,
+            tokens: [BASE, QUOTE, OTHER].map(|id| token(id, 6)).to_vec(),
             cached: None,
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
@@ -470,6 +473,7 @@ impl Desk {
                     })
                     .to_vec(),
             },
+            Query::Tokens => Reply::Tokens(self.tokens.clone()),
             Query::Account => Reply::Account { frozen: false },
             Query::Pools | Query::PoolBalance(_) | Query::Moves(_) => {
                 return self.answer(request, Outcome::Refused(Reason::UnknownError));

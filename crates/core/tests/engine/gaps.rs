@@ -1,10 +1,10 @@
 //! Time, books and venues that do what they should not: jumps, sleeps, frozen and rewound worlds.
 
-use cambist_core::VenueTime;
 use cambist_core::event::Event;
 use cambist_core::note::Note;
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, Query};
+use cambist_core::{TokenSpec, VenueTime};
 
 use crate::desk::{BOTH, Desk, config};
 
@@ -113,6 +113,45 @@ fn a_listing_that_differs_from_the_start_is_not_quoted() {
         desk.sealed.len() > made,
         "listed as at the start, it is quoted again"
     );
+}
+
+#[test]
+fn a_token_that_differs_from_the_start_is_not_quoted() {
+    let changes: [fn(&mut Vec<TokenSpec>); 5] = [
+        |tokens| tokens[0].decimals = 7,
+        |tokens| tokens[1].minimum = 2,
+        |tokens| tokens[0].maximum -= 1,
+        |tokens| tokens[1].enabled = false,
+        |tokens| drop(tokens.remove(0)),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut desk = quoting();
+        let listed = desk.tokens.clone();
+        change(&mut desk.tokens);
+        desk.run_ms(61_000);
+        assert!(!desk.cancels.is_empty(), "change {index}");
+        while !desk.cancels.is_empty() {
+            desk.accept_cancel();
+        }
+        let made = desk.sealed.len();
+        desk.run_ms(30_000);
+        assert_eq!(desk.sealed.len(), made);
+        desk.tokens = listed;
+        desk.run_ms(61_000);
+        assert!(desk.sealed.len() > made, "listed as at the start again");
+    }
+    // What belongs to another market, and what nobody judges, changes nothing.
+    let mut desk = quoting();
+    desk.tokens[2].decimals = 7;
+    desk.tokens[0].dust = 5;
+    desk.run_ms(61_000);
+    desk.accept_all();
+    while !desk.cancels.is_empty() {
+        desk.accept_cancel();
+    }
+    let made = desk.sealed.len();
+    desk.run_ms(30_000);
+    assert!(desk.sealed.len() > made, "orders are replaced as ever");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use cambist_core::{
     Engine, Intent, MarketId, Price, Reason, Side, StrategyId, Time, TokenId, VenueTime,
 };
 
-use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec};
+use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec, token};
 
 /// A small generator: the test must not depend on a crate's version.
 struct Dice(u64);
@@ -172,6 +172,7 @@ impl Hostile {
             Query::Markets => Reply::Markets {
                 listed: vec![listed("T0-T1", QUOTE)],
             },
+            Query::Tokens => Reply::Tokens(vec![token(BASE, 6), token(QUOTE, 6)]),
             Query::Account => Reply::Account { frozen: false },
             Query::Pools | Query::PoolBalance(_) => Reply::Pools(Vec::new()),
             Query::Moves(_) => Reply::Moves {

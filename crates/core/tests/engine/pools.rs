@@ -227,6 +227,7 @@ impl Beside {
             Query::Markets => Reply::Markets {
                 listed: vec![listed("T0-T1", QUOTE)],
             },
+            Query::Tokens => Reply::Tokens(vec![token(BASE, 6), token(QUOTE, 6)]),
             Query::Account => Reply::Account { frozen: false },
             Query::Pools => Reply::Pools(vec![PoolListed {
                 market: MarketId(0),

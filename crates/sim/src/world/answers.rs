@@ -140,6 +140,6 @@ impl World {
 const fn is_private(request: &Request) -> bool {
     !matches!(
         request,
-        Request::Depth { .. } | Request::Markets | Request::Account(_)
+        Request::Depth { .. } | Request::Markets | Request::Tokens | Request::Account(_)
     )
 }
