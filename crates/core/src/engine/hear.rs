@@ -302,8 +302,8 @@ impl State {
         };
         for market in &mut self.markets {
             let misfit = !(fits(&market.spec.base) && fits(&market.spec.quote));
-            market.dirty |= market.token_misfit != misfit;
-            market.token_misfit = misfit;
+            market.dirty |= market.misfit.token != misfit;
+            market.misfit.token = misfit;
         }
     }
 
@@ -320,8 +320,8 @@ impl State {
                 (listed.base, listed.quote, listed.price_decimals)
                     != (spec.base.id, spec.quote.id, spec.price_decimals)
             });
-            market.dirty |= spec.enabled != enabled || market.misfit != misfit;
-            (spec.enabled, market.misfit) = (enabled, misfit);
+            market.dirty |= spec.enabled != enabled || market.misfit.market != misfit;
+            (spec.enabled, market.misfit.market) = (enabled, misfit);
         }
     }
 }

@@ -50,10 +50,7 @@ pub(crate) struct Market {
     /// The last mid that might be priced from.
     pub(crate) mid: Option<u64>,
     pub(crate) meter: Meter,
-    /// The venue lists it differently than at the start.
-    pub(crate) misfit: bool,
-    /// One of its tokens is.
-    pub(crate) token_misfit: bool,
+    pub(crate) misfit: Misfit,
     /// A side that was broken before it is made again.
     pub(crate) broken: [Broken; 2],
     /// Why nothing is quoted.
@@ -70,10 +67,19 @@ pub(crate) struct Market {
     pub(crate) pool: Option<Pool>,
 }
 
+/// What the venue lists differently than at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Misfit {
+    /// The market itself.
+    pub(crate) market: bool,
+    /// One of its tokens.
+    pub(crate) token: bool,
+}
+
 impl Market {
     /// The venue lists it and its tokens as it did at the start.
     pub(crate) fn is_as_listed(&self) -> bool {
-        !self.misfit && !self.token_misfit
+        self.misfit == Misfit::default()
     }
 }
 
@@ -249,8 +255,7 @@ impl State {
                 moved_bps: 0,
                 mid: None,
                 meter: meter(spec.id),
-                misfit: false,
-                token_misfit: false,
+                misfit: Misfit::default(),
                 broken: [Broken::No; 2],
                 withheld: None,
                 refused: BTreeSet::new(),
