@@ -128,30 +128,32 @@ impl Reason {
         Self::UnsupportedDepthLevel,
     ];
 
-    /// Whether a submit refused for this reason cannot be resting, because an earlier delivered copy
-    /// of the same bytes could not have caused it.
+    /// Whether the order's bytes alone cause this refusal, so that every copy of them, whenever it
+    /// arrives, is refused as well.
     ///
-    /// A twin that already froze the balance causes `InsufficientBalance`; one that rests causes
-    /// `OrderExists`; one that expired causes `OrderExpired`: all those prove nothing.
+    /// What else the venue looks at may have been caused by a delivered copy (one that froze the balance
+    /// causes `InsufficientBalance`, one that rests `OrderExists`, one that expired `OrderExpired`) or may
+    /// have changed before a delayed copy arrives (a market or token is listed again, an amount is within
+    /// its limits, the fee below the highest): all those prove nothing.
     pub const fn proves_submit_dead(self) -> bool {
         match self {
             Self::InvalidArgument
             | Self::WrongExchange
-            | Self::UnsupportedToken
             | Self::InvalidOrderAccount
-            | Self::UnsupportedMarket
-            | Self::IllegalRate
-            | Self::MissingSignature
-            | Self::AmountTooSmall
-            | Self::AmountTooLarge => true,
+            | Self::MissingSignature => true,
             Self::UnknownError
             | Self::AddressNotFound
             | Self::UserNotFound
+            | Self::UnsupportedToken
             | Self::InvalidOrderId
+            | Self::UnsupportedMarket
+            | Self::IllegalRate
             | Self::OrderExists
             | Self::OrderExpired
             | Self::InsufficientBalance
+            | Self::AmountTooSmall
             | Self::FreezeFailed
+            | Self::AmountTooLarge
             | Self::InvalidNonce
             | Self::InvalidSender
             | Self::InvalidReceiver

@@ -156,7 +156,8 @@ impl Venue {
                 order.copies[copy] = Copy::Refused;
                 Answer::Refused(Reason::InvalidArgument)
             }
-            Verdict::RefuseNow => Answer::Refused(Reason::FreezeFailed),
+            // As bad as they come: the market is listed again when the same copy arrives once more.
+            Verdict::RefuseNow => Answer::Refused(Reason::UnsupportedMarket),
         }
     }
 

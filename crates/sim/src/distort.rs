@@ -11,7 +11,7 @@ pub(crate) fn distort(outcome: &mut Outcome) {
         Outcome::Reply(Reply::Order(report)) => distort_report(report),
         Outcome::Reply(Reply::Orders { orders, .. }) => orders.iter_mut().for_each(distort_report),
         Outcome::Reply(Reply::Submitted { .. }) if armed(Defect::RefusalsInvented) => {
-            *outcome = Outcome::Refused(Reason::AmountTooSmall);
+            *outcome = Outcome::Refused(Reason::InvalidArgument);
         }
         Outcome::Unknown(UnknownCause::Timeout) if armed(Defect::TimeoutIsNotSent) => {
             *outcome = Outcome::NotSent;

@@ -148,7 +148,7 @@ fn an_equal_order_made_a_moment_ago_is_not_made_again() {
         let mut desk = Desk::of(Box::new(Flicker(false)), config, Vec::new());
         desk.until_a_submit_waits();
         // A refusal ends it at once; the next wish comes a moment later.
-        desk.answer_submit(Outcome::Refused(Reason::AmountTooSmall));
+        desk.answer_submit(Outcome::Refused(Reason::InvalidArgument));
         desk.run_ms(4_000);
         assert_eq!(desk.sealed.len() > 1, again);
         assert_eq!(refused(&desk, Control::Duplicate), !again);

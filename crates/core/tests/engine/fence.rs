@@ -84,11 +84,11 @@ fn an_order_that_turns_up_late_is_taken_in_even_at_the_fence() {
 }
 
 #[test]
-fn a_refusal_no_twin_can_cause_ends_a_single_transmission() {
+fn a_refusal_that_the_bytes_alone_cause_ends_a_single_transmission() {
     for reason in [
         Reason::InvalidArgument,
-        Reason::AmountTooSmall,
-        Reason::IllegalRate,
+        Reason::WrongExchange,
+        Reason::MissingSignature,
     ] {
         let mut desk = Desk::ready(&BID);
         let id = desk.answer_submit(Outcome::Refused(reason));
@@ -97,13 +97,19 @@ fn a_refusal_no_twin_can_cause_ends_a_single_transmission() {
 }
 
 #[test]
-fn a_refusal_that_a_twin_could_cause_ends_nothing() {
+fn a_refusal_that_a_twin_or_the_moment_could_cause_ends_nothing() {
     for reason in [
         Reason::InsufficientBalance,
         Reason::OrderExists,
         Reason::OrderExpired,
         Reason::InvalidOrder,
         Reason::SubmitFailed,
+        // Listed, limited and charged otherwise when a delayed copy arrives.
+        Reason::UnsupportedMarket,
+        Reason::UnsupportedToken,
+        Reason::AmountTooSmall,
+        Reason::AmountTooLarge,
+        Reason::IllegalRate,
         Reason::Unlisted(999_999),
     ] {
         let mut desk = Desk::ready(&BID);
