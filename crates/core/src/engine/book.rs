@@ -17,6 +17,10 @@ use crate::token::Amount;
 
 /// Refused snapshots with rising timestamps after which a restarted venue is believed.
 const RESYNC_AFTER: u32 = 3;
+/// Ended own orders that an old snapshot may still show are kept for so long,
+const PARTED_MS: u64 = 60_000;
+/// and no more than these.
+const PARTED_KEPT: usize = 256;
 
 /// An own order as a snapshot may show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +31,7 @@ pub(crate) struct OwnLevel {
     pub(crate) left: Amount,
 }
 
-/// The own orders that a snapshot may show: alive when it was asked for, or sent before it arrived.
+/// The own orders that a snapshot may show: alive when it was drawn up, or sent before it arrived.
 pub(crate) type OwnLevels = BTreeMap<ClientOrderId, OwnLevel>;
 
 /// The last accepted depth of one market.
@@ -37,6 +41,8 @@ pub(crate) struct MarketBook {
     /// The own orders in it. They belong to the snapshot: what ends or begins later is still, or not
     /// yet, in these levels.
     own: OwnLevels,
+    /// Own orders that ended, and when that was seen: a snapshot drawn up before shows them.
+    parted: BTreeMap<ClientOrderId, (Time, OwnLevel)>,
     /// The accepted depth may have been drawn up as early as that.
     drawn: Time,
     /// When its content last changed.
@@ -87,6 +93,25 @@ impl MarketBook {
         self.depth = Some(depth.clone());
         self.own = own;
         Ok(())
+    }
+
+    /// An own order has ended.
+    pub(crate) fn part(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
+        self.parted
+            .retain(|_, (ended, _)| now.ms_since(*ended) < PARTED_MS);
+        if self.parted.len() >= PARTED_KEPT {
+            self.parted.pop_first();
+        }
+        self.parted.insert(id, (now, level));
+    }
+
+    /// Adds what ended after a snapshot may have been drawn up.
+    pub(crate) fn add_parted(&self, drawn: Time, own: &mut OwnLevels) {
+        for (id, (ended, level)) in &self.parted {
+            if *ended >= drawn {
+                own.entry(*id).or_insert(*level);
+            }
+        }
     }
 
     /// It may be older than it seems: nobody prices from it until another one is taken in.
@@ -265,5 +290,32 @@ mod tests {
             price: Price(1),
             left: 1
         }));
+    }
+
+    #[test]
+    fn what_ended_is_taken_out_of_older_snapshots_only() {
+        let id = ClientOrderId {
+            instance: 1,
+            strategy: crate::StrategyId(0),
+            number: 7,
+        };
+        let level = OwnLevel {
+            side: Side::Buy,
+            price: Price(100),
+            left: 7,
+        };
+        let mut book = MarketBook::default();
+        book.part(Time(50), id, level);
+        let shown = |book: &MarketBook, drawn| {
+            let mut own = OwnLevels::new();
+            book.add_parted(Time(drawn), &mut own);
+            own.contains_key(&id)
+        };
+        assert!(shown(&book, 50), "as late as it was seen");
+        assert!(!shown(&book, 51), "gone by then");
+        for number in 0..2 * PARTED_KEPT as u64 {
+            book.part(Time(60), ClientOrderId { number, ..id }, level);
+        }
+        assert_eq!(book.parted.len(), PARTED_KEPT);
     }
 }

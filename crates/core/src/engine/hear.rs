@@ -174,9 +174,11 @@ impl State {
                 }
             }
             Purpose::Page => self.hear_page(now, request, outcome, actions),
-            Purpose::Depth { market, own } => {
+            Purpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
                     let drawn = self.drawn(now, sent, told);
+                    let shows = self.drawn(now, sent, Some(depth.timestamp));
+                    self.market(market).book.add_parted(shows, &mut own);
                     self.hear_depth(now, drawn, (market, own), depth, actions);
                 }
             }

@@ -9,7 +9,7 @@ use crate::time::Time;
 
 use super::life::Phase;
 use super::orders::Increment;
-use super::state::{Purpose as Asking, State};
+use super::state::State;
 
 /// Forgotten orders of ours remembered: the first one stops everything.
 const STRAYS_KEPT: usize = 1_024;
@@ -71,7 +71,7 @@ impl State {
                 | OrderStatus::Other => End::Cancelled,
             };
             let cancel_micros = cancel.map(|decided| now.micros_since(decided));
-            self.end_with(id, end, cancel_micros, actions);
+            self.end_with(now, id, end, cancel_micros, actions);
             if end == End::Filled {
                 self.tally.filled.add(now);
                 self.latch_if_wild(now, actions);
@@ -186,12 +186,13 @@ impl State {
         if self.orders.moves.get(id).is_some() {
             self.end_move(now, id, end, actions);
         } else {
-            self.end_with(id, end, None, actions);
+            self.end_with(now, id, end, None, actions);
         }
     }
 
     fn end_with(
         &mut self,
+        now: Time,
         id: ClientOrderId,
         end: End,
         cancel_micros: Option<u64>,
@@ -203,15 +204,9 @@ impl State {
         self.storage
             .free(tracked.order.sell_token, tracked.order.storage_id);
         let market = tracked.order.market;
-        // A depth already asked for may have been drawn up before this end.
-        for asked in self.asked.values_mut() {
-            if let Asking::Depth { market: of, own } = &mut asked.purpose
-                && *of == market
-                && tracked.may_have_left()
-            {
-                let level = tracked.level();
-                own.entry(id).or_insert(level);
-            }
+        if tracked.may_have_left() {
+            let shown = tracked.level_whole();
+            self.market_mut(market).book.part(now, id, shown);
         }
         self.market_mut(market).dirty = true;
         actions.push(Action::Note(Note::Ended {

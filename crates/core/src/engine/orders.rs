@@ -98,6 +98,14 @@ impl Tracked {
         }
     }
 
+    /// What a depth may show of it that was drawn up before any of its fills.
+    pub(crate) fn level_whole(&self) -> OwnLevel {
+        OwnLevel {
+            left: self.base_amount(),
+            ..self.level()
+        }
+    }
+
     /// Whether it counts for funds and limits: always.
     fn counts(&self) -> bool {
         !planted::armed(Defect::UnknownUnreserved) || self.life.unknown_since().is_none()

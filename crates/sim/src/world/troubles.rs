@@ -198,6 +198,7 @@ impl World {
         for kind in Trouble::ALL {
             self.relieve(kind);
         }
+        self.refund();
         self.care();
     }
 
@@ -306,16 +307,38 @@ impl World {
         let tokens: Vec<TokenId> = self.config.funds.keys().copied().collect();
         let index = self.storms.random.below(tokens.len() as u64);
         let token = tokens[usize::try_from(index).unwrap_or(0)];
-        let account = OWN_ACCOUNT;
-        let Some(own) = self.exchange.venue().account(account) else {
+        let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
             return;
         };
         let balance = own.balance(token);
         let free = balance.total - balance.locked;
-        // Whoever withdraws leaves enough to make a market with.
+        // Whoever moves money leaves what a market can be made with: bands were drawn for that.
         let usual = self.config.funds.get(&token).copied().unwrap_or(0);
-        let inwards = inwards || balance.total < usual / 2;
+        let (few, many) = (balance.total < usual / 2, balance.total > usual + usual / 4);
+        let inwards = few || inwards && !many;
         let amount: Amount = if inwards { usual / 8 } else { free / 4 };
+        self.move_funds(token, inwards, amount);
+    }
+
+    /// Puts back what the account was meant to hold, once nobody else moves money any more: without
+    /// funds for either side within the band there is no quoting that could come back.
+    fn refund(&mut self) {
+        for (token, usual) in self.config.funds.clone() {
+            let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
+                return;
+            };
+            let balance = own.balance(token);
+            let free = balance.total - balance.locked;
+            if balance.total < usual / 2 {
+                self.move_funds(token, true, usual - balance.total);
+            } else if balance.total > usual + usual / 2 {
+                self.move_funds(token, false, free.min(balance.total - usual));
+            }
+        }
+    }
+
+    fn move_funds(&mut self, token: TokenId, inwards: bool, amount: Amount) {
+        let account = OWN_ACCOUNT;
         if amount == 0 {
             return;
         }
