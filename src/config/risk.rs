@@ -54,6 +54,7 @@ pub(super) fn read(
     let per_min = 1..=10_000_000;
     let made = section.number("orders_per_min", allowed, per_min.clone());
     let cancelled = section.number("cancels_per_min", 2 * allowed, per_min.clone());
+    let ratio = section.number("messages_per_fill", 0, 0..=1_000_000);
     let least = u64::from(executions_least(budget));
     let executed = section.number("executions_per_min", least, per_min);
     let duplicate = section.number("duplicate_ms", usual.duplicate_ms, 0..=60_000);
@@ -100,6 +101,7 @@ pub(super) fn read(
         move_ms: move_s.value * 1_000,
         orders_per_min: small(made.value),
         cancels_per_min: small(cancelled.value),
+        messages_per_fill: small(ratio.value),
         executions_per_min: small(executed.value),
         duplicate_ms: duplicate.value,
         streak_fills: small(fills.value),

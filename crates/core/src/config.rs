@@ -162,6 +162,9 @@ pub struct RiskConfig {
     pub orders_per_min: u32,
     /// So many cancels within a minute, and no new order is made; cancels are never held back.
     pub cancels_per_min: u32,
+    /// Most orders and cancels sent for each fill of the last minute, one fill at least; 0 switches the
+    /// check off.
+    pub messages_per_fill: u32,
     /// Most transmissions, and most fills, within a minute: more than any budget allows. Latches.
     pub executions_per_min: u32,
     /// Equal orders are made no faster than this.
@@ -193,6 +196,7 @@ impl Default for RiskConfig {
             move_ms: 60_000,
             orders_per_min: 600,
             cancels_per_min: 600,
+            messages_per_fill: 0,
             executions_per_min: 2_000,
             duplicate_ms: 250,
             streak_fills: 20,

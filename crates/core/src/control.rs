@@ -31,6 +31,8 @@ pub enum Control {
     OpenOrders,
     /// Too many orders or cancels within a minute.
     MessageRate,
+    /// Too many messages for the fills of the last minute.
+    OrderToFill,
     /// So many transmissions or fills within a minute that something must be wrong; latches.
     Executions,
     /// The same order was made a moment ago, and is wanted only so often.
@@ -83,7 +85,7 @@ pub enum Control {
 
 impl Control {
     /// Every control, for metrics that exist from the start.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::Level,
         Self::Paused,
         Self::PriceCollar,
@@ -96,6 +98,7 @@ impl Control {
         Self::GrossExposure,
         Self::OpenOrders,
         Self::MessageRate,
+        Self::OrderToFill,
         Self::Executions,
         Self::Duplicate,
         Self::ParentChild,
@@ -137,6 +140,7 @@ impl Control {
             Self::GrossExposure => "gross_exposure",
             Self::OpenOrders => "open_orders",
             Self::MessageRate => "message_rate",
+            Self::OrderToFill => "order_to_fill",
             Self::Executions => "executions",
             Self::Duplicate => "duplicate",
             Self::ParentChild => "parent_child",
@@ -183,6 +187,9 @@ impl Control {
             }
             Self::OpenOrders => "as many orders as open_orders_max may be alive already",
             Self::MessageRate => "the last minute holds as many orders or cancels as risk allows",
+            Self::OrderToFill => {
+                "the last minute holds more orders and cancels for each fill than risk.messages_per_fill"
+            }
             Self::Executions => {
                 "more was sent or filled within a minute than the budget can explain: trading is latched"
             }

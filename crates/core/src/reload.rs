@@ -114,6 +114,8 @@ impl Looser {
         self.tighter("risk.move_ms", a.move_ms, b.move_ms);
         self.wider("risk.orders_per_min", a.orders_per_min, b.orders_per_min);
         self.wider("risk.cancels_per_min", a.cancels_per_min, b.cancels_per_min);
+        let messages = [a, b].map(|risk| u64::from(risk.messages_per_fill));
+        self.unless_off("risk.messages_per_fill", messages[0], messages[1]);
         let most = (a.executions_per_min, b.executions_per_min);
         self.wider("risk.executions_per_min", most.0, most.1);
         self.tighter("risk.duplicate_ms", a.duplicate_ms, b.duplicate_ms);

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::action::Action;
 use crate::intent::Intent;
-use crate::market::{MarketId, Side};
+use crate::market::MarketId;
 use crate::note::{Control, Note};
-use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
-use crate::request::Endpoint;
+use crate::order::{ClientOrderId, StrategyId};
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
 use crate::time::{Time, VenueTime};
 
@@ -15,11 +14,10 @@ use super::book::Prices;
 use super::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
 use super::life::{CancelState, Phase};
 use super::orders::Tracked;
+use super::propose::Wanted;
 use super::ramp::scaled;
-use super::risk::{Approved, Proposal};
+
 use super::state::{Broken, Seat, State};
-use super::storage::Parity;
-use super::tally::Likeness;
 
 impl State {
     /// Asks the strategies of every changed market and acts on what they want.
@@ -235,133 +233,6 @@ impl State {
         }
     }
 
-    /// Passes one quote through gate and budget and makes it an order on its way to the store.
-    fn propose(
-        &mut self,
-        now: Time,
-        index: usize,
-        wanted: Wanted,
-        mid: Result<u64, Control>,
-        batch: crate::event::BatchId,
-    ) -> Result<UnsignedOrder, Control> {
-        let Wanted {
-            strategy,
-            quote,
-            alike,
-        } = wanted;
-        let spec = &self.markets[index].spec;
-        let amounts = spec
-            .base_amount(quote.qty)
-            .zip(spec.quote_amount(quote.price, quote.qty));
-        let (base, quote_amount) = amounts.ok_or(Control::OrderAmount)?;
-        let proposal = Proposal {
-            side: quote.side,
-            price: quote.price,
-            qty: quote.qty,
-            base,
-            quote: quote_amount,
-        };
-        let approved = self
-            .situation(now, index, mid)
-            .approve(strategy, proposal, alike)?;
-        if self.store_lags(batch) {
-            return Err(Control::Store);
-        }
-        if self.markets[index].rest.left(now).is_some() {
-            return Err(Control::Budget);
-        }
-        if !self.budget.take(now, Endpoint::Submit) {
-            self.denied = true;
-            return Err(Control::Budget);
-        }
-        let sell_token = self.markets[index].spec.sell_token(quote.side);
-        let storage_id = self
-            .storage
-            .take(sell_token, Parity::Even)
-            .ok_or(Control::StorageIds)?;
-        let order = self.complete(now, index, strategy, approved, storage_id);
-        self.orders.insert(Tracked::sealing(order.clone(), batch));
-        let like = Likeness {
-            market: order.market,
-            strategy,
-            side: order.side,
-            price: order.price,
-            qty: order.qty,
-        };
-        self.tally.made(now, like);
-        Ok(order)
-    }
-
-    /// Whether an earlier batch is still on its way to the disk: what queues there would be too old when
-    /// it comes back.
-    pub(crate) fn store_lags(&self, batch: crate::event::BatchId) -> bool {
-        self.orders
-            .lives()
-            .any(|(_, life)| life.phase == Phase::Sealing && life.batch != batch)
-    }
-
-    /// Gives an approved proposal its ids, amounts by token, and expiry.
-    fn complete(
-        &mut self,
-        now: Time,
-        index: usize,
-        strategy: StrategyId,
-        approved: Approved<Proposal>,
-        storage_id: u32,
-    ) -> UnsignedOrder {
-        let Proposal {
-            side,
-            price,
-            qty,
-            base,
-            quote,
-        } = approved.into_inner();
-        let client_id = self.next_id(strategy);
-        let spec = &self.markets[index].spec;
-        let venue_now = self.clock.at_least(now);
-        let (sell_amount, buy_amount, fill_by) = match side {
-            Side::Buy => (quote, base, FillBy::Buy),
-            Side::Sell => (base, quote, FillBy::Sell),
-        };
-        UnsignedOrder {
-            client_id,
-            market: spec.id,
-            side,
-            price,
-            qty,
-            kind: if self.config.maker_only {
-                OrderKind::MakerOnly
-            } else {
-                OrderKind::Limit
-            },
-            sell_token: spec.sell_token(side),
-            sell_amount,
-            buy_token: spec.buy_token(side),
-            buy_amount,
-            fill_by,
-            storage_id,
-            valid_until_s: self.expiry_s(venue_now),
-            max_fee_bips: self.config.max_fee_bips,
-            made_at: venue_now,
-        }
-    }
-
-    /// Numbers an intent.
-    pub(crate) fn next_id(&mut self, strategy: StrategyId) -> ClientOrderId {
-        let number = self.next_number;
-        self.next_number += 1;
-        ClientOrderId {
-            instance: self.instance,
-            strategy,
-            number,
-        }
-    }
-
-    /// Until when what is made now is valid.
-    pub(crate) fn expiry_s(&self, venue_now: VenueTime) -> u32 {
-        u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s()).unwrap_or(u32::MAX)
-    }
-
     /// Decides to cancel an order. From now on its bytes do not leave any more; what may be resting is
     /// cancelled at the venue, which is a matter of budget, and what never left is dropped.
     pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
@@ -436,15 +307,6 @@ impl State {
             != self.ramp.share_bps(self.decided, &self.config.ramp);
         changed || grown || self.orders.of_market(id).any(expires)
     }
-}
-
-/// One quote to be made an order.
-#[derive(Clone, Copy)]
-struct Wanted {
-    strategy: StrategyId,
-    quote: Quote,
-    /// How many like it are wanted.
-    alike: usize,
 }
 
 fn own_order(working: &Working) -> Option<OwnOrder> {

@@ -28,6 +28,7 @@ pub(crate) mod passes;
 mod poll;
 mod pool_moves;
 mod pools;
+mod propose;
 mod ramp;
 mod risk;
 mod rules;

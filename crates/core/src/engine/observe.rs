@@ -170,6 +170,7 @@ impl State {
         side: crate::Side,
         step: Increment,
     ) -> bool {
+        self.tally.fills.add(now);
         let market = &mut self.markets[usize::from(market.0)];
         market.meter.fill(now, side, step);
         self.ledger.book(&market.spec, side, step)

@@ -65,6 +65,11 @@ pub(crate) const NEW: &[Rule] = &[
         s.tally.orders.count(s.now) < s.config.risk.orders_per_min
             && s.tally.cancels.count(s.now) < s.config.risk.cancels_per_min
     }),
+    rule(Control::OrderToFill, |s, _| {
+        let (messages, fills) = s.tally.messages_and_fills(s.now);
+        let most = s.config.risk.messages_per_fill;
+        most == 0 || messages < most.saturating_mul(fills)
+    }),
 ];
 
 /// Asked at the last moment before bytes leave: time, and what was decided against what has left.

@@ -47,6 +47,8 @@ pub(crate) struct Tally {
     pub(crate) transmissions: PerMinute,
     /// Orders filled completely: each needs a submit, which the budget bounds.
     pub(crate) filled: PerMinute,
+    /// Fills booked, partial ones included.
+    pub(crate) fills: PerMinute,
     made: VecDeque<(Time, Likeness)>,
     parents: BTreeMap<Parent, Children>,
 }
@@ -57,6 +59,13 @@ fn parent_of(batch: BatchId, order: &UnsignedOrder) -> Parent {
 }
 
 impl Tally {
+    /// Orders and cancels of the last minute, and the fills that they may be measured by.
+    pub(crate) fn messages_and_fills(&self, now: Time) -> (u32, u32) {
+        let sent = self.transmissions.count(now);
+        let messages = sent.saturating_add(self.cancels.count(now));
+        (messages, self.fills.count(now).max(1))
+    }
+
     /// An order was made.
     pub(crate) fn made(&mut self, now: Time, like: Likeness) {
         self.orders.add(now);
@@ -120,6 +129,51 @@ mod tests {
         price: Price(10),
         qty: Qty(5),
     };
+
+    fn order(number: u64, qty: u64) -> UnsignedOrder {
+        UnsignedOrder {
+            client_id: crate::ClientOrderId {
+                instance: 1,
+                strategy: StrategyId(0),
+                number,
+            },
+            market: MarketId(0),
+            side: Side::Buy,
+            price: Price(10),
+            qty: Qty(qty),
+            kind: crate::OrderKind::MakerOnly,
+            sell_token: crate::TokenId(1),
+            sell_amount: 1,
+            buy_token: crate::TokenId(0),
+            buy_amount: 1,
+            fill_by: crate::order::FillBy::Buy,
+            storage_id: 0,
+            valid_until_s: 0,
+            max_fee_bips: 0,
+            made_at: crate::VenueTime(0),
+        }
+    }
+
+    #[test]
+    fn what_leaves_of_a_decision_is_no_more_than_was_decided() {
+        let (mut tally, batch) = (Tally::default(), BatchId(1));
+        tally.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
+        tally.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
+        assert!(tally.fits(batch, &order(1, 10)) && !tally.fits(batch, &order(1, 11)));
+        tally.left(batch, &order(1, 5));
+        assert!(tally.fits(batch, &order(2, 5)) && !tally.fits(batch, &order(2, 6)));
+        tally.left(batch, &order(2, 5));
+        assert!(!tally.fits(batch, &order(3, 1)), "everything has left");
+        let other = UnsignedOrder {
+            side: Side::Sell,
+            ..order(3, 1)
+        };
+        assert!(!tally.fits(batch, &other), "the other side got nothing");
+        assert!(
+            !tally.fits(BatchId(2), &order(3, 1)),
+            "nor another decision"
+        );
+    }
 
     #[test]
     fn twins_are_counted_within_their_window_only() {

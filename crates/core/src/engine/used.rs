@@ -55,7 +55,13 @@ impl State {
         let cancelled = share(tally.cancels.count(now).into(), risk.cancels_per_min.into());
         let sent = tally.transmissions.count(now).max(tally.filled.count(now));
         let executed = share(sent.into(), risk.executions_per_min.into());
+        let (messages, fills) = tally.messages_and_fills(now);
+        let ratio = match risk.messages_per_fill {
+            0 => 0,
+            most => share(messages.into(), most.saturating_mul(fills).into()),
+        };
         vec![
+            (Control::OrderToFill, ratio),
             (Control::MessageRate, made.max(cancelled)),
             (Control::Executions, executed),
         ]

@@ -212,3 +212,42 @@ fn a_start_in_steps_quotes_a_share_and_grows() {
     let last = *desk.sealed_ids().last().unwrap();
     assert_eq!(desk.sealed[&last].1.qty, Qty(50), "a healthy step later");
 }
+
+/// Orders made while every move of the book moves the bid, and whether the ratio held any back. With
+/// `filled` the first order fills a little.
+fn messages(most: u32, filled: bool) -> (usize, bool) {
+    let mut config = config();
+    config.risk.messages_per_fill = most;
+    let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
+    desk.until_a_submit_waits();
+    let first = desk.accept();
+    if filled {
+        desk.show(first, OrderStatus::Processing, 1);
+        desk.run_ms(1_200);
+        desk.show(first, OrderStatus::Processing, 2);
+        desk.run_ms(1_200);
+    }
+    for moved in [10_050, 10_100] {
+        desk.depth = (moved - 10, moved + 10);
+        desk.run_ms(1_000);
+        desk.accept_all();
+        while !desk.cancels.is_empty() {
+            desk.accept_cancel();
+        }
+        desk.run_ms(1_000);
+    }
+    (desk.sealed.len(), refused(&desk, Control::OrderToFill))
+}
+
+#[test]
+fn messages_for_each_fill() {
+    // Three orders and the cancels of two.
+    assert_eq!(messages(0, false), (3, false), "switched off");
+    assert_eq!(messages(6, false), (3, false));
+    assert_eq!(messages(3, false), (2, true));
+    assert_eq!(
+        messages(3, true),
+        (3, false),
+        "two fills allow twice as much"
+    );
+}

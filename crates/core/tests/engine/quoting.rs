@@ -70,6 +70,8 @@ fn an_order_is_replaced_before_it_expires_and_the_old_one_goes_when_the_new_one_
     desk.accept_cancel();
     desk.run_ms(1_500);
     assert_eq!(desk.end_of(old), Some(End::Cancelled));
+    let dark = desk.notes.iter().any(|n| matches!(n, Note::Dark { .. }));
+    assert!(!dark, "the side was never without an order");
     assert!(
         !desk
             .notes
@@ -91,6 +93,19 @@ fn without_funds_for_two_the_old_order_is_cancelled_first() {
     desk.accept_cancel();
     desk.run_ms(1_500);
     assert_eq!(desk.submits.len(), 1, "the funds are free again");
+    let dark = |desk: &Desk| {
+        let side = |note: &Note| match note {
+            Note::Dark { side, ms, .. } => Some((*side, *ms)),
+            _ => None,
+        };
+        desk.notes.iter().filter_map(side).collect::<Vec<_>>()
+    };
+    assert_eq!(dark(&desk), [], "it is not over");
+    desk.accept();
+    desk.run_ms(1_500);
+    let told = dark(&desk);
+    assert_eq!((told.len(), told[0].0), (1, Side::Buy));
+    assert!((4_000..=5_500).contains(&told[0].1), "{told:?}");
 }
 
 #[test]
