@@ -243,6 +243,7 @@ impl State {
                 decided: now,
                 last_sent: None,
                 in_flight: None,
+                answered: None,
                 attempts: 0,
             });
         }

@@ -163,7 +163,7 @@ impl State {
         match purpose {
             Purpose::Submit(id, _) => self.hear_submit(now, id, sent, outcome, actions),
             Purpose::Cancel(id) => {
-                self.hear_cancel(id, outcome);
+                self.hear_cancel(now, id, outcome);
                 let death = match outcome {
                     Outcome::Reply(_) => planted::armed(Defect::CancelTakenIsDeath),
                     Outcome::Refused(_) => planted::armed(Defect::NothingToCancelIsDeath),

@@ -43,6 +43,8 @@ pub(crate) struct CancelState {
     pub(crate) last_sent: Option<Time>,
     /// A cancel request is under way.
     pub(crate) in_flight: Option<RequestId>,
+    /// When the venue last said that it took the cancel, or that there is nothing to cancel.
+    pub(crate) answered: Option<Time>,
     /// Requests so far.
     pub(crate) attempts: u32,
 }

@@ -13,6 +13,9 @@ use super::life::{Life, Phase};
 use super::risk::Approved;
 use super::state::{Purpose, State};
 
+/// A pause between cancels of one order doubles so often.
+const DOUBLINGS: u32 = 4;
+
 impl State {
     /// The first transmission of a sealed intent, whose token was paid when it was approved. Judged
     /// again: between approval and durability the world may have changed.
@@ -201,13 +204,19 @@ impl State {
         if !reachable || cancel.in_flight.is_some() {
             return None;
         }
+        // Whether an answered cancel did anything, only the list tells: until it was read, asking again
+        // costs budget and says nothing. Without a list, the longest pause has to do.
+        let unread = cancel.answered.is_some_and(|at| self.looked < Some(at));
         Some(match cancel.last_sent {
             None => cancel.decided,
             // Doubling pauses: a venue that does not answer is not helped by more of the same.
             Some(last) => {
-                let doubled =
-                    self.config.resend_after_ms << cancel.attempts.min(5).saturating_sub(1);
-                last.plus_ms(doubled)
+                let doublings = if unread {
+                    DOUBLINGS
+                } else {
+                    cancel.attempts.saturating_sub(1).min(DOUBLINGS)
+                };
+                last.plus_ms(self.config.resend_after_ms << doublings)
             }
         })
     }

@@ -80,12 +80,16 @@ impl State {
     }
 
     /// The answer to a cancel. Nothing it can say ends the order: fills may have come before.
-    pub(crate) fn hear_cancel(&mut self, id: ClientOrderId, outcome: &Outcome) {
+    pub(crate) fn hear_cancel(&mut self, now: Time, id: ClientOrderId, outcome: &Outcome) {
         let Some(tracked) = self.orders.get_mut(id) else {
             return;
         };
         if let Some(cancel) = &mut tracked.life.cancel {
             cancel.in_flight = None;
+            let done = Outcome::Refused(Reason::NothingToCancel);
+            if matches!(outcome, Outcome::Reply(_)) || *outcome == done {
+                cancel.answered = Some(now);
+            }
         }
         match outcome {
             Outcome::Reply(_) => self.polls.look_soon(),

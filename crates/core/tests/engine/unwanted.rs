@@ -1,7 +1,9 @@
 //! What is not wanted any more does not leave, and does not leave again.
 
+use cambist_core::Reason;
 use cambist_core::note::End;
-use cambist_core::request::{Outcome, UnknownCause};
+use cambist_core::order::OrderStatus;
+use cambist_core::request::{Outcome, Query, Reply, UnknownCause};
 
 use crate::desk::{Below, Desk, config};
 
@@ -50,4 +52,35 @@ fn an_order_given_up_while_it_is_sealed_never_leaves() {
     assert_eq!(desk.transmissions(first), 0);
     assert_eq!(desk.end_of(first), Some(End::NeverSent));
     assert_eq!(desk.transmissions(second), 1);
+}
+
+#[test]
+fn an_answered_cancel_is_sent_again_only_after_the_list_was_read() {
+    let taken = Outcome::Reply(Reply::CancelTaken {
+        status: OrderStatus::Processing,
+    });
+    for answer in [taken, Outcome::Refused(Reason::NothingToCancel)] {
+        let mut desk = submitted();
+        desk.accept();
+        desk.depth = (9_690, 9_710);
+        for _ in 0..40 {
+            if desk.cancels.is_empty() {
+                desk.run_ms(100);
+            }
+        }
+        let (request, hash) = desk.cancels.pop_front().expect("a cancel waits");
+        // No list comes any more.
+        desk.deaf = true;
+        desk.answer(request, answer.clone());
+        desk.run_ms(2_800);
+        let again = |desk: &Desk| {
+            let asked = desk.asked.iter().map(|(_, query)| query);
+            let cancels = asked.filter(|query| matches!(query, Query::Cancel(_)));
+            cancels.count() + desk.cancels.len()
+        };
+        assert_eq!(again(&desk), 0, "{answer:?}: nothing new is known");
+        desk.deaf = false;
+        desk.run_ms(15_000);
+        assert!(again(&desk) > 0, "{answer:?}: {hash} still rests");
+    }
 }
