@@ -49,6 +49,8 @@ pub(crate) struct Ledger {
     asked: Option<Time>,
     /// What our orders bound when the balances were asked for, by token.
     own_locked: Amounts,
+    /// What was booked since then, by token: paid, got. The venue's balances may not contain it.
+    since: BTreeMap<TokenId, (Amount, Amount)>,
     /// How our books and the venue's differed at the last cut, by token: ours, the venue's.
     differing: BTreeMap<TokenId, (Amount, Amount)>,
     candidate: Option<Candidate>,
@@ -71,6 +73,10 @@ impl Ledger {
             Side::Buy => (spec.quote.id, spec.base.id, step.quote, step.base),
             Side::Sell => (spec.base.id, spec.quote.id, step.base, step.quote),
         };
+        let since = self.since.entry(paid).or_default();
+        since.0 = since.0.saturating_add(paid_amount);
+        let since = self.since.entry(got).or_default();
+        since.1 = since.1.saturating_add(got_amount);
         let got_total = totals.entry(got).or_default();
         *got_total = got_total.saturating_add(got_amount);
         let forgotten = planted::armed(Defect::FeesForgotten);
@@ -145,6 +151,10 @@ impl Ledger {
         }
         self.asked = Some(asked);
         self.own_locked = own_locked;
+        // What was booked while they were under way may not be in them either.
+        if self.fills == fills_before {
+            self.since.clear();
+        }
         self.venue = balances
             .iter()
             .map(|balance| (balance.token, *balance))
@@ -223,7 +233,13 @@ impl Ledger {
         let (ledger, venue) = self.differing.get(&token).copied().unwrap_or_default();
         let least = ours.saturating_sub(ledger.saturating_sub(venue));
         let most = ours.saturating_add(venue.saturating_sub(ledger));
-        (least.min(there), most.max(there))
+        // Where the books differ, by whatever hand, what was booked since then comes on top.
+        let (paid, got) = self.since.get(&token).copied().unwrap_or_default();
+        let (low, high) = (there.saturating_sub(paid), there.saturating_add(got));
+        (
+            if ours > there { least.min(low) } else { least },
+            if ours < there { most.max(high) } else { most },
+        )
     }
 
     /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders
@@ -370,5 +386,22 @@ mod tests {
         ledger.balances(Time(8), Time(9), 0, Amounts::new(), &balance(80, 0));
         ledger.balances(Time(7), Time(10), 0, Amounts::new(), &balance(100, 0));
         assert_eq!(ledger.free(TOKEN, 0), 80);
+    }
+
+    #[test]
+    fn after_a_withdrawal_what_was_sold_since_the_balances_counts_as_well() {
+        let mut ledger = Ledger {
+            totals: Some(Amounts::from([(TOKEN, 100)])),
+            ..Ledger::default()
+        };
+        ledger.balances(Time(1), Time(2), 0, Amounts::new(), &balance(60, 0));
+        assert_eq!(ledger.bounds(TOKEN), (60, 100));
+        ledger.since.insert(TOKEN, (15, 5));
+        ledger.totals = Some(Amounts::from([(TOKEN, 90)]));
+        assert_eq!(ledger.bounds(TOKEN), (45, 90));
+        ledger.totals = Some(Amounts::from([(TOKEN, 50)]));
+        assert_eq!(ledger.bounds(TOKEN), (50, 65));
+        ledger.balances(Time(3), Time(4), 0, Amounts::new(), &balance(60, 0));
+        assert_eq!(ledger.bounds(TOKEN), (50, 60));
     }
 }
