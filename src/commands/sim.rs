@@ -23,6 +23,10 @@ use crate::simulation::trace;
 const PROGRESS_MS: u64 = 2_000;
 /// Lines of trace before a broken promise.
 const TAIL: usize = 40;
+/// Share of healthy time with both sides quoted that a campaign must reach, in percent,
+const QUOTED_MIN_PERCENT: u64 = 95;
+/// if it has so many seeds: a few worlds may all be hard ones.
+const QUOTED_SEEDS_MIN: u64 = 100;
 /// Failed seeds named on the terminal.
 const NAMED: usize = 10;
 
@@ -108,7 +112,7 @@ impl SimArgs {
     }
 }
 
-/// Runs the worlds; exit 1 when a promise was broken.
+/// Runs the worlds; exit 1 when a promise was broken, or too little was quoted.
 pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     let defects = args.defects()?;
     let usual = if defects.is_empty() { 100 } else { 2_000 };
@@ -276,9 +280,18 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
             "seconds": clock.now().as_ms() / 1_000,
             "failed": seeds,
         });
+        let mut failures = Vec::new();
         if !failed.is_empty() {
-            let failure = Failure::new(Exit::CheckFailed, format!("{} seeds failed", failed.len()));
-            value = exit::with_failures(value, &[failure]);
+            let what = format!("{} seeds failed", failed.len());
+            failures.push(Failure::new(Exit::CheckFailed, what));
+        }
+        if !quotes_enough(tally) {
+            let what =
+                format!("both sides quoted for less than {QUOTED_MIN_PERCENT} % of healthy time");
+            failures.push(Failure::new(Exit::CheckFailed, what));
+        }
+        if !failures.is_empty() {
+            value = exit::with_failures(value, &failures);
         }
         print_json(&value)?;
     } else {
@@ -296,11 +309,20 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
     if failed.len() > NAMED {
         eprintln!("\nand {} more seeds", failed.len() - NAMED);
     }
-    Ok(if tally.violations == 0 {
+    let quoted = quotes_enough(tally);
+    if !quoted {
+        eprintln!("\nboth sides were quoted for less than {QUOTED_MIN_PERCENT} % of healthy time");
+    }
+    Ok(if tally.violations == 0 && quoted {
         Exit::Done
     } else {
         Exit::CheckFailed
     })
+}
+
+/// Whether a campaign quoted for as much of the healthy time as it has to.
+const fn quotes_enough(tally: &Tally) -> bool {
+    tally.seeds < QUOTED_SEEDS_MIN || tally.looks_both * 100 >= tally.looks * QUOTED_MIN_PERCENT
 }
 
 fn table(done: &Campaign, clock: &Clock) -> String {
@@ -492,5 +514,18 @@ mod tests {
         for bad in ["", "0", "-1", "1e3", "1001", "x", "0.001", "inf"] {
             assert!(duration_ms(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_campaign_that_quotes_too_little_fails_and_a_few_seeds_do_not() {
+        let tally = |seeds, looks_both| Tally {
+            seeds,
+            looks: 1_000,
+            looks_both,
+            ..Tally::default()
+        };
+        assert!(quotes_enough(&tally(QUOTED_SEEDS_MIN, 950)));
+        assert!(!quotes_enough(&tally(QUOTED_SEEDS_MIN, 949)));
+        assert!(quotes_enough(&tally(QUOTED_SEEDS_MIN - 1, 0)));
     }
 }

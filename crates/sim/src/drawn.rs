@@ -99,6 +99,9 @@ impl WorldConfig {
         }
         let engine = &mut config.engine;
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
+        if random.chance(1, 5) {
+            config = config.with_pool();
+        }
         config
     }
 }

@@ -173,9 +173,13 @@ pub(crate) const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u12
 const LP: TokenId = TokenId(40);
 
 impl WorldConfig {
-    /// The same world with a pool beside its first market, and a manager who holds shares of it.
+    /// The same world with a pool beside its first market, and a manager who holds shares of it; itself
+    /// if there is one already.
     #[must_use]
     pub fn with_pool(mut self) -> Self {
+        if !self.engine.pools.is_empty() {
+            return self;
+        }
         let listed = self.venue.markets.iter();
         let first = listed
             .clone()
