@@ -29,6 +29,16 @@ fn reason() -> String {
     "because".to_owned()
 }
 
+fn raise(desk: &mut Desk, level: Level) -> Result<String, String> {
+    let reason = reason();
+    tell(desk, Command::Raise { level, reason })
+}
+
+fn lower(desk: &mut Desk, level: Level) -> Result<String, String> {
+    let reason = reason();
+    tell(desk, Command::Lower { level, reason })
+}
+
 fn quoting() -> Desk {
     let mut desk = Desk::ready(&BOTH);
     desk.accept_all();
@@ -146,34 +156,11 @@ fn a_filter_that_names_nothing_is_refused() {
 fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
     let mut desk = quoting();
     let level = Level::CancelOnly;
-    tell(
-        &mut desk,
-        Command::Raise {
-            level,
-            reason: reason(),
-        },
-    )
-    .unwrap();
-    tell(
-        &mut desk,
-        Command::Raise {
-            level,
-            reason: reason(),
-        },
-    )
-    .unwrap();
+    raise(&mut desk, level).unwrap();
+    raise(&mut desk, level).unwrap();
     assert_eq!(desk.levels, [level], "said twice, stored once");
     let back = Level::Trading;
-    assert!(
-        tell(
-            &mut desk,
-            Command::Raise {
-                level: back,
-                reason: reason()
-            }
-        )
-        .is_err()
-    );
+    assert!(raise(&mut desk, back).is_err());
     assert!(
         tell(
             &mut desk,
@@ -189,14 +176,7 @@ fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
     desk.accept_cancel();
     desk.run_ms(3_000);
     assert!(desk.submits.is_empty());
-    tell(
-        &mut desk,
-        Command::Lower {
-            level: back,
-            reason: reason(),
-        },
-    )
-    .unwrap();
+    lower(&mut desk, back).unwrap();
     desk.run_ms(1_000);
     assert_eq!(desk.submits.len(), 2, "it quotes again");
 }
@@ -205,25 +185,9 @@ fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
 fn a_halted_engine_ends_and_is_not_lowered() {
     let mut desk = quoting();
     let level = Level::Halted;
-    tell(
-        &mut desk,
-        Command::Raise {
-            level,
-            reason: reason(),
-        },
-    )
-    .unwrap();
+    raise(&mut desk, level).unwrap();
     let back = Level::Trading;
-    assert!(
-        tell(
-            &mut desk,
-            Command::Lower {
-                level: back,
-                reason: reason()
-            }
-        )
-        .is_err()
-    );
+    assert!(lower(&mut desk, back).is_err());
 }
 
 #[test]
@@ -231,14 +195,7 @@ fn a_level_whose_write_fails_forbids_and_is_written_again() {
     let mut desk = quoting();
     desk.store_works = false;
     let level = Level::CancelOnly;
-    tell(
-        &mut desk,
-        Command::Raise {
-            level,
-            reason: reason(),
-        },
-    )
-    .unwrap();
+    raise(&mut desk, level).unwrap();
     desk.run_ms(600);
     assert_eq!(desk.cancels.len(), 2);
     desk.run_ms(4_000);
