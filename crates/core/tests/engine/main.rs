@@ -13,6 +13,8 @@ mod losses;
 mod others;
 mod pace;
 mod people;
+mod pool_desk;
+mod pool_worth;
 mod pools;
 mod pricing;
 mod quoting;

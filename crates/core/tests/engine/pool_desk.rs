@@ -1,0 +1,399 @@
+//! The engine beside a venue with one pool, and a hand that decides what arrives.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cambist_core::action::Action;
+use cambist_core::config::{EngineConfig, PoolConfig};
+use cambist_core::event::{Event, Levels, SealFailure, Start};
+use cambist_core::intent::RecoveredMove;
+use cambist_core::note::{Control, End, Note, PoolMove};
+use cambist_core::order::{ClientOrderId, Hash, OrderStatus, StrategyId};
+use cambist_core::pool::{
+    MoveKind, MoveReport, MoveStatus, Moved, PoolBalances, PoolListed, PoolSpec, UnsignedMove,
+};
+use cambist_core::request::{
+    Balance, Depth, DepthLevel, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause,
+};
+use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::{Amount, Engine, Intent, MarketId, Price, Time, TokenId, VenueTime};
+
+use crate::desk::{BASE, ORIGIN, QUOTE, config, listed, spec, token};
+pub(crate) const LP: TokenId = TokenId(9);
+/// A thousand base and a hundred thousand quote at 100.00; a share is worth 0.2 quote.
+pub(crate) const POOL: PoolBalances = PoolBalances {
+    pooled: [1_000_000_000, 100_000_000_000],
+    supply: 1_000_000,
+};
+
+/// Wants so many shares, always.
+pub(crate) struct Hold(Amount);
+
+impl Strategy for Hold {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        if view.pool.is_some() {
+            targets.hold_shares(self.0);
+        }
+    }
+}
+
+pub(crate) fn pool_spec() -> PoolSpec {
+    PoolSpec {
+        market: MarketId(0),
+        name: "AMM-T0-T1".to_owned(),
+        address: [1; 20],
+        pooled: [BASE, QUOTE],
+        lp: token(LP, 8),
+        joins: true,
+        exits: true,
+    }
+}
+
+pub(crate) fn pool_config() -> PoolConfig {
+    PoolConfig {
+        poll_ms: 500,
+        age_max_ms: 3_000,
+        slippage_bps: 100,
+        divergence_max_bps: 100,
+        move_value_max: 1_000_000_000,
+        value_max: 1_000_000_000,
+        fee_max: 0,
+    }
+}
+
+pub(crate) fn limits() -> EngineConfig {
+    EngineConfig {
+        pools: vec![pool_config()],
+        ..config()
+    }
+}
+
+/// A move that was transmitted and not yet answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) request: RequestId,
+    pub(crate) id: ClientOrderId,
+    pub(crate) endpoint: Endpoint,
+}
+
+/// The engine beside a venue with one pool, and a hand that decides what arrives.
+pub(crate) struct Beside {
+    pub(crate) engine: Engine,
+    pub(crate) start: Option<Event>,
+    pub(crate) now: Time,
+    pub(crate) pool: PoolBalances,
+    pub(crate) held: BTreeMap<TokenId, Amount>,
+    /// What the venue lists, and what it settled.
+    pub(crate) list: Vec<MoveReport>,
+    pub(crate) sealed: BTreeMap<ClientOrderId, (Hash, UnsignedMove)>,
+    pub(crate) store_works: bool,
+    pub(crate) listed: bool,
+    pub(crate) version: u64,
+    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) finished: Option<bool>,
+}
+
+impl Beside {
+    pub(crate) fn new(shares: Amount, config: EngineConfig, open: Vec<RecoveredMove>) -> Self {
+        let sealed = open.iter().map(|open| {
+            let id = open.wanted.client_id;
+            (id, (open.hash, open.wanted.clone()))
+        });
+        let sealed = sealed.collect();
+        let start = Event::Start(Box::new(Start {
+            config,
+            markets: vec![spec()],
+            pools: vec![pool_spec()],
+            strategies: vec![(StrategyId(0), MarketId(0))],
+            seed: 1,
+            instance: 7,
+            next_number: 1 + open.len() as u64,
+            next_storage: BTreeMap::new(),
+            open: Vec::new(),
+            open_moves: open,
+            levels: Levels::default(),
+            venue_time: ORIGIN,
+            maker_fee_bips: 0,
+            taker_fee_bips: 0,
+        }));
+        Self {
+            engine: Engine::new(vec![Box::new(Hold(shares))]),
+            start: Some(start),
+            now: Time::from_ms(1_000),
+            pool: POOL,
+            held: BTreeMap::from([(BASE, 500_000_000), (QUOTE, 100_000_000_000)]),
+            list: Vec::new(),
+            sealed,
+            store_works: true,
+            listed: true,
+            version: 0,
+            sent: VecDeque::new(),
+            notes: Vec::new(),
+            finished: None,
+        }
+    }
+
+    pub(crate) fn venue_now(&self) -> VenueTime {
+        ORIGIN.plus_ms(self.now.as_ms() - 1_000)
+    }
+
+    pub(crate) fn hear(&mut self, event: &Event) {
+        let mut actions = Vec::new();
+        self.engine.on_event(self.now, event, &mut actions);
+        for action in actions {
+            self.act(action);
+        }
+    }
+
+    pub(crate) fn answer(&mut self, request: RequestId, outcome: Outcome) {
+        let venue_time = Some(self.venue_now());
+        self.hear(&Event::Answer {
+            request,
+            outcome,
+            venue_time,
+            retry_after_ms: None,
+        });
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        match action {
+            Action::Send { request, query } => {
+                let reply = self.reply(&query);
+                self.answer(request, Outcome::Reply(reply));
+            }
+            Action::Seal { batch, .. } if !self.store_works => {
+                let cause = SealFailure::Store;
+                self.hear(&Event::SealFailed { batch, cause });
+            }
+            Action::Seal { batch, intents } => {
+                let mut hashes = Vec::new();
+                for intent in intents {
+                    let Intent::Move(wanted) = intent else {
+                        panic!("no order is wanted")
+                    };
+                    let mut hash = [0; 32];
+                    hash[..8].copy_from_slice(&wanted.client_id.number.to_be_bytes());
+                    hashes.push((wanted.client_id, Hash(hash)));
+                    self.sealed.insert(wanted.client_id, (Hash(hash), wanted));
+                }
+                self.hear(&Event::Sealed { batch, hashes });
+            }
+            Action::Transmit {
+                request,
+                order,
+                endpoint,
+            } => self.sent.push_back(Sent {
+                request,
+                id: order,
+                endpoint,
+            }),
+            Action::StoreLevel { levels, .. } => self.hear(&Event::LevelStored(levels)),
+            Action::Note(note) => self.notes.push(note),
+            Action::Finished { proven } => self.finished = Some(proven),
+        }
+    }
+
+    pub(crate) fn reply(&mut self, query: &Query) -> Reply {
+        let level = |price| {
+            vec![DepthLevel {
+                price: Price(price),
+                size: 1_000_000,
+            }]
+        };
+        match query {
+            Query::Depth(market) => {
+                self.version += 1;
+                Reply::Depth(Depth {
+                    market: *market,
+                    version: self.version,
+                    timestamp: self.venue_now(),
+                    bids: level(9_990),
+                    asks: level(10_010),
+                })
+            }
+            Query::Balances => {
+                let balance = |(token, total): (&TokenId, &Amount)| Balance {
+                    token: *token,
+                    total: *total,
+                    locked: 0,
+                };
+                Reply::Balances(self.held.iter().map(balance).collect())
+            }
+            Query::Orders(_) => Reply::Orders {
+                orders: Vec::new(),
+                total: 0,
+            },
+            Query::Markets => Reply::Markets {
+                listed: vec![listed("T0-T1", QUOTE)],
+            },
+            Query::Tokens => Reply::Tokens(vec![token(BASE, 6), token(QUOTE, 6)]),
+            Query::Account => Reply::Account { frozen: false },
+            Query::Pools => Reply::Pools(vec![PoolListed {
+                market: MarketId(0),
+                joins: self.listed,
+                exits: self.listed,
+            }]),
+            Query::PoolBalance(_) => Reply::PoolBalance(self.pool),
+            Query::Moves(page) => {
+                let within = |r: &&MoveReport| {
+                    r.created >= page.from && (page.to.0 == 0 || r.created <= page.to)
+                };
+                let moves: Vec<_> = self.list.iter().filter(within).cloned().collect();
+                let total = u32::try_from(moves.len()).unwrap();
+                Reply::Moves { moves, total }
+            }
+            Query::Order(_) | Query::Cancel(_) => panic!("there are no orders"),
+        }
+    }
+
+    pub(crate) fn run_ms(&mut self, ms: u64) {
+        if let Some(start) = self.start.take() {
+            self.hear(&start);
+        }
+        let end = self.now.plus_ms(ms);
+        for _ in 0..100_000 {
+            match self.engine.next_wakeup() {
+                Some(at) if at <= end => {
+                    self.now = at.max(self.now);
+                    self.hear(&Event::Wake);
+                }
+                _ => {
+                    self.now = end;
+                    return;
+                }
+            }
+        }
+        panic!("the engine wakes without end");
+    }
+
+    /// Lets time pass until a move is transmitted.
+    pub(crate) fn until_sent(&mut self) -> Sent {
+        for _ in 0..3_000 {
+            if let Some(sent) = self.sent.pop_front() {
+                return sent;
+            }
+            self.run_ms(1);
+        }
+        panic!("nothing was sent within three seconds");
+    }
+
+    /// The venue settles a move, unless it knows it.
+    pub(crate) fn settle(&mut self, id: ClientOrderId) {
+        let (hash, wanted) = self.sealed[&id].clone();
+        if self.list.iter().any(|report| report.hash == hash) {
+            return;
+        }
+        let lp = match wanted.kind {
+            MoveKind::Join => wanted.amounts[0] * self.pool.supply / self.pool.pooled[0],
+            MoveKind::Exit => wanted.lp_amount,
+        };
+        let share = |at: usize| self.pool.pooled[at] * lp / self.pool.supply;
+        let moved = Moved {
+            pooled: [share(0), share(1)],
+            lp,
+            fee: 0,
+        };
+        let mut change = |token, amount: Amount, grows: bool| {
+            let held = self.held.entry(token).or_default();
+            *held = if grows {
+                *held + amount
+            } else {
+                *held - amount
+            };
+        };
+        let joins = wanted.kind == MoveKind::Join;
+        change(BASE, moved.pooled[0], !joins);
+        change(QUOTE, moved.pooled[1], !joins);
+        change(LP, lp, joins);
+        for at in 0..2 {
+            let pooled = &mut self.pool.pooled[at];
+            *pooled = if joins {
+                *pooled + moved.pooled[at]
+            } else {
+                *pooled - moved.pooled[at]
+            };
+        }
+        self.pool.supply = if joins {
+            self.pool.supply + lp
+        } else {
+            self.pool.supply - lp
+        };
+        self.show(id, MoveStatus::Processed, moved);
+    }
+
+    /// Puts a move on the list, or changes it there.
+    pub(crate) fn show(&mut self, id: ClientOrderId, status: MoveStatus, moved: Moved) {
+        let (hash, wanted) = &self.sealed[&id];
+        self.list.retain(|known| known.hash != *hash);
+        self.list.push(MoveReport {
+            hash: *hash,
+            kind: wanted.kind,
+            status,
+            moved,
+            created: wanted.made_at.plus_ms(2),
+        });
+    }
+
+    pub(crate) fn take(&mut self, sent: Sent) {
+        let hash = self.sealed[&sent.id].0;
+        self.answer(
+            sent.request,
+            Outcome::Reply(Reply::Submitted {
+                hash,
+                status: OrderStatus::Processing,
+                idempotent: false,
+            }),
+        );
+    }
+
+    pub(crate) fn lose(&mut self, sent: Sent) {
+        self.answer(sent.request, Outcome::Unknown(UnknownCause::Timeout));
+    }
+
+    pub(crate) fn booked(&self) -> Vec<&PoolMove> {
+        let mut booked = Vec::new();
+        for note in &self.notes {
+            if let Note::Moved(moved) = note {
+                booked.push(moved);
+            }
+        }
+        booked
+    }
+
+    pub(crate) fn ends(&self) -> Vec<End> {
+        let end = |note: &Note| match note {
+            Note::MoveEnded { end, .. } => Some(*end),
+            _ => None,
+        };
+        self.notes.iter().filter_map(end).collect()
+    }
+
+    pub(crate) fn refused(&self, wanted: Control) -> bool {
+        let is =
+            |note: &Note| matches!(note, Note::RiskRefused { control, .. } if *control == wanted);
+        self.notes.iter().any(is)
+    }
+
+    pub(crate) fn invariants(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for note in &self.notes {
+            if let Note::InvariantFailed { name, .. } = note {
+                names.push(name.as_str());
+            }
+        }
+        names
+    }
+
+    pub(crate) fn count(&self, wanted: impl Fn(&Note) -> bool) -> usize {
+        self.notes.iter().filter(|note| wanted(note)).count()
+    }
+
+    /// The books agree at a cut, and nothing is wrong.
+    pub(crate) fn is_balanced(&mut self) {
+        self.notes.retain(|note| !matches!(note, Note::Balanced));
+        self.run_ms(5_000);
+        assert!(self.count(|n| matches!(n, Note::Balanced)) > 0, "compared");
+        assert_eq!(self.count(|n| matches!(n, Note::Mismatch { .. })), 0);
+        assert_eq!(self.invariants(), [""; 0]);
+    }
+}

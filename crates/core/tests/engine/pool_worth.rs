@@ -1,0 +1,108 @@
+//! What shares of a pool are worth to the limits of losses and exposure.
+
+use std::collections::BTreeMap;
+
+use cambist_core::Amount;
+use cambist_core::config::EngineConfig;
+use cambist_core::event::{Command, Event};
+use cambist_core::note::{Control, Note};
+
+use crate::desk::{BASE, QUOTE};
+use crate::pool_desk::{Beside, LP, POOL, limits};
+
+/// Everything held is worth 150 000 000 000 at the mid. Losses are measured with a join of a thousand
+/// shares, 200 000 000 in value, and an exit of all of them.
+fn joined(change: impl Fn(&mut EngineConfig)) -> Beside {
+    let mut config = limits();
+    change(&mut config);
+    let mut desk = Beside::new(1_000, config, Vec::new());
+    // The value is looked at before the join.
+    desk.run_ms(1_200);
+    let sent = desk.until_sent();
+    desk.settle(sent.id);
+    desk.take(sent);
+    desk.run_ms(5_000);
+    assert_eq!(desk.booked().len(), 1);
+    desk
+}
+
+fn levels(desk: &Beside) -> usize {
+    desk.count(|n| matches!(n, Note::LevelChanged { .. } | Note::Paused(_)))
+}
+
+fn strict(most: Amount) -> impl Fn(&mut EngineConfig) {
+    move |c| {
+        c.risk.move_bps = 10_000;
+        let loss = &mut c.markets[0].loss;
+        (loss.hour_max, loss.day_max) = (most, most);
+        (loss.total_max, loss.drawdown_max) = (Amount::MAX, most);
+    }
+}
+
+#[test]
+fn a_join_is_no_loss_and_what_is_lost_in_the_pool_is() {
+    // Nothing but a rounding of two units moved.
+    let mut desk = joined(strict(2));
+    assert_eq!(levels(&desk), 0, "{:?}", desk.notes);
+    // Somebody takes a thousandth of what the pool holds of quote: our part of that is gone.
+    desk.pool.pooled[1] -= POOL.pooled[1] / 1_000;
+    desk.run_ms(5_000);
+    assert!(levels(&desk) > 0);
+    // A thousand of 1 001 000 shares.
+    let lost = POOL.pooled[1] / 1_001_000;
+    for (most, stopped) in [(lost + 2, false), (lost - 2, true)] {
+        let mut desk = joined(strict(most));
+        desk.pool.pooled[1] -= POOL.pooled[1] / 1_000;
+        desk.run_ms(5_000);
+        assert_eq!(levels(&desk) > 0, stopped, "{most} of {lost}");
+    }
+}
+
+#[test]
+fn shares_that_a_person_adopts_are_no_gain_and_those_held_at_the_start_neither() {
+    let desk_with = |held: Amount| {
+        let mut config = limits();
+        strict(2)(&mut config);
+        let mut desk = Beside::new(held + 1_000, config, Vec::new());
+        desk.held.insert(LP, held);
+        desk
+    };
+    let mut desk = desk_with(1_000);
+    desk.run_ms(1_200);
+    let sent = desk.until_sent();
+    let shares = Command::Adopt {
+        token: LP,
+        amount: -500,
+        reason: "sent away".to_owned(),
+    };
+    desk.held.insert(LP, 500);
+    desk.hear(&Event::Operator(shares));
+    desk.settle(sent.id);
+    desk.take(sent);
+    desk.run_ms(5_000);
+    assert_eq!(levels(&desk), 0, "{:?}", desk.notes);
+}
+
+#[test]
+fn shares_count_in_the_gross_exposure() {
+    // 50 000 000 000 of base are held; the join adds 100 000 000 of quote, and of base nothing.
+    let worth = 50_000_000_000 + 100_000_000;
+    for (most, joins) in [(worth, true), (worth - 1, false)] {
+        let mut config = limits();
+        config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+        let mut desk = Beside::new(1_000, config, Vec::new());
+        desk.run_ms(3_000);
+        assert_eq!(!desk.sent.is_empty(), joins);
+        assert_eq!(desk.refused(Control::GrossExposure), !joins);
+    }
+    // What is held already counts in full for the next one.
+    for (most, joins) in [(worth + 100_000_000, true), (worth + 99_999_999, false)] {
+        let mut config = limits();
+        config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+        let mut desk = Beside::new(2_000, config, Vec::new());
+        desk.held.insert(LP, 1_000);
+        desk.held.insert(BASE, 499_000_000);
+        desk.run_ms(3_000);
+        assert_eq!(!desk.sent.is_empty(), joins, "{most}");
+    }
+}
