@@ -80,8 +80,7 @@ impl State {
         if level > held {
             return Err(format!("the level is only {}", held.name()));
         }
-        let lower = |levels: &mut Levels| levels.level = level;
-        self.change_levels(reason, true, lower, actions);
+        self.lower(level, reason, actions);
         Ok(format!(
             "the level becomes {} once that is stored",
             level.name()

@@ -92,9 +92,10 @@ impl Permits {
 }
 
 impl State {
-    /// Asks for a level; it forbids new orders at once.
+    /// Asks for a level; it forbids new orders at once. One that a person is having lowered, and that
+    /// is not stored yet, is raised again.
     pub(crate) fn raise(&mut self, level: Level, cause: &str, actions: &mut Vec<Action>) {
-        if level > self.permits.level() {
+        if level > self.newest().level {
             let raised = |levels: &mut Levels| levels.level = level;
             self.change_levels(cause, false, raised, actions);
         }
@@ -166,6 +167,22 @@ impl State {
         self.permits.failures = 0;
         self.store_levels(actions);
         true
+    }
+
+    /// A person lowers the level: what was lost before is done with, or the next look would raise it
+    /// again. The store forgets it in the write that lowers the level, so that a crash leaves both or
+    /// neither; until then the level holds whatever is lost.
+    pub(crate) fn lower(&mut self, level: Level, reason: &str, actions: &mut Vec<Action>) {
+        if level < self.newest().level {
+            let lower = |levels: &mut Levels| {
+                levels.level = level;
+                levels.lost.clear();
+            };
+            self.change_levels(reason, true, lower, actions);
+            for market in &mut self.markets {
+                market.meter.begin_anew(&market.spec);
+            }
+        }
     }
 
     /// Has what a market lost stored with them. While writes fail the next look tries again.

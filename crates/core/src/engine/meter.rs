@@ -84,6 +84,19 @@ impl Meter {
         self.flow(i128::try_from(base).ok(), Some(0));
     }
 
+    /// Forgets what was lost: what is held is worth what the last look said.
+    pub(crate) fn begin_anew(&mut self, spec: &MarketSpec) {
+        self.carried = Lost::default();
+        self.losses = Losses::default();
+        self.over = 0;
+        self.lately.clear();
+        if let Some(worth) = self.mid.and_then(|mid| self.worth(spec, mid)) {
+            self.start.iter_mut().for_each(|at| *at = worth);
+            self.day.iter_mut().for_each(|(_, at)| *at = worth);
+            self.peak = worth;
+        }
+    }
+
     /// Goes on from what earlier runs lost.
     pub(crate) fn carry(&mut self, lost: Lost) {
         self.carried = lost;

@@ -231,3 +231,73 @@ fn an_end_in_order_keeps_what_was_lost_exactly_and_a_new_day_begins_with_nothing
         assert_eq!(next.stored.level == Level::CancelOnly, stopped);
     }
 }
+
+fn lower(desk: &mut Desk) {
+    let (level, reason) = (Level::Trading, "looked into".to_owned());
+    desk.hear(&Event::Operator(Command::Lower { level, reason }));
+}
+
+#[test]
+fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
+    for drawdown in [false, true] {
+        let mut desk = desk(|c| {
+            let loss = &mut c.markets[0].loss;
+            let limit = if drawdown {
+                &mut loss.drawdown_max
+            } else {
+                &mut loss.day_max
+            };
+            *limit = 10 * PER_TICK;
+        });
+        falls(&mut desk, 11);
+        assert_eq!(desk.levels, [Level::CancelOnly]);
+        lower(&mut desk);
+        assert_eq!(
+            desk.stored,
+            Levels::default(),
+            "durable: nothing is lost any more"
+        );
+        falls(&mut desk, 9);
+        assert_eq!(
+            desk.levels,
+            [Level::CancelOnly, Level::Trading],
+            "counted anew"
+        );
+        falls(&mut desk, 2);
+        assert_eq!(desk.levels.len(), 3, "and reached anew");
+        assert_eq!(desk.stored.level, Level::CancelOnly);
+    }
+}
+
+#[test]
+fn a_level_that_is_being_lowered_holds_until_that_is_stored() {
+    let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
+    falls(&mut desk, 11);
+    while !desk.cancels.is_empty() {
+        desk.accept_cancel();
+    }
+    desk.store_waits = true;
+    lower(&mut desk);
+    desk.hear(&Event::LevelFailed(Levels::default()));
+    desk.run_ms(5_000);
+    assert_eq!(desk.stored, Levels::default(), "asked for again");
+    assert!(desk.submits.is_empty(), "not stored yet");
+    desk.store_waits = false;
+    desk.hear(&Event::LevelStored(Levels::default()));
+    desk.until_a_submit_waits();
+}
+
+#[test]
+fn a_level_that_is_being_lowered_can_be_raised_meanwhile() {
+    let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
+    falls(&mut desk, 11);
+    desk.store_waits = true;
+    lower(&mut desk);
+    let (level, reason) = (Level::CancelOnly, "no".to_owned());
+    desk.hear(&Event::Operator(Command::Raise { level, reason }));
+    desk.store_waits = false;
+    desk.hear(&Event::LevelStored(Levels::default()));
+    assert_eq!(desk.stored.level, Level::CancelOnly);
+    desk.run_ms(5_000);
+    assert!(desk.submits.is_empty());
+}
