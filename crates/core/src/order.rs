@@ -15,8 +15,15 @@ pub struct Hash(pub [u8; 32]);
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("0x")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        // Written as one piece: the venue shows a hash for every order that has no other name.
+        let mut text = [b'0'; 66];
+        text[1] = b'x';
+        for (pair, byte) in text[2..].chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -75,11 +82,14 @@ impl FromStr for ClientOrderId {
             number: number.parse().map_err(|_| NotOurs)?,
         };
         // Only the one canonical spelling is ours: `+1` or `007` also parse.
-        if id.to_string() == text {
-            Ok(id)
-        } else {
-            Err(NotOurs)
-        }
+        let plain = |digits: &str| {
+            digits.bytes().all(|digit| digit.is_ascii_digit())
+                && (digits.len() == 1 || !digits.starts_with('0'))
+        };
+        let lower = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        let canonical =
+            instance.len() == 8 && instance.bytes().all(lower) && plain(strategy) && plain(number);
+        if canonical { Ok(id) } else { Err(NotOurs) }
     }
 }
 

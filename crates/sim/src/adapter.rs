@@ -84,7 +84,7 @@ pub(crate) fn submit(
 
 /// What the shell would tell the engine of an answer. An answer that does not fit any question of the
 /// engine's cannot be understood.
-pub(crate) fn outcome(markets: &[MarketSpec], answer: &Result<Response, Refusal>) -> Outcome {
+pub(crate) fn outcome(markets: &[MarketSpec], answer: Result<Response, Refusal>) -> Outcome {
     match answer {
         Err(refusal) => Outcome::Refused(refusal.reason),
         Ok(response) => reply(markets, response)
@@ -92,7 +92,7 @@ pub(crate) fn outcome(markets: &[MarketSpec], answer: &Result<Response, Refusal>
     }
 }
 
-fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
+fn reply(markets: &[MarketSpec], response: Response) -> Option<Reply> {
     Some(match response {
         Response::Submitted(submitted) => Reply::Submitted {
             hash: submitted.hash,
@@ -102,10 +102,10 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
         Response::Cancelled(cancelled) => Reply::CancelTaken {
             status: cancelled.status,
         },
-        Response::Order(order) => Reply::Order(report(order)),
+        Response::Order(order) => Reply::Order(report(*order)),
         Response::Orders(page) => Reply::Orders {
-            orders: page.orders.iter().map(report).collect(),
             total: u32::try_from(page.total).ok()?,
+            orders: page.orders.into_iter().map(report).collect(),
         },
         Response::Depth(view) => {
             let levels = |rows: &[cambist_venue::DepthRow]| {
@@ -139,9 +139,9 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
         },
         Response::Markets(listed) => Reply::Markets {
             listed: listed
-                .iter()
+                .into_iter()
                 .map(|market| Listed {
-                    name: market.name.clone(),
+                    name: market.name,
                     base: market.base,
                     quote: market.quote,
                     price_decimals: market.price_decimals,
@@ -149,7 +149,7 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
                 })
                 .collect(),
         },
-        Response::Tokens(listed) => Reply::Tokens(listed.iter().map(|t| t.spec.clone()).collect()),
+        Response::Tokens(listed) => Reply::Tokens(listed.into_iter().map(|t| t.spec).collect()),
         Response::ApiKey(_)
         | Response::StorageId { .. }
         | Response::Exchange(_)
@@ -162,11 +162,11 @@ fn reply(markets: &[MarketSpec], response: &Response) -> Option<Reply> {
     })
 }
 
-fn report(view: &OrderView) -> OrderReport {
+fn report(view: OrderView) -> OrderReport {
     OrderReport {
         hash: view.hash,
         client_id: view.client_id.parse().ok(),
-        market: view.market.clone(),
+        market: view.market,
         side: view.side,
         status: view.status,
         base_amount: view.base_amount,
@@ -257,7 +257,7 @@ mod tests {
                 total: 9,
                 orders: vec![view(client_id)],
             }));
-            let Outcome::Reply(Reply::Orders { orders, total }) = outcome(&markets(), &page) else {
+            let Outcome::Reply(Reply::Orders { orders, total }) = outcome(&markets(), page) else {
                 panic!("not a page");
             };
             assert_eq!(total, 9);
@@ -288,7 +288,7 @@ mod tests {
                 bids: vec![row],
                 asks: Vec::new(),
             }));
-            outcome(&markets(), &depth)
+            outcome(&markets(), depth)
         };
         let Outcome::Reply(Reply::Depth(depth)) = of("AAA-QQQ") else {
             panic!("not a depth");
@@ -303,7 +303,7 @@ mod tests {
     fn refusals_keep_their_reason_and_answers_to_nobody_are_not_understood() {
         let refused = Err(Refusal::new(Reason::Unlisted(7), "words"));
         assert_eq!(
-            outcome(&markets(), &refused),
+            outcome(&markets(), refused),
             Outcome::Refused(Reason::Unlisted(7))
         );
         let cancelled = Ok(Response::Cancelled(Cancelled {
@@ -314,11 +314,11 @@ mod tests {
         }));
         let status = OrderStatus::Cancelled;
         assert_eq!(
-            outcome(&markets(), &cancelled),
+            outcome(&markets(), cancelled),
             Outcome::Reply(Reply::CancelTaken { status })
         );
         assert_eq!(
-            outcome(&markets(), &Ok(Response::Done(None))),
+            outcome(&markets(), Ok(Response::Done(None))),
             Outcome::Unknown(UnknownCause::Undecodable)
         );
     }

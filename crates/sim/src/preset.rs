@@ -188,7 +188,11 @@ fn venue() -> VenueConfig {
             token(OTHER, "BBB", 18, ONE / 1_000),
         ],
         markets: vec![market("AAA-QQQ", BASE), market("BBB-QQQ", OTHER)],
-        limits: Limits::default(),
+        limits: Limits {
+            // Nobody reads the histories of background traders.
+            internal_history_orders_max: 10,
+            ..Limits::default()
+        },
         fee_collector: AccountId(0),
         fee_collector_owner: [9; 20],
         first_account: AccountId(10),

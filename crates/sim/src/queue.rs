@@ -1,37 +1,83 @@
 //! Everything that will happen, by time and then by the order in which it was planned.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use cambist_core::Time;
 
 /// A queue of what will happen.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    planned: BTreeMap<(Time, u64), T>,
+    planned: BinaryHeap<Planned<T>>,
     next: u64,
 }
+
+/// Ordered by when alone: the next to happen is the greatest. No two have the same number.
+#[derive(Debug)]
+struct Planned<T> {
+    at: Time,
+    number: u64,
+    what: T,
+}
+
+impl<T> Ord for Planned<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl<T> PartialOrd for Planned<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Planned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Planned<T> {}
 
 impl<T> Queue<T> {
     pub(crate) const fn new() -> Self {
         Self {
-            planned: BTreeMap::new(),
+            planned: BinaryHeap::new(),
             next: 0,
         }
     }
 
     /// Plans something. What was planned earlier for the same time happens first.
     pub(crate) fn plan(&mut self, at: Time, what: T) {
-        self.planned.insert((at, self.next), what);
+        let number = self.next;
+        self.planned.push(Planned { at, number, what });
         self.next += 1;
     }
 
     /// When the next thing happens.
     pub(crate) fn next_at(&self) -> Option<Time> {
-        self.planned.first_key_value().map(|((at, _), _)| *at)
+        self.planned.peek().map(|next| next.at)
     }
 
     /// Takes the next thing.
     pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
-        self.planned.pop_first().map(|((at, _), what)| (at, what))
+        self.planned.pop().map(|next| (next.at, next.what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_first_happens_first_and_of_one_time_what_was_planned_first() {
+        let mut queue = Queue::new();
+        for (at, what) in [(5, 'd'), (1, 'a'), (5, 'e'), (2, 'b'), (5, 'f'), (2, 'c')] {
+            queue.plan(Time(at), what);
+        }
+        assert_eq!(queue.next_at(), Some(Time(1)));
+        let order: String = std::iter::from_fn(|| queue.pop()).map(|(_, w)| w).collect();
+        assert_eq!(order, "abcdef");
     }
 }

@@ -2,6 +2,8 @@
 //! as opaque bytes, so a cheap digest proves as much about them as a real one; about one world in a
 //! hundred goes all the way through the wire and the curve instead.
 
+use std::sync::OnceLock;
+
 use cambist_core::Hash;
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_protocol::encode::{sign_order, submitted_message};
@@ -32,7 +34,7 @@ impl Sealer {
         match self {
             Self::Digest => digest(order),
             Self::Wire => {
-                let signed = sign_order(order, Address(exchange), account, &key());
+                let signed = sign_order(order, Address(exchange), account, key());
                 signed
                     .expect("every order that passes the gate can be signed")
                     .hash
@@ -47,11 +49,13 @@ impl Sealer {
             Self::Digest => {}
             Self::Wire => {
                 let key = key();
-                let signed = sign_order(order, Address(sent.exchange), account, &key)
-                    .expect("signed before");
+                let signed =
+                    sign_order(order, Address(sent.exchange), account, key).expect("signed before");
                 let read = SubmitOrder::from_bytes(&signed.body).expect("a body of ours is read");
                 let hash = submitted_message(&read).hash();
-                let genuine = key.public().verify(&hash.message(), &read.eddsa_signature);
+                let genuine = key
+                    .prepared()
+                    .verify(&hash.message(), &read.eddsa_signature);
                 assert!(
                     genuine,
                     "the venue refuses the signature of {}",
@@ -77,8 +81,9 @@ impl Sealer {
     }
 }
 
-fn key() -> SecretKey {
-    SecretKey::from_hex(KEY).expect("a key of the curve")
+fn key() -> &'static SecretKey {
+    static READ: OnceLock<SecretKey> = OnceLock::new();
+    READ.get_or_init(|| SecretKey::from_hex(KEY).expect("a key of the curve"))
 }
 
 fn digest(order: &UnsignedOrder) -> Hash {

@@ -169,7 +169,7 @@ impl World {
             return;
         }
         let outcome = pool::outcome(&self.pools, &answer)
-            .unwrap_or_else(|| adapter::outcome(&self.specs, &answer));
+            .unwrap_or_else(|| adapter::outcome(&self.specs, answer));
         let venue_time = Some(told);
         let (after_us, outcome, venue_time) = match self.network.inbound() {
             Inbound::Lost { broken_us: None } => return,
