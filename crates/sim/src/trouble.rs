@@ -112,4 +112,34 @@ impl Trouble {
             | Self::ForeignOrder => Family::Operator,
         }
     }
+
+    /// Whether a person waits for its end before starting a daemon again that stands still.
+    pub(crate) const fn keeps_people(self) -> bool {
+        match self {
+            Self::KeyRefused
+            | Self::StoreFailed
+            | Self::SigningFailed
+            | Self::LevelRaised
+            | Self::LevelHalted
+            | Self::Drained
+            | Self::Deposit
+            | Self::Withdrawal => true,
+            Self::ExchangeHalted
+            | Self::ExchangeCancelOnly
+            | Self::ExchangePostOnly
+            | Self::AccountFrozen
+            | Self::MarketClosed
+            | Self::ExchangeDown
+            | Self::ExchangeSlow
+            | Self::OrdersHidden
+            | Self::DepthFrozen
+            | Self::DepthOld
+            | Self::FeesRaised
+            | Self::StoreSlow
+            | Self::Suspended
+            | Self::Held
+            | Self::TimeWrong
+            | Self::ForeignOrder => false,
+        }
+    }
 }

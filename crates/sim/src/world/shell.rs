@@ -7,7 +7,8 @@ use cambist_core::note::Note;
 
 use crate::disk::Write;
 
-use super::{Happening, World};
+use super::World;
+use super::happen::Happening;
 
 impl World {
     /// The engine hears an event, and what it wants is done.

@@ -9,7 +9,8 @@ use crate::exchange::OWN_ACCOUNT;
 use crate::pool;
 use crate::trouble::Trouble;
 
-use super::{Happening, World};
+use super::World;
+use super::happen::Happening;
 
 impl World {
     fn sync_us(&mut self) -> Time {

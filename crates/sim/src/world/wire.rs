@@ -14,7 +14,8 @@ use crate::network::{Gateway, Inbound, Outbound};
 use crate::pool;
 use crate::trouble::Trouble;
 
-use super::{Happening, World};
+use super::World;
+use super::happen::Happening;
 
 impl World {
     pub(super) fn transmit(&mut self, request: RequestId, id: ClientOrderId) {

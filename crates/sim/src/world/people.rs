@@ -1,0 +1,180 @@
+//! People: whoever looks after the daemon, and whoever else uses its account.
+
+use cambist_core::event::{Command, Level};
+use cambist_core::order::FillBy;
+use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Side, TokenId};
+use cambist_venue::{AccountId, NewOrder, Operator, Request};
+
+use crate::exchange::OWN_ACCOUNT;
+
+use super::World;
+use super::happen::Happening;
+
+/// The person looks after the daemon every so often.
+pub(super) const CARE_MS: u64 = 30_000;
+/// Somebody else's storage ids begin here, out of the way of ours.
+const FOREIGN_IDS: u32 = 14_000;
+
+impl World {
+    /// The person looks: what stands still for a reason that is over is started again, with the level
+    /// lowered. Bugs are not excused by it: a rule of the engine that failed has been told before.
+    pub(super) fn look_after(&mut self) {
+        self.care();
+        self.queue.plan(self.now.plus_ms(CARE_MS), Happening::Care);
+    }
+
+    pub(super) fn care(&mut self) {
+        let busy = self.storms.active.iter().any(|kind| kind.keeps_people());
+        if busy || self.ending {
+            return;
+        }
+        let stands = self.daemon.as_ref().is_some_and(|daemon| {
+            daemon.store_failed || daemon.level > Level::Trading || self.storms.unexplained
+        });
+        if stands || self.finished.is_some() {
+            self.resume();
+        }
+    }
+
+    /// A person ends the daemon, lowers the level, and starts it again.
+    fn resume(&mut self) {
+        if self.finished.take().is_some() {
+            // It ended in order: what it wrote is on the disk.
+            self.disk.sync(u64::MAX);
+            self.checks.crashed(self.disk.durable());
+        } else {
+            self.stop();
+        }
+        self.disk.lower();
+        self.checks.level(Level::Trading);
+        let again = self.now.plus_ms(self.config.store.restart_ms);
+        self.storms.disturb(again);
+        self.queue.plan(again, Happening::Start);
+    }
+
+    pub(super) fn raise(&mut self, level: Level) {
+        let reason = "a trouble".to_owned();
+        self.command(Command::Raise { level, reason });
+    }
+
+    /// Somebody else moves money.
+    pub(super) fn flow(&mut self, inwards: bool) {
+        let tokens: Vec<TokenId> = self.config.funds.keys().copied().collect();
+        let index = self.storms.random.below(tokens.len() as u64);
+        let token = tokens[usize::try_from(index).unwrap_or(0)];
+        let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
+            return;
+        };
+        let balance = own.balance(token);
+        let free = balance.total - balance.locked;
+        // Whoever moves money leaves what a market can be made with: bands were drawn for that.
+        let usual = self.config.funds.get(&token).copied().unwrap_or(0);
+        let (few, many) = (balance.total < usual / 2, balance.total > usual + usual / 4);
+        let inwards = few || inwards && !many;
+        let amount: Amount = if inwards { usual / 8 } else { free / 4 };
+        self.move_funds(token, inwards, amount);
+    }
+
+    /// Puts back what the account was meant to hold, once nobody else moves money any more: without
+    /// funds for either side within the band there is no quoting that could come back.
+    pub(super) fn refund(&mut self) {
+        for (token, usual) in self.config.funds.clone() {
+            let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
+                return;
+            };
+            let balance = own.balance(token);
+            let free = balance.total - balance.locked;
+            if balance.total < usual / 2 {
+                self.move_funds(token, true, usual - balance.total);
+            } else if balance.total > usual + usual / 2 {
+                self.move_funds(token, false, free.min(balance.total - usual));
+            }
+        }
+    }
+
+    fn move_funds(&mut self, token: TokenId, inwards: bool, amount: Amount) {
+        let account = OWN_ACCOUNT;
+        if amount == 0 {
+            return;
+        }
+        self.touch();
+        self.storms.unexplained = true;
+        self.checks.excuse("mismatch", None);
+        self.operate(if inwards {
+            Operator::Deposit {
+                account,
+                token,
+                amount,
+            }
+        } else {
+            Operator::Withdraw {
+                account,
+                token,
+                amount,
+            }
+        });
+    }
+
+    /// Somebody else touched the account: until the daemon can have heard of it, funds and band are not
+    /// what it knows.
+    fn touch(&mut self) {
+        let poll = &self.config.engine.poll;
+        let heard_ms = poll.balances_age_max_ms.max(poll.orders_age_max_ms)
+            + 2 * self.config.engine.request_timeout_ms
+            + self.config.store.seal_max_ms
+            + 2 * self.longest_ms();
+        let until = self.now.plus_ms(heard_ms);
+        self.storms.touched = Some(self.now);
+        self.storms.disturb(until);
+        for check in ["overcommitted", "inventory_band"] {
+            self.checks.excuse(check, Some(until));
+        }
+    }
+
+    /// Somebody else's order rests far from the market.
+    pub(super) fn foreign_order(&mut self, length_ms: u64) {
+        let venue = self.exchange.venue();
+        let (market, token) = (MarketId(0), self.specs[0].base.id);
+        let Some(best) = venue.best(market, Side::Sell) else {
+            return;
+        };
+        let price = Price(best.0 * 2);
+        let Some((base, quote)) = self.specs[0]
+            .base_amount(cambist_core::Qty(10_000))
+            .zip(self.specs[0].quote_amount(price, cambist_core::Qty(10_000)))
+        else {
+            return;
+        };
+        let quote_token = self.specs[0].quote.id;
+        self.storms.foreign_made += 1;
+        let mut hash = [1; 32];
+        hash[1..9].copy_from_slice(&self.storms.random.next_u64().to_be_bytes());
+        let valid_until = self.exchange.clock(self.now).plus_ms(length_ms).as_s() + 2;
+        let order = NewOrder {
+            hash: Hash(hash),
+            exchange: self.config.venue.exchange,
+            account: AccountId(OWN_ACCOUNT.0),
+            storage_id: u64::from(FOREIGN_IDS + 2 * (self.storms.foreign_made % 1_000)),
+            sell_token: token,
+            sell_amount: base,
+            buy_token: quote_token,
+            buy_amount: quote,
+            fill_by: FillBy::Sell,
+            all_or_none: false,
+            valid_until_s: valid_until,
+            max_fee_bips: 20,
+            taker: [0; 20],
+            kind: OrderKind::MakerOnly,
+            pool: None,
+            client_id: Some(format!("somebody-{}", self.storms.foreign_made)),
+        };
+        self.touch();
+        if self
+            .exchange
+            .ask(self.now, &Request::Submit(Box::new(order)))
+            .is_ok()
+        {
+            self.storms.foreign = Some(Hash(hash));
+        }
+    }
+}
