@@ -87,7 +87,7 @@ pub enum Command {
     Account(commands::account::AccountCommand),
     /// Stop trading, cancel every order of the account and prove it, with or without a daemon.
     #[command(
-        after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
+        after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nJoins and exits of pools, withdrawals and transfers cannot be cancelled. While a join or an exit of the account is not decided nothing is proven; it is listed. Withdrawals and transfers trade with nobody and do not stand in the way; what they bind is told.\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
     )]
     Panic(PanicArgs),
     /// Check a configuration and say what it means in money and requests. Sends nothing.
@@ -195,13 +195,14 @@ pub struct PanicArgs {
     /// Do not ask.
     #[arg(long)]
     pub yes: bool,
-    /// Leave orders alone whose id is not of this program's form.
+    /// Leave orders alone whose id is not of this program's form. Joins and exits bear none: all count.
     #[arg(long)]
     pub own_only: bool,
     /// Why; kept in the latch.
     #[arg(long, value_name = "TEXT", default_value = "no reason was given")]
     pub reason: String,
-    /// Longest life that an order may have been signed with, if longer than orders.ttl_s.
+    /// Longest life that an order may have been signed with, if longer than orders.ttl_s. An order that is
+    /// seen to live longer puts the proof off as well.
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub ttl: Option<u64>,
     /// Give up after this; by default ttl, grace and one minute.

@@ -299,11 +299,10 @@ fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
 /// What a state folder says whose daemon does not run.
 fn stopped(dir: &Path) -> anyhow::Result<Value> {
     let mut page = json!({"state": "stopped"});
-    match view::remembered(dir) {
-        Ok(all) => {
-            let open = all.values().filter(|one| one.end.is_none());
-            page["not_proven_gone"] = json!(open.clone().count());
-            page["last_expiry_s"] = json!(open.map(|one| one.valid_until_s).max());
+    match view::without_end(dir) {
+        Ok(open) => {
+            page["not_proven_gone"] = json!(open.len());
+            page["last_expiry_s"] = json!(open.iter().map(|one| one.valid_until_s).max());
             page["level"] = json!(view::level(dir)?.0.name());
         }
         Err(StoreError::Database { .. }) if !dir.join(crate::store::FILE).exists() => {

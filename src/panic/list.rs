@@ -1,20 +1,52 @@
-//! Reading the orders list until it is complete: every page, and two rounds in a row that name the same
-//! orders. Pages in, what they show out.
+//! Reading a list until it is complete: every page, and two rounds in a row that name the same entries.
+//! Pages in, what they show out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::order::OrderReport;
+use cambist_core::pool::{MoveReport, MoveStatus};
 use cambist_core::{Hash, Time};
 
 /// A list of more pages proves nothing.
 pub const PAGES_MAX: u32 = 1_000;
+
+/// What a list shows.
+pub trait Entry: Clone {
+    /// Which one it is.
+    fn hash(&self) -> Hash;
+    /// Whether nothing of it can happen any more.
+    fn is_over(&self) -> bool;
+}
+
+impl Entry for OrderReport {
+    fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    fn is_over(&self) -> bool {
+        self.status.is_final()
+    }
+}
+
+impl Entry for MoveReport {
+    fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    fn is_over(&self) -> bool {
+        match self.status {
+            MoveStatus::Processing => false,
+            MoveStatus::Processed | MoveStatus::Cancelled => true,
+        }
+    }
+}
 
 /// What a page led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Another page of this round is wanted, from this offset.
     More,
-    /// The round is over; the next one must name the same orders.
+    /// The round is over; the next one must name the same entries.
     Again,
     /// Complete.
     Complete,
@@ -23,19 +55,33 @@ pub enum Read {
 }
 
 /// A reading under way.
-#[derive(Clone, Debug, Default)]
-pub struct List {
+#[derive(Clone, Debug)]
+pub struct List<T> {
     /// When the first page of the newest round was asked for.
     begun: Time,
     offset: u32,
     pages: u32,
     is_begun: bool,
     seen: BTreeSet<Hash>,
-    open: BTreeMap<Hash, OrderReport>,
+    open: BTreeMap<Hash, T>,
     previous: Option<BTreeSet<Hash>>,
 }
 
-impl List {
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self {
+            begun: Time::default(),
+            offset: 0,
+            pages: 0,
+            is_begun: false,
+            seen: BTreeSet::new(),
+            open: BTreeMap::new(),
+            previous: None,
+        }
+    }
+}
+
+impl<T: Entry> List<T> {
     /// Entries to skip for the next page.
     pub const fn offset(&self) -> u32 {
         self.offset
@@ -51,13 +97,13 @@ impl List {
         self.begun
     }
 
-    /// Orders of the newest round that are not final.
-    pub const fn open(&self) -> &BTreeMap<Hash, OrderReport> {
+    /// Entries of the newest round that are not over.
+    pub const fn open(&self) -> &BTreeMap<Hash, T> {
         &self.open
     }
 
     /// Takes in the page that was asked for at `sent`.
-    pub fn take(&mut self, sent: Time, orders: &[OrderReport], total: u32) -> Read {
+    pub fn take(&mut self, sent: Time, page: &[T], total: u32) -> Read {
         if self.pages == 0 {
             self.begun = sent;
             self.seen.clear();
@@ -65,15 +111,15 @@ impl List {
         }
         self.pages += 1;
         self.is_begun = true;
-        for report in orders {
-            self.seen.insert(report.hash);
-            if report.status.is_final() {
-                self.open.remove(&report.hash);
+        for entry in page {
+            self.seen.insert(entry.hash());
+            if entry.is_over() {
+                self.open.remove(&entry.hash());
             } else {
-                self.open.insert(report.hash, report.clone());
+                self.open.insert(entry.hash(), entry.clone());
             }
         }
-        let count = u32::try_from(orders.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(page.len()).unwrap_or(u32::MAX);
         self.offset = self.offset.saturating_add(count);
         if self.offset < total {
             if self.pages >= PAGES_MAX {

@@ -1,23 +1,26 @@
 //! The way out that needs nobody's help: no daemon, no store. Cancels whatever the account's list shows
 //! and says when it is proven that nothing is left.
 //!
-//! It is done when two complete lists show nothing open, the second begun behind the [`fence`]. Nothing
-//! a cancel is answered with counts; only lists do.
+//! It is done when two looks in a row show nothing open, the second begun behind the [`fence`]. A look is a
+//! complete list of orders and one of joins and exits. Nothing a cancel is answered with counts; only
+//! lists do. Joins and exits cannot be cancelled: they are told, and waited for.
 
 pub mod fence;
 pub mod list;
+pub mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cambist_client::Client;
 use cambist_core::order::OrderReport;
+use cambist_core::pool::MoveReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
-use cambist_core::{Hash, Reason, Time, VenueTime};
+use cambist_core::{Amount, Hash, Reason, Time, TokenId, VenueTime};
 
 use crate::clock::Clock;
 use fence::Fence;
-use list::{List, Read};
+use list::{Entry, List, Read};
 
 /// Between two readings while there is nothing to cancel.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -29,6 +32,8 @@ const RETRY: Duration = Duration::from_millis(300);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Cancels of one order are this far apart: the first may be on its way.
 const AGAIN_MS: u64 = 1_000;
+/// Balances are asked for so often; they prove nothing.
+const BALANCES_TRIES: u32 = 3;
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -37,6 +42,8 @@ pub struct Plan {
     pub own_only: bool,
     /// Entries asked for at once.
     pub page: u32,
+    /// Whether nothing is proven without a list of joins and exits. An exchange without pools has none.
+    pub with_moves: bool,
     /// It is given up this long after the latch.
     pub within: Duration,
 }
@@ -44,13 +51,13 @@ pub struct Plan {
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 pub struct Swept {
-    /// Nothing rests, and nothing signed before the latch can appear.
+    /// Nothing rests or is under way, and nothing signed before the latch can appear.
     pub proven: bool,
     /// Orders that were seen open.
     pub found: BTreeSet<Hash>,
     /// Cancels sent.
     pub cancels: u64,
-    /// Complete lists read.
+    /// Complete lists of orders read.
     pub lists: u64,
     /// Requests that brought no usable answer.
     pub troubles: u64,
@@ -60,8 +67,35 @@ pub struct Swept {
     pub left: BTreeMap<Hash, OrderReport>,
     /// Orders of others that were left alone.
     pub left_alone: u64,
+    /// Joins and exits that are not decided, whoever sent them: nothing tells whose they are. `None` if the
+    /// newest list of them could not be read.
+    pub moves: Option<BTreeMap<Hash, MoveReport>>,
+    /// What was bound in the end though no order of ours was left. `None` if that was not told.
+    pub bound: Option<BTreeMap<TokenId, Amount>>,
     /// By the venue's clock everything is dead then; nothing if it never told a time.
     pub dead_at: Option<VenueTime>,
+}
+
+/// A list under way.
+struct Reading<T> {
+    list: List<T>,
+    /// The venue's time when the newest round began.
+    told: VenueTime,
+}
+
+impl<T> Default for Reading<T> {
+    fn default() -> Self {
+        Self {
+            list: List::default(),
+            told: VenueTime(0),
+        }
+    }
+}
+
+/// A list that was read.
+struct Complete {
+    /// It was begun behind the fence.
+    is_behind: bool,
 }
 
 /// One sweep of an account.
@@ -73,7 +107,7 @@ pub struct Sweep<'a> {
     fence: Fence,
     /// When an order's cancel was last sent.
     sent: BTreeMap<Hash, Time>,
-    /// A complete list has shown nothing open.
+    /// The look before showed nothing open.
     was_empty: bool,
     swept: Swept,
 }
@@ -109,12 +143,15 @@ impl<'a> Sweep<'a> {
     /// Cancels until it is proven that nothing is left, or the time is over. `tell` hears how it goes.
     pub async fn run(mut self, mut tell: impl FnMut(&Swept)) -> Swept {
         while !self.swept.proven && !self.is_late() {
-            self.read().await;
+            self.look().await;
             self.swept.dead_at = self.fence.end();
             tell(&self.swept);
             if !self.swept.proven && self.swept.left.is_empty() {
                 tokio::time::sleep(PAUSE).await;
             }
+        }
+        if self.swept.lists > 0 && self.swept.left.is_empty() {
+            self.swept.bound = self.bound().await;
         }
         self.swept
     }
@@ -124,59 +161,130 @@ impl<'a> Sweep<'a> {
         gone >= self.plan.within
     }
 
-    /// Reads one complete list, cancelling what it shows on the way.
-    async fn read(&mut self) {
-        let mut list = List::default();
-        let mut told = VenueTime(0);
+    /// One look at everything that may happen to the account. Unless both lists were read, none.
+    async fn look(&mut self) {
+        let Some(orders) = self.read_orders().await else {
+            return;
+        };
+        let Some(moves) = self.read_moves().await else {
+            return;
+        };
+        let is_settled = self.swept.moves.as_ref().is_none_or(BTreeMap::is_empty);
+        let is_empty = self.swept.left.is_empty() && is_settled;
+        self.swept.proven = is_empty && self.was_empty && orders.is_behind && moves.is_behind;
+        self.was_empty = is_empty;
+    }
+
+    /// Reads one complete list of orders, cancelling what it shows on the way.
+    async fn read_orders(&mut self) -> Option<Complete> {
+        let mut reading = Reading::default();
         while !self.is_late() {
-            if list.is_begun() {
-                tokio::time::sleep(PACE).await;
-            }
-            let sent = self.clock.now();
-            let page = OrdersPage {
-                from: VenueTime(0),
-                to: VenueTime(0),
-                offset: list.offset(),
-                limit: self.plan.page,
-            };
-            let Some((reply, venue_time)) = self.ask(&Query::Orders(page)).await else {
+            let asked = self.page(&mut reading, Query::Orders, |reply| {
+                let Reply::Orders { orders, total } = reply else {
+                    return None;
+                };
+                Some((orders, total))
+            });
+            let Some((orders, read)) = asked.await else {
                 continue;
             };
-            let Reply::Orders { orders, total } = reply else {
-                self.trouble("the answer is no list of orders".to_owned());
-                continue;
-            };
-            if let Some(time) = venue_time {
-                self.fence.answered(sent, time);
-            }
-            if list.offset() == 0 {
-                // The round is as old as its first page.
-                told = venue_time.unwrap_or(VenueTime(0));
-            }
-            let read = list.take(sent, &orders, total);
             self.cancel(&orders).await;
             match read {
                 Read::More => {}
-                Read::Again => self.note(&list),
+                Read::Again => self.note(&reading.list),
                 Read::Complete => {
-                    self.note(&list);
+                    self.note(&reading.list);
                     self.swept.lists += 1;
-                    let is_empty = self.swept.left.is_empty();
-                    let is_behind = self.fence.is_passed(list.begun(), told);
-                    self.swept.proven = is_empty && self.was_empty && is_behind;
-                    self.was_empty |= is_empty;
-                    return;
+                    return Some(self.complete(&reading));
                 }
-                Read::TooLong => {
-                    self.trouble(format!("the list has more than {} pages", list::PAGES_MAX));
-                    return;
-                }
+                Read::TooLong => return None,
             }
+        }
+        None
+    }
+
+    /// Reads one complete list of joins and exits. Where pools are nobody's business, an exchange that
+    /// does not list them is no obstacle.
+    async fn read_moves(&mut self) -> Option<Complete> {
+        self.swept.moves = None;
+        let mut reading = Reading::default();
+        while !self.is_late() {
+            let asked = self.page(&mut reading, Query::Moves, |reply| {
+                let Reply::Moves { moves, total } = reply else {
+                    return None;
+                };
+                Some((moves, total))
+            });
+            match asked.await {
+                None if self.plan.with_moves => {}
+                None => return Some(Complete { is_behind: true }),
+                Some((_, Read::More | Read::Again)) => {}
+                Some((_, Read::Complete)) => {
+                    self.swept.moves = Some(reading.list.open().clone());
+                    return Some(self.complete(&reading));
+                }
+                Some((_, Read::TooLong)) => return None,
+            }
+        }
+        None
+    }
+
+    /// Asks for the next page and takes it in.
+    async fn page<T: Entry>(
+        &mut self,
+        reading: &mut Reading<T>,
+        query: fn(OrdersPage) -> Query,
+        entries: fn(Reply) -> Option<(Vec<T>, u32)>,
+    ) -> Option<(Vec<T>, Read)> {
+        if reading.list.is_begun() {
+            tokio::time::sleep(PACE).await;
+        }
+        let sent = self.clock.now();
+        let query = query(OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: reading.list.offset(),
+            limit: self.plan.page,
+        });
+        let (reply, venue_time) = self.ask(&query).await?;
+        let Some((entries, total)) = entries(reply) else {
+            self.trouble(format!("{}: another answer", query.endpoint().name()));
+            return None;
+        };
+        if let Some(time) = venue_time {
+            self.fence.answered(sent, time);
+        }
+        if reading.list.offset() == 0 {
+            // The round is as old as its first page.
+            reading.told = venue_time.unwrap_or(VenueTime(0));
+        }
+        let read = reading.list.take(sent, &entries, total);
+        if read == Read::TooLong {
+            let (name, most) = (query.endpoint().name(), list::PAGES_MAX);
+            self.trouble(format!("{name}: the list has more than {most} pages"));
+        }
+        Some((entries, read))
+    }
+
+    fn complete<T: Entry>(&self, reading: &Reading<T>) -> Complete {
+        Complete {
+            is_behind: self.fence.is_passed(reading.list.begun(), reading.told),
         }
     }
 
+    /// What is bound now, by token.
+    async fn bound(&mut self) -> Option<BTreeMap<TokenId, Amount>> {
+        for _ in 0..BALANCES_TRIES {
+            if let Some((Reply::Balances(balances), _)) = self.ask(&Query::Balances).await {
+                let bound = balances.iter().filter(|balance| balance.locked > 0);
+                return Some(bound.map(|b| (b.token, b.locked)).collect());
+            }
+        }
+        None
+    }
+
     /// Keeps what a round has shown.
-    fn note(&mut self, list: &List) {
+    fn note(&mut self, list: &List<OrderReport>) {
         let (ours, others): (BTreeMap<_, _>, BTreeMap<_, _>) = list
             .open()
             .clone()

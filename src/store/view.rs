@@ -47,6 +47,22 @@ pub fn remembered(dir: &Path) -> Result<BTreeMap<u64, Remembered>, StoreError> {
     read(&database).map_err(|trouble| trouble.at(&file))
 }
 
+/// An order or a move without an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// A join or an exit.
+    pub is_move: bool,
+    /// Expiry, seconds of venue time.
+    pub valid_until_s: u32,
+}
+
+/// The orders and moves that a folder remembers without an end.
+pub fn without_end(dir: &Path) -> Result<Vec<Open>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    read_open(&database).map_err(|error| database_error(&file, error))
+}
+
 /// The durable level of a folder and its cause.
 pub fn level(dir: &Path) -> Result<(Level, String), StoreError> {
     let file = dir.join(schema::FILE);
@@ -59,6 +75,28 @@ pub fn level(dir: &Path) -> Result<(Level, String), StoreError> {
 fn open(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(file, flags).map_err(|error| database_error(file, error))
+}
+
+fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
+    let database = database.unchecked_transaction()?;
+    let mut all = Vec::new();
+    for (table, is_move) in [("intents", false), ("moves", true)] {
+        // A store that an older program made, and no daemon opened since, has no moves.
+        let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
+        if database.query_row(there, [table], |row| row.get::<_, u32>(0))? == 0 {
+            continue;
+        }
+        let mut query = database.prepare(&format!(
+            "SELECT valid_until_s FROM {table} WHERE number NOT IN (SELECT number FROM ends)"
+        ))?;
+        for valid_until_s in query.query_map([], |row| row.get(0))? {
+            all.push(Open {
+                is_move,
+                valid_until_s: valid_until_s?,
+            });
+        }
+    }
+    Ok(all)
 }
 
 fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {

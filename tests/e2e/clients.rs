@@ -1,17 +1,17 @@
 //! The client library against the real exchange: keys, every kind of question, an order's whole life.
 
 use cambist_client::{CallError, Client, ExposeSecret};
-use cambist_core::order::{FillBy, OrderReport, UnsignedOrder};
+use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{
-    ClientOrderId, Hash, MarketId, MarketSpec, OrderKind, OrderStatus, Price, Qty, Reason, Side,
-    StrategyId, TokenId, TokenSpec, VenueTime,
+    Hash, MarketId, MarketSpec, OrderStatus, Reason, Side, TokenId, TokenSpec, VenueTime,
 };
 use cambist_protocol::encode::sign_order;
 use cambist_protocol::query::AccountQuery;
 use cambist_signing::SecretKey;
 
 use crate::support::books::{ACCOUNT, OWNER, asynchronously, client};
+use crate::support::handmade::order;
 use crate::support::{Edit, Stage};
 
 /// The exchange's market as the client needs it.
@@ -28,31 +28,6 @@ fn markets() -> Vec<MarketSpec> {
     };
     let (base, quote) = (token(0, "ETH", 18), token(1, "USDC", 6));
     vec![MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap()]
-}
-
-/// Buys a tenth of a base token far below the market.
-fn order(storage_id: u32, now: VenueTime) -> UnsignedOrder {
-    UnsignedOrder {
-        client_id: ClientOrderId {
-            instance: 7,
-            strategy: StrategyId(1),
-            number: storage_id.into(),
-        },
-        market: MarketId(0),
-        side: Side::Buy,
-        price: Price(200_000),
-        qty: Qty(1_000),
-        kind: OrderKind::MakerOnly,
-        sell_token: TokenId(1),
-        sell_amount: 200_000_000,
-        buy_token: TokenId(0),
-        buy_amount: 100_000_000_000_000_000,
-        fill_by: FillBy::Buy,
-        storage_id,
-        valid_until_s: u32::try_from(now.0 / 1_000 + 600).unwrap(),
-        max_fee_bips: 63,
-        made_at: now,
-    }
 }
 
 fn stage(name: &str) -> Stage {

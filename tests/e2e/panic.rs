@@ -1,13 +1,21 @@
 //! `cambist panic`: beside a daemon, after one, with orders under way, through a bad network, and against
 //! an exchange that is gone. What rests is asked at the exchange.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use cambist_core::OrderStatus;
+use cambist_core::pool::MoveStatus;
+use cambist_core::request::Outcome;
 use serde_json::Value;
 
+use crate::support::books::{asynchronously, client};
+use crate::support::clock::Since;
+use crate::support::faults::Hook;
 use crate::support::process::run;
-use crate::support::stage::{lively, quick};
-use crate::support::{Fault, Program, Proxy, Stage, until};
+use crate::support::stage::{lively, quick, with_pool};
+use crate::support::{Edit, Fault, Program, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
@@ -134,6 +142,145 @@ fn an_order_that_arrives_later_is_found() {
         late.iter().any(|id| arrived.contains(id)),
         "one of {late:?} has arrived: {arrived:?}"
     );
+    assert_proven(stage, code, &object);
+}
+
+/// Signed to live longer than the command was told, and handed over when an empty list was read already:
+/// the next one must show it.
+#[test]
+fn an_order_between_two_lists_is_found() {
+    let stage = Stage::open("panic-between", |_| {});
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, |file| {
+        quick(file);
+        file.put("orders.ttl_s", 60).put("shutdown.deadline_s", 90);
+    });
+    stage.daemon("panic", &proxy.url, quick);
+    proxy.plan(|seen| {
+        if seen.is_submit() {
+            Fault::LoseRequest
+        } else {
+            Fault::Pass
+        }
+    });
+    let mut daemon = stage.run("daemon");
+    until(SOON, "submits", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (proxy.submits().len() >= 2).then_some(())
+    });
+    daemon.kill();
+    assert!(stage.books().orders.is_empty(), "all of them were lost");
+    let (bodies, url, keys) = (proxy.submits(), stage.url(), stage.path("keys"));
+    let deliver: Hook = Arc::new(move || {
+        let client = client(&url, &keys);
+        let mut taken = bodies.iter().map(|body| {
+            let answered = asynchronously(client.submit(body.as_bytes()));
+            matches!(answered.outcome, Outcome::Reply(_))
+        });
+        assert!(taken.any(|is_taken| is_taken), "one of {}", bodies.len());
+    });
+    let (begun, was_delivered) = (Since::now(), AtomicBool::new(false));
+    proxy.plan(move |seen| {
+        // Just when life and grace, six seconds, are over by our clock.
+        let is_time = begun.elapsed() > Duration::from_millis(6_300);
+        if is_time && seen.is_read_of("orders") && !was_delivered.swap(true, Ordering::Relaxed) {
+            Fault::OnAnswer(Arc::clone(&deliver))
+        } else {
+            Fault::Pass
+        }
+    });
+    let (code, object, log) = panic(&stage, "panic", &["--within", "15s"]);
+    assert!(log.contains("nothing is open; 0 were found"), "{log}");
+    assert_eq!((code, &object["found"]), (80, &1.into()), "{object}");
+    assert_eq!(object["left"], serde_json::json!([]), "{object}");
+    // It was cancelled, and what was signed beside it may live as long.
+    let orders = stage.books().orders;
+    assert_eq!(orders.len(), 1);
+    assert_eq!(orders[0].status, OrderStatus::Cancelled);
+    let dead_at_s = object["dead_at_s"].as_u64().unwrap();
+    assert!(dead_at_s > orders[0].valid_until_s.into(), "{object}");
+    stage.close();
+}
+
+#[test]
+fn lists_that_never_agree_prove_nothing() {
+    static ROUND: AtomicU64 = AtomicU64::new(0);
+    let (stage, proxy, mut daemon) = trading("panic-disagree");
+    daemon.kill();
+    proxy.plan(|seen| {
+        if seen.is_read_of("orders") {
+            // One order is another in every answer.
+            Fault::Mangle(|body| {
+                let round = ROUND.fetch_add(1, Ordering::Relaxed);
+                let (before, after) = body.split_once("\"hash\":\"0x").unwrap();
+                format!("{before}\"hash\":\"0x{round:08x}{}", &after[8..])
+            })
+        } else {
+            Fault::Pass
+        }
+    });
+    let (code, object, _) = panic(&stage, "daemon", &["--within", "9s"]);
+    assert_eq!((code, &object["lists"]), (80, &0.into()), "{object}");
+    assert!(ROUND.load(Ordering::Relaxed) > 10);
+    // What they showed was cancelled all the same.
+    assert_eq!(stage.books().open(), 0, "{object}");
+    stage.close();
+}
+
+#[test]
+fn orders_of_others_are_left_alone_if_that_is_wanted() {
+    let (stage, _proxy, mut daemon) = trading("panic-own");
+    daemon.kill();
+    // The second command waits for its expiry: who signed it may have signed more.
+    let foreign = stage.place_by_hand(16_000, "by-hand-1", 25);
+    let open = || -> Vec<_> {
+        let orders = stage.books().orders.into_iter();
+        let open = orders.filter(|order| !order.status.is_final());
+        open.map(|order| order.hash).collect()
+    };
+    assert!(open().len() > 1 && open().contains(&foreign));
+    let (code, object, _) = panic(&stage, "daemon", &["--own-only"]);
+    assert_eq!((code, &object["left_alone"]), (0, &1.into()), "{object}");
+    assert_eq!(open(), [foreign], "{object}");
+    assert_eq!(object["bound"]["USDC"]["whole"], "200", "{object}");
+    let (code, object, _) = panic(&stage, "daemon", &[]);
+    assert_eq!(
+        (&object["found"], &object["left_alone"], &object["bound"]),
+        (&1.into(), &0.into(), &serde_json::json!({})),
+        "{object}"
+    );
+    assert_proven(stage, code, &object);
+}
+
+#[test]
+fn while_a_join_is_under_way_nothing_is_proven() {
+    let stage = Stage::open("panic-join", |file| {
+        lively(file);
+        file.put("delays.processing_ms", 12_000);
+    });
+    stage.daemon("daemon", &stage.url(), with_pool);
+    let mut daemon = stage.run("daemon");
+    let undecided = || {
+        let moves = stage.moves();
+        moves.iter().any(|one| one.status == MoveStatus::Processing)
+    };
+    until(SOON, "a join under way", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        undecided().then_some(())
+    });
+    daemon.kill();
+    let (code, object, log) = panic(&stage, "daemon", &["--within", "5s"]);
+    assert!(undecided());
+    assert_eq!(code, 80, "{object}");
+    assert_eq!(object["left"], serde_json::json!([]), "{object}");
+    let moves = object["moves"].as_array().unwrap();
+    assert_eq!((moves.len(), &moves[0]["kind"]), (1, &"join".into()));
+    assert!(log.contains("1 joins and exits under way"), "{log}");
+    // It is waited for.
+    let (code, object, _) = panic(&stage, "daemon", &[]);
+    assert!(!undecided());
+    assert_eq!(object["moves"], serde_json::json!([]), "{object}");
+    assert_eq!(stage.moves().len(), 1);
     assert_proven(stage, code, &object);
 }
 

@@ -5,58 +5,19 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use cambist_core::VenueTime;
-use cambist_core::pool::{MoveReport, MoveStatus};
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
-use toml::Table;
+use cambist_core::pool::MoveStatus;
 
 use super::{SOON, assert_whole};
-use crate::support::books::{asynchronously, client};
 use crate::support::proxy::Seen;
-use crate::support::stage::{lively, quick};
+use crate::support::stage::{lively, with_pool};
 use crate::support::{Edit, Fault, Proxy, Stage, until};
 
 fn is_join(seen: &Seen) -> bool {
     seen.method == "POST" && seen.path == "/api/v3/amm/join"
 }
 
-/// A quick daemon that wants a tenth of its funds in the pool.
-fn with_pool(file: &mut Table) {
-    quick(file);
-    let manager: Table = toml::from_str(
-        "name = 'lp_manager'\n[params]\ntarget_share_bps = 1000\nenter_below_bps = 500
-         leave_above_bps = 3000\ncool_down_s = 1\npause_above_bps = 100\n",
-    )
-    .unwrap();
-    let market = file["market"].as_array_mut().unwrap()[0]
-        .as_table_mut()
-        .unwrap();
-    let strategies = market["strategy"].as_array_mut().unwrap();
-    strategies.retain(|strategy| strategy["name"].as_str() != Some("lp_manager"));
-    strategies.push(manager.into());
-    file.put("market.0.pool.poll_ms", 200);
-}
-
-/// Every join and exit of the account, as the exchange lists them.
-fn moves(stage: &Stage) -> Vec<MoveReport> {
-    asynchronously(async {
-        let page = OrdersPage {
-            from: VenueTime(0),
-            to: VenueTime(0),
-            offset: 0,
-            limit: 500,
-        };
-        let client = client(&stage.url(), &stage.path("keys"));
-        let answered = client.query(&Query::Moves(page), &[]).await;
-        match answered.outcome {
-            Outcome::Reply(Reply::Moves { moves, .. }) => moves,
-            other => panic!("{other:?}"),
-        }
-    })
-}
-
 fn joined_once(stage: &Stage, name: &str) {
-    let moves = moves(stage);
+    let moves = stage.moves();
     let settled = moves.iter().filter(|m| m.status == MoveStatus::Processed);
     assert_eq!((moves.len(), settled.count()), (1, 1), "{name}: {moves:?}");
 }

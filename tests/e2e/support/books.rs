@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cambist_client::{Client, ClientConfig, Credentials, SecretString};
 use cambist_core::order::OrderReport;
+use cambist_core::pool::MoveReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Reason, TokenId, VenueTime};
 use cambist_signing::SecretKey;
@@ -104,6 +105,22 @@ impl Books {
             "ledger (left) and the exchange's books (right)"
         );
     }
+}
+
+/// Every join and exit of the account.
+pub fn moves(base_url: &str, keys: &Path) -> Vec<MoveReport> {
+    asynchronously(async {
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: 0,
+            limit: PAGE,
+        };
+        match reply(&client(base_url, keys), &Query::Moves(page)).await {
+            Reply::Moves { moves, .. } => moves,
+            other => panic!("{other:?}"),
+        }
+    })
 }
 
 /// A client of the account whose key files are in `keys`.

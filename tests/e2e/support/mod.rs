@@ -11,6 +11,7 @@ pub mod books;
 pub mod clock;
 pub mod faults;
 pub mod folder;
+pub mod handmade;
 pub mod http;
 pub mod keeping;
 pub mod message;

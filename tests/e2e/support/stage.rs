@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cambist_core::pool::MoveReport;
 use toml::{Table, Value};
 
 use super::{Books, Folder, Program, until};
@@ -147,6 +148,11 @@ impl Stage {
         Books::ask(&self.url(), &self.path("keys"))
     }
 
+    /// Every join and exit of the account, as the exchange lists them.
+    pub fn moves(&self) -> Vec<MoveReport> {
+        super::books::moves(&self.url(), &self.path("keys"))
+    }
+
     /// Ends the exchange; its own audit of all balances decides.
     #[track_caller]
     pub fn close(mut self) {
@@ -199,6 +205,23 @@ pub fn quick(file: &mut Table) {
     )
     .unwrap();
     file.put("market.0.strategy", vec![Value::Table(ladder)]);
+}
+
+/// A quick daemon that wants a tenth of its funds in the pool.
+pub fn with_pool(file: &mut Table) {
+    quick(file);
+    let manager: Table = toml::from_str(
+        "name = 'lp_manager'\n[params]\ntarget_share_bps = 1000\nenter_below_bps = 500
+         leave_above_bps = 3000\ncool_down_s = 1\npause_above_bps = 100\n",
+    )
+    .unwrap();
+    let market = file["market"].as_array_mut().unwrap()[0]
+        .as_table_mut()
+        .unwrap();
+    let strategies = market["strategy"].as_array_mut().unwrap();
+    strategies.retain(|strategy| strategy["name"].as_str() != Some("lp_manager"));
+    strategies.push(manager.into());
+    file.put("market.0.pool.poll_ms", 200);
 }
 
 /// A crowd that never stands still.
