@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::support::audit::{audit, export};
 use crate::support::process::run;
-use crate::support::stage::{lively, quick};
+use crate::support::stage::{lively, with_pool};
 use crate::support::{Folder, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
@@ -40,8 +40,25 @@ fn changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> Vec<String>)
         .collect()
 }
 
+/// Every line that holds `mark` is changed.
+fn all_changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> String) -> Vec<String> {
+    let lines = lines.into_iter();
+    let change = |line: String| {
+        if line.contains(mark) {
+            change(&line)
+        } else {
+            line
+        }
+    };
+    lines.map(change).collect()
+}
+
 /// An order that was filled, an end that was a fill.
-const FILLED: &str = "(SELECT number FROM ends WHERE end = 'filled' LIMIT 1)";
+const FILLED: &str =
+    "(SELECT number FROM ends JOIN intents USING (number) WHERE end = 'filled' LIMIT 1)";
+/// A join that was settled.
+const JOINED: &str =
+    "(SELECT number FROM ends JOIN moves USING (number) WHERE end = 'filled' LIMIT 1)";
 
 /// What may be wrong on this side.
 fn in_the_store() -> Vec<Case> {
@@ -107,6 +124,115 @@ fn in_the_store() -> Vec<Case> {
     ]
 }
 
+/// What may be wrong here with a join.
+fn in_the_store_of_moves() -> Vec<Case> {
+    vec![
+        (
+            "a join is missing",
+            "DELETE FROM moves WHERE number = JOINED",
+            as_it_is,
+            "is no intent here",
+        ),
+        (
+            "a join's end is missing",
+            "DELETE FROM ends WHERE number = JOINED",
+            as_it_is,
+            "has no end",
+        ),
+        (
+            "a join's end is a conclusion that was wrong",
+            "UPDATE ends SET end = 'fenced' WHERE number = JOINED",
+            as_it_is,
+            "ended as fenced, and is settled",
+        ),
+        (
+            "a join is booked with a share less",
+            "UPDATE moved SET lp = cast(cast(lp AS INTEGER) - 1 AS TEXT) WHERE number = JOINED",
+            as_it_is,
+            "moved [",
+        ),
+        (
+            "a join's fee is booked as another",
+            "UPDATE moved SET fee = cast(cast(fee AS INTEGER) + 1 AS TEXT) WHERE number = JOINED",
+            as_it_is,
+            "moved [",
+        ),
+        (
+            "a join is not booked",
+            "DELETE FROM moved WHERE number = JOINED",
+            as_it_is,
+            "its amounts are not booked",
+        ),
+        (
+            "a join has the storage ids of orders",
+            "UPDATE moves SET storage_ids = '2,2' WHERE number = JOINED",
+            as_it_is,
+            "are not odd",
+        ),
+        (
+            "a join has other storage ids than its bytes",
+            "UPDATE moves SET storage_ids = '16001,16001' WHERE number = JOINED",
+            as_it_is,
+            "has other storage ids",
+        ),
+    ]
+}
+
+/// What may be wrong there with a join.
+fn joins_at_the_exchange() -> Vec<Case> {
+    vec![
+        (
+            "a join that nobody sealed",
+            "",
+            |lines| {
+                changed(lines, "\"what\":\"join\"", |line| {
+                    let other = line.replace("\"hash\":\"0x", "\"hash\":\"0xff");
+                    vec![line.to_owned(), other]
+                })
+            },
+            "is no intent here",
+        ),
+        (
+            "the exchange has forgotten a join",
+            "",
+            |lines| changed(lines, "\"line\":\"pool_transaction\"", |_| Vec::new()),
+            "does not list it",
+        ),
+        (
+            "a join was done twice",
+            "",
+            |lines| {
+                changed(lines, "\"line\":\"pool_transaction\"", |line| {
+                    vec![line.to_owned(), line.to_owned()]
+                })
+            },
+            "is listed 2 times",
+        ),
+        (
+            "a join was not done",
+            "",
+            |lines| {
+                changed(lines, "\"line\":\"pool_transaction\"", |line| {
+                    vec![line.replace("\"settled\":true", "\"settled\":false")]
+                })
+            },
+            "is settled here and not there",
+        ),
+        (
+            "every request to join was too many, and it was done",
+            "",
+            |lines| all_changed(lines, "\"what\":\"join\"", too_many),
+            "was never taken",
+        ),
+    ]
+}
+
+/// The request was answered with 429.
+fn too_many(line: &str) -> String {
+    line.replace("\"taken\":true", "\"taken\":false")
+        .replace("\"reason\":null", "\"reason\":\"RateLimited\"")
+}
+
 /// What may be wrong on the other side.
 fn at_the_exchange() -> Vec<Case> {
     vec![
@@ -154,6 +280,23 @@ fn at_the_exchange() -> Vec<Case> {
             "single trades make",
         ),
         (
+            "every submit was one too many, and orders are there",
+            "",
+            |lines| all_changed(lines, "\"what\":\"submit\"", too_many),
+            "was never taken",
+        ),
+        (
+            "one too many was taken for a refusal of the order",
+            "UPDATE ends SET end = 'rejected' WHERE number = FILLED",
+            |lines| {
+                let lines = all_changed(lines, "\"what\":\"submit\"", too_many);
+                let lines = lines.into_iter();
+                let others = lines.filter(|line| !line.contains("\"line\":\"order\""));
+                others.collect()
+            },
+            "though RateLimited proves nothing",
+        ),
+        (
             "something rests",
             "",
             |lines| {
@@ -178,12 +321,14 @@ fn at_the_exchange() -> Vec<Case> {
 #[test]
 fn the_auditor_agrees_and_finds_what_is_wrong() {
     let mut stage = Stage::open_kept("auditor", lively);
-    stage.daemon("daemon", &stage.url(), quick);
+    stage.daemon("daemon", &stage.url(), with_pool);
     let mut daemon = stage.run("daemon");
     stage.metrics("daemon", &mut daemon);
-    until(SOON, "filled orders", || {
+    until(SOON, "filled orders and shares", || {
         let filled = |o: &&cambist_core::order::OrderReport| o.base_filled == o.base_amount;
-        (stage.books().orders.iter().filter(filled).count() >= 2).then_some(())
+        let books = stage.books();
+        let shares = books.totals.contains_key("LP-ETH-USDC");
+        (shares && books.orders.iter().filter(filled).count() >= 2).then_some(())
     });
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     assert_eq!(stage.venue.drain(SOON), 0);
@@ -209,9 +354,14 @@ fn the_auditor_agrees_and_finds_what_is_wrong() {
         .lines()
         .map(str::to_owned)
         .collect();
-    let cases = in_the_store().into_iter().chain(at_the_exchange());
-    for (name, sql, change, words) in cases {
-        let sql = sql.replace("FILLED", FILLED);
+    let cases = [
+        in_the_store(),
+        in_the_store_of_moves(),
+        at_the_exchange(),
+        joins_at_the_exchange(),
+    ];
+    for (name, sql, change, words) in cases.into_iter().flatten() {
+        let sql = sql.replace("FILLED", FILLED).replace("JOINED", JOINED);
         let folder = Folder::new("tampered");
         tamper(&state, folder.path(), &sql);
         let file = folder.path().join("venue.jsonl");

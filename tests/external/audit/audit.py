@@ -28,6 +28,9 @@ SLOTS = 1 << 14
 CLOCK_SLACK_MS = 2_000
 STATUS_OF_END = {"filled": "processed", "cancelled": "cancelled", "expired": "expired", "failed_late": "failed"}
 CONCLUDED = {"never_sent", "fenced", "rejected"}
+# Refusals that an order's bytes alone cause. After any other (too many requests, no balance, a market that is
+# closed) another copy of the bytes may be taken.
+PROOFS = {"InvalidArgument", "WrongExchange", "InvalidOrderAccount", "MissingSignature"}
 
 
 class Books:
@@ -43,6 +46,8 @@ class Books:
         self.submits = [line for line in self.asked if line["request"]["what"] == "submit"]
         self.by_hash = {intent["hash"]: intent for intent in intents.values()}
         self.account = self.by_kind["opening"][0]["account"] if self.by_kind["opening"] else None
+        # The log goes back to the exchange's beginning: no submit is missing.
+        self.whole = all(line["inputs"] == 0 for line in self.by_kind["opening"])
         self.delayed = any(line["delayed"] for line in self.by_kind["opening"]) or any(
             line["request"]["what"] == "set_delays" for line in self.asked)
         self.findings = []
@@ -112,6 +117,10 @@ def intents_are_there(books, final):
     """Every intent ended here as it ended there, or never got there."""
     reached = Counter(line["request"]["hash"] for line in books.submits)
     taken = Counter(line["request"]["hash"] for line in books.submits if line["taken"])
+    refused = defaultdict(set)
+    for line in books.submits:
+        if not line["taken"]:
+            refused[line["request"]["hash"]].add(line["reason"])
     for name, intent in books.intents.items():
         order, end = books.orders.get(intent["hash"]), intent["end"]
         if taken[intent["hash"]] and order is None:
@@ -122,10 +131,15 @@ def intents_are_there(books, final):
         elif order is None:
             if end not in CONCLUDED:
                 books.find(f"{name}: ended as {end}, and the exchange never had it")
+            weak = refused[intent["hash"]] - PROOFS
+            if end == "rejected" and weak:
+                books.find(f"{name}: ended as rejected, though {', '.join(sorted(weak))} proves nothing")
             if end == "never_sent" and reached[intent["hash"]]:
                 books.find(f"{name}: reached the exchange, and is said never to have been sent")
         elif STATUS_OF_END.get(end) != order["status"]:
             books.find(f"{name}: ended as {end} here and is {order['status']} there")
+        if order is not None and not taken[intent["hash"]] and books.whole:
+            books.find(f"{name}: was never taken, and the exchange lists it")
         if final and order is not None and order["open"]:
             books.find(f"{name}: still rests")
 
@@ -204,17 +218,31 @@ def fills_are_booked_once(books):
 
 
 def moves_agree(books, final):
-    """Joins and exits: known on both sides, taken once, ended alike, with the same amounts."""
+    """Joins and exits: known on both sides, done once, ended alike, with the same amounts."""
     there = {moved["hash"]: moved for moved in books.by_kind["pool_transaction"]}
+    listed = Counter(moved["hash"] for moved in books.by_kind["pool_transaction"])
     asked = [line for line in books.asked if line["request"]["what"] in ("join", "exit")]
     taken = Counter(line["request"]["hash"] for line in asked if line["taken"])
     for line in asked:
-        if line["request"]["hash"] not in books.moves:
-            books.find(f"a {line['request']['what']} ({line['request']['hash']}) reached the exchange and is no intent here")
+        request = line["request"]
+        move = books.moves.get(request["hash"])
+        if move is None:
+            books.find(f"a {request['what']} ({request['hash']}) reached the exchange and is no intent here")
+        elif [int(part) for part in move["storage_ids"].split(",")] != request["storage_ids"]:
+            books.find(f"move {move['number']} at the exchange has other storage ids than the intent")
+    for move_hash, times in listed.items():
+        if times > 1:
+            books.find(f"the join or exit {move_hash} is listed {times} times")
+        if move_hash not in books.moves:
+            books.find(f"the join or exit {move_hash} is listed and is no intent here")
     for move_hash, move in books.moves.items():
         name, end, moved = f"move {move['number']}", move["end"], there.get(move_hash)
+        if any(int(part) % 2 == 0 for part in move["storage_ids"].split(",")):
+            books.find(f"{name}: storage ids {move['storage_ids']} are not odd")
         if taken[move_hash] and moved is None:
             books.find(f"{name}: was taken, and the exchange does not list it")
+        if not taken[move_hash] and moved is not None and books.whole:
+            books.find(f"{name}: was never taken, and the exchange lists it")
         if end is None:
             if final:
                 books.find(f"{name}: has no end")
@@ -224,8 +252,9 @@ def moves_agree(books, final):
         elif moved is not None and (moved["settled"] or moved["undecided"]):
             books.find(f"{name}: ended as {end}, and is settled or undecided there")
         if move["moved_lp"] is not None and moved is not None:
-            here = [int(move[f"moved_{part}"]) for part in ("first", "second", "lp")]
+            here = [int(move[f"moved_{part}"]) for part in ("first", "second", "lp", "fee")]
             theirs = [int(part["actual"]) for part in moved["pooled"]] + [int(moved["lp"]["actual"])]
+            theirs.append(sum(int(part["fee"]) for part in moved["pooled"]))
             if here != theirs:
                 books.find(f"{name}: moved {here} here and {theirs} there")
         elif end == "filled":
