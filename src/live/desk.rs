@@ -163,6 +163,7 @@ impl Desk {
         }
         self.telemetry.tick(self.clock.now().micros_since(now));
         self.telemetry.queue_depth(self.inbox.len() as u64);
+        self.telemetry.recording(!self.recorder.has_failed());
         notify::watchdog();
         finished
     }

@@ -99,6 +99,11 @@ impl Recorder {
         }
     }
 
+    /// Whether the recording ended before the run.
+    pub const fn has_failed(&self) -> bool {
+        self.thread.is_some() && self.tasks.is_none()
+    }
+
     /// Waits until everything told is written.
     pub fn finish(mut self) {
         self.stop();

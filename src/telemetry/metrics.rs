@@ -86,6 +86,7 @@ pub(super) struct Metrics {
     pub(super) queue_depth: IntGaugeVec,
     pub(super) queue_drops: IntCounterVec,
     pub(super) invariants: IntCounterVec,
+    pub(super) recording: IntGauge,
 }
 
 type Made<T> = Result<T, prometheus::Error>;
@@ -443,6 +444,10 @@ impl Metrics {
                 "cambist_invariant_violations_total",
                 "Run-time invariant checks that failed.",
                 &["invariant"],
+            )?,
+            recording: m.whole(
+                "cambist_tape_recording",
+                "1 while what is to be recorded is; 0 when the recording ended before the run.",
             )?,
             registry: m.registry.clone(),
         };

@@ -164,6 +164,11 @@ impl Telemetry {
             .inc();
     }
 
+    /// Whether what is to be recorded is recorded.
+    pub fn recording(&self, goes_on: bool) {
+        self.metrics.recording.set(i64::from(goes_on));
+    }
+
     /// Items waiting in the event queue.
     pub fn queue_depth(&self, items: u64) {
         self.metrics
@@ -229,5 +234,7 @@ pub(crate) fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
+#[cfg(test)]
+mod monitoring_tests;
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,7 @@ impl Metrics {
         for operation in Operation::ALL {
             self.journal_errors.with_label_values(&[operation.name()]);
         }
+        self.recording.set(1);
         self.queue_depth.with_label_values(&["events"]);
         self.queue_drops.with_label_values(&["events"]);
         self.invariants.with_label_values(&["any"]);

@@ -16,7 +16,7 @@ use cambist_core::{
 use super::{About, Telemetry, TelemetryError, http};
 use crate::clock::Clock;
 
-fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
+pub(super) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
     TokenSpec {
         id: TokenId(id),
         symbol: symbol.to_owned(),
@@ -29,10 +29,11 @@ fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
     }
 }
 
-fn telemetry() -> Telemetry {
+/// One market, no pool.
+pub(super) fn about() -> About {
     let (eth, usdc) = (token(0, "ETH", 18), token(1, "USDC", 6));
     let market = MarketSpec::new(MarketId(0), "ETH-USDC", eth, usdc, 2, true).unwrap();
-    let about = About {
+    About {
         revision: "abc".to_owned(),
         config_hash: "def".to_owned(),
         config: "demo.toml".to_owned(),
@@ -40,8 +41,11 @@ fn telemetry() -> Telemetry {
         pools: Vec::new(),
         depth_age_max_ms: 5_000,
         tick_age_max_ms: 10_000,
-    };
-    Telemetry::new(about, Clock::new()).unwrap()
+    }
+}
+
+fn telemetry() -> Telemetry {
+    Telemetry::new(about(), Clock::new()).unwrap()
 }
 
 fn order(number: u64) -> ClientOrderId {

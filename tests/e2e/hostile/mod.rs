@@ -9,6 +9,7 @@ mod gateways;
 mod network;
 mod pools;
 mod table;
+mod tape;
 
 use std::time::Duration;
 
