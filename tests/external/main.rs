@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod boundaries;
+mod cuts;
+mod lives;
+mod sample;
 #[path = "../e2e/support/mod.rs"]
 mod support;
 
