@@ -49,6 +49,8 @@ pub struct Campaign {
     pub runs: u64,
     pub cuts: u64,
     pub kills: u64,
+    /// Submits after which a life is told to stop, if there was a cancel too.
+    pub submits: u64,
     /// Orders at exchanges that were closed.
     pub orders: usize,
 }
@@ -105,6 +107,7 @@ impl Campaign {
             runs: 0,
             cuts: 0,
             kills: 0,
+            submits: 4,
             orders: 0,
         }
     }
@@ -136,7 +139,7 @@ impl Campaign {
         let mut daemon = Program::spawn(self.ground.stage.folder.path(), &name, command);
         within(TRADING, || {
             let now = self.ground.traded();
-            let enough = now[0] >= before[0] + 4 && now[1] > before[1];
+            let enough = now[0] >= before[0] + self.submits && now[1] > before[1];
             (daemon.ended().is_some() || enough).then_some(())
         });
         let reached = |file: &Path| {
@@ -238,7 +241,7 @@ impl Campaign {
         let mut daemon = Program::spawn(self.ground.stage.folder.path(), "calls", command);
         until(SOON, "orders and a cancel", || {
             let now = self.ground.traded();
-            (now[0] >= before[0] + 4 && now[1] > before[1]).then_some(())
+            (now[0] >= before[0] + self.submits && now[1] > before[1]).then_some(())
         });
         daemon.close_stdin();
         assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());

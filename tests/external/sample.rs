@@ -12,6 +12,8 @@ use crate::lives::{Campaign, Phase, Ran};
 use crate::support::clock::Since;
 use crate::support::random::Random;
 
+/// Submits of the longest life; the others have from four on.
+const SUBMITS: u64 = 24;
 /// After so many lives one that is left alone must end well.
 const BETWEEN: u64 = 8;
 
@@ -84,6 +86,7 @@ fn of_every_system_call() {
     let mut random = Random::new(seed);
     let begun = Since::now();
     let mut campaign = Campaign::open();
+    campaign.submits = SUBMITS;
     let most = campaign.counts();
     println!("seed {seed}; calls of the busiest thread in a life that is left alone: {most:?}");
     let mut tally = Tally::default();
@@ -93,6 +96,7 @@ fn of_every_system_call() {
         let cut = cuts[at];
         let most = cut.most(most[cut.call]);
         let nth = 1 + u32::try_from(random.below(u64::from(most.max(1)))).unwrap();
+        campaign.submits = 4 + random.below(SUBMITS - 3);
         let played = catch_unwind(AssertUnwindSafe(|| {
             let ran = campaign.play(cut, nth);
             if campaign.runs.is_multiple_of(BETWEEN) {
@@ -100,18 +104,15 @@ fn of_every_system_call() {
             }
             ran
         }));
-        match played {
-            Ok(ran) => {
-                eprintln!("{cut} {nth}: {:?}, exit {}", ran.cut, ran.code);
-                tally.count(cut, &ran);
-            }
-            Err(_) => {
-                println!("FAILED: {cut}, call {nth}, life {}", campaign.runs);
-                tally.lives += 1;
-                tally.failed += 1;
-                tally.orders += campaign.orders;
-                std::mem::replace(&mut campaign, Campaign::open()).abandon();
-            }
+        if let Ok(ran) = played {
+            eprintln!("{cut} {nth}: {:?}, exit {}", ran.cut, ran.code);
+            tally.count(cut, &ran);
+        } else {
+            println!("FAILED: {cut}, call {nth}, life {}", campaign.runs);
+            tally.lives += 1;
+            tally.failed += 1;
+            tally.orders += campaign.orders;
+            std::mem::replace(&mut campaign, Campaign::open()).abandon();
         }
     }
     tally.orders += campaign.orders();
