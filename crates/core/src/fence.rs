@@ -58,6 +58,13 @@ pub fn is_proven_dead(
     is_behind(list_begun, valid_until, grace_ms) && !shown && !contradicted
 }
 
+/// Whether bytes that leave now arrive before they expire: the margin is for their way.
+pub fn is_in_time(venue_now: VenueTime, valid_until: VenueTime, margin_ms: u64) -> bool {
+    let forgotten = planted::armed(Defect::MarginForgotten);
+    venue_now < valid_until.minus_ms(margin_ms)
+        || forgotten && venue_now < valid_until.plus_ms(60_000)
+}
+
 /// Whether the same bytes may leave once more: not after a cancel was decided, and not so late that
 /// they would arrive after their expiry.
 pub fn may_be_resent(
@@ -66,9 +73,8 @@ pub fn may_be_resent(
     margin_ms: u64,
     cancel_decided: bool,
 ) -> bool {
-    let in_time = venue_now < valid_until.minus_ms(margin_ms)
-        || planted::armed(Defect::MarginForgotten) && venue_now < valid_until.plus_ms(60_000);
-    in_time && (!cancel_decided || planted::armed(Defect::CancelledResent))
+    is_in_time(venue_now, valid_until, margin_ms)
+        && (!cancel_decided || planted::armed(Defect::CancelledResent))
 }
 
 #[cfg(test)]

@@ -66,6 +66,10 @@ pub(crate) struct Checks {
     slots: Slots,
     /// The level that was last told to be durable.
     level: Level,
+    /// Moves that the venue took.
+    moves: BTreeSet<Hash>,
+    /// The daemon has ended and said that nothing of it is alive.
+    proven: bool,
     /// Checks that mean nothing, for a while or for good, because somebody else interfered.
     excused: BTreeMap<&'static str, Option<Time>>,
 }
@@ -84,6 +88,8 @@ impl Checks {
             booked: BTreeMap::new(),
             slots: Slots::new(),
             level: Level::Trading,
+            moves: BTreeSet::new(),
+            proven: false,
             excused: BTreeMap::new(),
         }
     }
@@ -189,6 +195,33 @@ impl Checks {
             self.fail("level_lost", detail);
         }
         self.level = level;
+        self.proven = false;
+    }
+
+    /// The daemon ends with proof: from now on nothing of it is alive, at the venue or on the way there.
+    pub(crate) fn ends_proven(&mut self, truth: &Truth) {
+        self.proven = true;
+        for (_, taken) in truth.open() {
+            self.fail("open_after_proof", format!("{} is open", taken.id));
+        }
+    }
+
+    /// The venue took a join or an exit of ours for the first time, as far as it says.
+    pub(crate) fn move_taken(&mut self, hash: Hash, durable: &Durable) {
+        let known = durable.moves.values().find(|sealed| sealed.hash == hash);
+        let id = known.map(|sealed| sealed.wanted.client_id);
+        if id.is_none_or(|id| self.ended.contains_key(&id)) {
+            let detail =
+                format!("the venue took move {hash}, which had ended or was never durable");
+            self.fail("taken_after_end", detail);
+        }
+        if !self.moves.insert(hash) {
+            self.fail("double_move", format!("move {hash} was taken twice"));
+        }
+        if self.proven {
+            let detail = format!("the venue took move {hash} after the proof");
+            self.fail("taken_after_proof", detail);
+        }
     }
 
     /// Whether an order's bytes left before.
@@ -222,6 +255,10 @@ impl Checks {
                 "no_intent",
                 format!("the venue took {id}, which is not durable"),
             );
+        }
+        if self.proven {
+            let detail = format!("the venue took {id} after the proof");
+            self.fail("taken_after_proof", detail);
         }
         if let Some(end) = self.ended.get(&id) {
             let detail = format!("the venue took {id} after its end ({})", end.name());
@@ -345,8 +382,13 @@ impl Checks {
             Note::InvariantFailed { name, detail } => {
                 self.fail("engine_invariant", format!("{name}: {detail}"));
             }
+            Note::MoveEnded { order, end, .. } => {
+                if self.ended.insert(*order, *end).is_some() {
+                    self.fail("ended_twice", format!("move {order} ended a second time"));
+                }
+            }
             Note::Refused {
-                endpoint: Endpoint::Submit,
+                endpoint: Endpoint::Submit | Endpoint::Join | Endpoint::Exit,
                 order: Some(order),
                 reason: Reason::InsufficientBalance,
             } => self.fail(
@@ -387,7 +429,6 @@ impl Checks {
             | Note::BothSides { .. }
             | Note::MoveSent { .. }
             | Note::Moved(_)
-            | Note::MoveEnded { .. }
             | Note::ForeignMove { .. }
             | Note::Draining
             | Note::Status(_) => {}

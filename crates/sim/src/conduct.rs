@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, Level};
 use cambist_core::note::Note;
-use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Endpoint, Outcome, Reply};
 use cambist_core::{ClientOrderId, MarketId, Price, Reason, Time, TokenId, VenueTime};
+
+use crate::knowledge::Knowledge;
 
 /// A broken rule: its stable name and what was seen.
 pub(crate) type Broken = (&'static str, String);
@@ -21,6 +22,36 @@ struct Bucket {
     at: Time,
 }
 
+/// Bytes of an order or a move that are about to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving<'a> {
+    pub(crate) id: ClientOrderId,
+    pub(crate) market: MarketId,
+    pub(crate) market_name: &'a str,
+    pub(crate) valid_until_s: u32,
+}
+
+impl Bucket {
+    fn full(now: Time, burst: u32) -> Self {
+        Self {
+            left: u64::from(burst) * 1_000_000,
+            at: now,
+        }
+    }
+
+    /// Takes a token; false if `needed` were not there. The daemon's clock may run a part in a thousand
+    /// fast.
+    fn take(&mut self, now: Time, (per_s, burst): (u32, u32), needed: u64) -> bool {
+        let passed = now.micros_since(self.at);
+        let refilled = (passed + passed.div_ceil(1_000)) * u64::from(per_s);
+        self.left = (u64::from(burst) * 1_000_000).min(self.left + refilled);
+        self.at = now;
+        let enough = self.left >= needed * 1_000_000;
+        self.left = self.left.saturating_sub(1_000_000);
+        enough
+    }
+}
+
 /// What one incarnation of the daemon was told and did.
 #[derive(Debug, Default)]
 pub(crate) struct Conduct {
@@ -30,12 +61,17 @@ pub(crate) struct Conduct {
     frozen: bool,
     /// Markets that the last answer named as open, if one came.
     enabled: Option<BTreeSet<String>>,
-    /// When a depth was last accepted, by market.
-    depths: BTreeMap<MarketId, Time>,
-    /// Orders whose cancel was sent.
-    cancelled: BTreeSet<ClientOrderId>,
+    pub(crate) knowledge: Knowledge,
+    /// When everything was to be cancelled.
+    stopped: Option<Time>,
+    /// Orders whose cancel was sent, and when first.
+    cancelled: BTreeMap<ClientOrderId, Time>,
     transmissions: BTreeMap<ClientOrderId, u32>,
     bucket: Option<Bucket>,
+    /// As that, by endpoint.
+    buckets: BTreeMap<Endpoint, Bucket>,
+    /// For how long the answer that is heard asks to rest.
+    rest_ms: u64,
     /// Until when an endpoint was asked to rest.
     resting: BTreeMap<Endpoint, Time>,
     /// Mids of depths that own orders would have formed, and the true ones, by the depth's time.
@@ -46,16 +82,25 @@ pub(crate) struct Conduct {
 pub(crate) type Slots = BTreeMap<TokenId, u32>;
 
 impl Conduct {
-    /// A start, from this level.
-    pub(crate) fn begin(level: Level) -> Self {
-        Self {
+    /// A start, from this level. What was spent before is spent: the venue does not know of restarts.
+    /// One that finds nothing of an earlier run may take itself for the first.
+    pub(crate) fn begin(&self, level: Level, is_first: bool) -> Self {
+        let mut begun = Self {
             forbidden: level > Level::Trading,
             ..Self::default()
+        };
+        if !is_first {
+            (begun.bucket, begun.buckets) = (self.bucket, self.buckets.clone());
         }
+        begun
     }
 
     /// The daemon hears something.
     pub(crate) fn hear(&mut self, event: &Event) {
+        self.rest_ms = match event {
+            Event::Answer { retry_after_ms, .. } => retry_after_ms.unwrap_or(0),
+            _ => 0,
+        };
         match event {
             Event::Operator(Command::Raise { .. } | Command::Drain) => self.forbidden = true,
             Event::Operator(Command::Lower { .. }) => self.forbidden = false,
@@ -83,12 +128,19 @@ impl Conduct {
     ) -> Option<Broken> {
         match note {
             Note::Ready { .. } => self.ready = true,
+            Note::Draining => {
+                self.stopped.get_or_insert(shown);
+            }
+            Note::LevelChanged { level, .. } if *level > Level::Trading => {
+                self.stopped.get_or_insert(shown);
+            }
+            Note::LevelChanged { .. } => self.stopped = None,
             Note::DepthTaken {
                 market,
                 mid,
                 timestamp,
             } => {
-                self.depths.insert(*market, shown);
+                self.knowledge.depth(*market, *timestamp);
                 let formed = self.own_mids.remove(&(*market, *timestamp));
                 if let Some((with_own, true_mid)) = formed
                     && *mid == Some(with_own)
@@ -100,14 +152,14 @@ impl Conduct {
                 }
             }
             Note::CancelSent { order } => {
-                self.cancelled.insert(*order);
+                self.cancelled.entry(*order).or_insert(shown);
             }
             Note::Refused {
                 endpoint,
                 reason: Reason::RateLimited,
                 ..
             } => {
-                let until = shown.plus_ms(engine.budget.penalty_ms);
+                let until = shown.plus_ms(engine.budget.penalty_ms.max(self.rest_ms));
                 self.resting.insert(*endpoint, until);
             }
             _ => {}
@@ -115,22 +167,14 @@ impl Conduct {
         None
     }
 
-    /// A request leaves.
+    /// A request leaves, at `now` of the world.
     pub(crate) fn send(
         &mut self,
-        shown: Time,
+        (now, shown): (Time, Time),
         endpoint: Endpoint,
         engine: &EngineConfig,
     ) -> Option<Broken> {
         let budget = &engine.budget;
-        let full = u64::from(budget.burst) * 1_000_000;
-        let bucket = self.bucket.get_or_insert(Bucket {
-            left: full,
-            at: shown,
-        });
-        let refilled = shown.micros_since(bucket.at) * u64::from(budget.per_s);
-        bucket.left = full.min(bucket.left + refilled);
-        bucket.at = shown;
         // A token is taken when an order is approved and the order leaves when it is durable: what was
         // paid for earlier may come together. One token of rounding is allowed.
         let needed = match endpoint {
@@ -147,11 +191,15 @@ impl Conduct {
             | Endpoint::PoolBalance
             | Endpoint::Moves => 1 + u64::from(budget.cancel_reserve).saturating_sub(2),
         };
-        let enough = bucket.left >= needed * 1_000_000;
-        bucket.left = bucket.left.saturating_sub(1_000_000);
-        if !enough {
-            let left = bucket.left / 1_000_000;
-            return Some(("budget", format!("{} with {left} left", endpoint.name())));
+        let common = self.bucket.get_or_insert(Bucket::full(now, budget.burst));
+        let enough = common.take(now, (budget.per_s, budget.burst), needed);
+        let own = self.buckets.entry(endpoint);
+        let own = own.or_insert(Bucket::full(now, budget.endpoint_burst));
+        let rate = (budget.endpoint_per_s, budget.endpoint_burst);
+        let own_enough = own.take(now, rate, needed.min(1));
+        if !enough || !own_enough {
+            let left = [common.left, own.left].map(|left| left / 1_000_000);
+            return Some(("budget", format!("{} with {left:?} left", endpoint.name())));
         }
         // Orders paid for before the 429 may still leave; polls may not.
         let rests = self
@@ -164,15 +212,15 @@ impl Conduct {
         })
     }
 
-    /// An order's bytes leave. `now` is the venue's true time.
+    /// Bytes of an order or a move leave. `now` is the venue's true time.
     pub(crate) fn transmit(
         &mut self,
         shown: Time,
         now: VenueTime,
-        (order, market): (&UnsignedOrder, &str),
+        leaving: Leaving<'_>,
         engine: &EngineConfig,
     ) -> Vec<Broken> {
-        let id = order.client_id;
+        let id = leaving.id;
         let mut broken = Vec::new();
         if !self.ready {
             broken.push((
@@ -189,18 +237,17 @@ impl Conduct {
         if self
             .enabled
             .as_ref()
-            .is_some_and(|open| !open.contains(market))
+            .is_some_and(|open| !open.contains(leaving.market_name))
         {
             broken.push((
                 "closed_market",
-                format!("{id} leaves for {market}, which is closed"),
+                format!("{id} leaves for {}, which is closed", leaving.market_name),
             ));
         }
-        let age = self.depths.get(&order.market).map(|at| shown.ms_since(*at));
-        if age.is_none_or(|age| age > engine.poll.depth_age_max_ms) {
-            broken.push(("stale", format!("{id} leaves on a depth {age:?} ms old")));
+        if let Some((what, age)) = self.knowledge.stale(leaving.market, now, &engine.poll) {
+            broken.push(("stale", format!("{id} leaves on {what} of {age} ms ago")));
         }
-        if self.cancelled.contains(&id) {
+        if self.cancelled.contains_key(&id) {
             broken.push(("sent_after_cancel", format!("{id} leaves after its cancel")));
         }
         let sent = self.transmissions.entry(id).or_default();
@@ -208,12 +255,27 @@ impl Conduct {
         if *sent > u32::from(engine.attempts_max) {
             broken.push(("attempts", format!("{id} leaves for the {sent}. time")));
         }
-        // The daemon knows the venue's time as a lower bound that may lag by its answers' delays.
-        let late = VenueTime::from_s(u64::from(order.valid_until_s)).plus_ms(10_000);
-        if now > late {
-            broken.push(("late", format!("{id} leaves long after its expiry")));
+        let valid_until = VenueTime::from_s(u64::from(leaving.valid_until_s));
+        let last = valid_until.minus_ms(engine.resend_margin_ms);
+        if self
+            .knowledge
+            .passed(shown)
+            .is_some_and(|known| known >= last)
+        {
+            broken.push(("late", format!("{id} leaves too late to arrive in time")));
         }
         broken
+    }
+
+    /// For how long everything was to be cancelled.
+    pub(crate) fn stopped_for_ms(&self, shown: Time) -> Option<u64> {
+        self.stopped.map(|since| shown.ms_since(since))
+    }
+
+    /// For how long an order was to be cancelled.
+    pub(crate) fn cancelled_for_ms(&self, id: ClientOrderId, shown: Time) -> Option<u64> {
+        let since = self.cancelled.get(&id)?;
+        Some(shown.ms_since(*since))
     }
 
     /// A depth goes to the daemon in which own orders are the best of a side: which mid they form, and

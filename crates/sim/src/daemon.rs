@@ -8,6 +8,8 @@ use cambist_core::pool::UnsignedMove;
 use cambist_core::request::RequestId;
 use cambist_core::{ClientOrderId, Engine, Hash, Time};
 
+use crate::world::Twin;
+
 /// A running daemon.
 pub(crate) struct Daemon {
     pub(crate) engine: Engine,
@@ -24,6 +26,8 @@ pub(crate) struct Daemon {
     pub(crate) clock: Monotonic,
     /// The level that it last told.
     pub(crate) level: Level,
+    /// A second engine that is told the same, now and then.
+    pub(crate) twin: Option<Twin>,
     /// Nothing it writes reaches the disk any more.
     pub(crate) store_failed: bool,
 }

@@ -97,6 +97,9 @@ impl WorldConfig {
         if random.chance(1, 100) {
             config.sealer = Sealer::Wire;
         }
+        if random.chance(1, 8) {
+            config = config.doubtful(&mut random);
+        }
         let engine = &mut config.engine;
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
         if random.chance(1, 5) {

@@ -21,6 +21,8 @@ pub(crate) struct Storms {
     pub(crate) begun: u64,
     /// Until then something was wrong, as far as is known.
     pub(crate) disturbed: Time,
+    /// Until then the daemon could not do at the exchange what it wanted, as far as is known.
+    pub(crate) obstructed: Time,
     /// The daemon gets nothing to hear before.
     pub(crate) held_until: Time,
     /// Orders younger than this are not shown.
@@ -48,6 +50,7 @@ impl Storms {
             active: BTreeSet::new(),
             begun: 0,
             disturbed: Time(0),
+            obstructed: Time(0),
             held_until: Time(0),
             hidden_ms: 0,
             wrong_times: 0,
@@ -66,6 +69,12 @@ impl Storms {
     /// Something is wrong until then at least.
     pub(crate) fn disturb(&mut self, until: Time) {
         self.disturbed = self.disturbed.max(until);
+    }
+
+    /// As that, and it keeps the daemon from doing what it wants.
+    pub(crate) fn obstruct(&mut self, until: Time) {
+        self.disturb(until);
+        self.obstructed = self.obstructed.max(until);
     }
 
     /// A wrong time, in milliseconds off the true one: each is far from the one before, as a claim of

@@ -5,6 +5,7 @@
 //! test on both sides of its limit.
 
 use crate::event::Level;
+use crate::fence;
 use crate::market::Side;
 use crate::note::Control;
 use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
@@ -189,8 +190,7 @@ fn is_no_duplicate(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
 
 fn leaves_in_time(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
     c.sealed.is_some_and(|sealed| {
-        let last = sealed.valid_until().minus_ms(s.config.resend_margin_ms);
-        s.venue_now < last
+        fence::is_in_time(s.venue_now, sealed.valid_until(), s.config.resend_margin_ms)
     })
 }
 

@@ -11,6 +11,10 @@ use super::wire::header_time;
 
 /// An own order that has rested for so long is known to the daemon as resting.
 const SETTLED_MS: u64 = 5_000;
+/// A single answer may be so much ahead and is believed,
+const BELIEVED_MS: u64 = 4_500;
+/// where the grace is at least this.
+const GRACE_MS: u64 = 10_000;
 /// A depth becomes an old one after this.
 const OLD_MS: u64 = 10_000;
 
@@ -46,7 +50,7 @@ impl World {
             Ok(_) | Err(_) => {}
         }
         if self.storms.is(Trouble::TimeWrong) && self.storms.random.chance(1, 5) {
-            let wrong = self.storms.wrong_ms();
+            let wrong = self.wrong_ms();
             time = if wrong < 0 {
                 time.minus_ms(wrong.unsigned_abs())
             } else {
@@ -54,6 +58,17 @@ impl World {
             };
         }
         (answer, time)
+    }
+
+    /// How wrong a time is: far off, or so little ahead that the daemon cannot know it, if its grace is
+    /// made for that.
+    fn wrong_ms(&mut self) -> i64 {
+        let storms = &mut self.storms;
+        if self.config.engine.grace_ms >= GRACE_MS && storms.random.chance(1, 2) {
+            storms.random.between(500, BELIEVED_MS).cast_signed()
+        } else {
+            storms.wrong_ms()
+        }
     }
 
     /// Notes a depth whose best levels are own orders that have rested for a while.

@@ -2,14 +2,15 @@
 //!
 //! What follows from each is elsewhere: here it is only handed on, unless nobody can hear it now.
 
+use cambist_core::Time;
 use cambist_core::event::{Command, Event};
-use cambist_core::request::{Outcome, RequestId};
-use cambist_core::{Time, VenueTime};
+use cambist_core::request::RequestId;
 use cambist_venue::Request;
 
 use crate::trouble::Trouble;
 
 use super::World;
+use super::wire::Heard;
 
 /// One thing that will happen.
 pub(super) enum Happening {
@@ -30,8 +31,7 @@ pub(super) enum Happening {
     /// A request of the daemon ends.
     Answer {
         to: (u32, RequestId),
-        outcome: Box<Outcome>,
-        venue_time: Option<VenueTime>,
+        heard: Box<Heard>,
     },
     /// A sync ends; the event is what the engine is told.
     Synced {
@@ -114,11 +114,7 @@ impl World {
                 request,
                 copy,
             } => self.arrive(from, &request, copy),
-            Happening::Answer {
-                to,
-                outcome,
-                venue_time,
-            } => self.answer(to, *outcome, venue_time),
+            Happening::Answer { to, heard } => self.answer(to, *heard),
             Happening::Synced {
                 incarnation,
                 upto,

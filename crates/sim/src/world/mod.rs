@@ -7,12 +7,14 @@ mod answers;
 mod ending;
 mod happen;
 mod health;
+mod lingering;
 mod look;
 mod people;
 mod shell;
 mod start;
 mod store;
 mod troubles;
+mod twin;
 mod weather;
 mod wire;
 
@@ -40,6 +42,7 @@ use crate::truth::Truth;
 
 use happen::Happening;
 use start::{specs, strategies};
+pub(crate) use twin::Twin;
 
 /// Somebody who watches every step of the engine: time of the engine, event, actions.
 pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
@@ -75,6 +78,8 @@ pub struct World {
     ending: bool,
     /// When own orders at the venue are looked at next.
     sample_at: Time,
+    /// When what rests though it should not is looked for next.
+    linger_at: Time,
     /// Crash after so many further actions.
     crash_after: Option<u64>,
     finished: Option<bool>,
@@ -130,6 +135,7 @@ impl World {
             calmed: false,
             ending: false,
             sample_at: Time(0),
+            linger_at: Time(0),
             random,
             daemon: None,
             starts: 0,
@@ -174,9 +180,10 @@ impl World {
         self.take_trades();
         if self.network.faults() > faults {
             let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
-            self.storms.disturb(at.plus_ms(felt_ms));
+            self.storms.obstruct(at.plus_ms(felt_ms));
         }
         self.sample();
+        self.look_for_lingering();
         if self.tap_ends && !self.checks.violations().is_empty() {
             self.tap = None;
         }
@@ -207,7 +214,7 @@ impl World {
         self.stop();
         self.counts.crashes += 1;
         let again = self.now.plus_ms(self.config.store.restart_ms);
-        self.storms.disturb(again);
+        self.storms.obstruct(again);
         self.queue.plan(again, Happening::Start);
     }
 

@@ -48,7 +48,7 @@ impl World {
         self.disk.lower();
         self.checks.level(Level::Trading);
         let again = self.now.plus_ms(self.config.store.restart_ms);
-        self.storms.disturb(again);
+        self.storms.obstruct(again);
         self.queue.plan(again, Happening::Start);
     }
 

@@ -25,6 +25,7 @@ impl World {
         let idle = actions.is_empty() && *event == Event::Wake;
         self.counts.idle_wakes += u64::from(idle);
         self.trace.take(self.now, event, &actions);
+        self.tend_twin(shown, event, &actions);
         if let Some(tap) = &mut self.tap {
             tap(shown, event, &actions);
         }
@@ -78,6 +79,12 @@ impl World {
             Action::Note(note) => self.note(shown, &note),
             Action::Finished { proven } => {
                 self.finished = Some(proven);
+                if proven {
+                    self.exchange.advance(self.now);
+                    self.take_trades();
+                    self.truth.prune(self.exchange.venue());
+                    self.checks.ends_proven(&self.truth);
+                }
                 self.daemon = None;
             }
         }

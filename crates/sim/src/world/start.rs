@@ -9,7 +9,6 @@ use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketId, StrategyId, Time};
 use cambist_report::Session;
 
-use crate::conduct::Conduct;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::exchange::Exchange;
@@ -29,7 +28,9 @@ impl World {
             strategies(&self.config, &self.specs).expect("checked when the world was made");
         let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
         let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
-        let start = Event::Start(Box::new(self.start_event()));
+        let start = self.start_event();
+        let told = start.venue_time;
+        let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
         self.daemon = Some(Daemon {
             engine: Engine::new(engine),
@@ -48,12 +49,15 @@ impl World {
             wake: None,
             clock,
             level: durable.levels.level,
+            twin: None,
             store_failed: self.storms.is(Trouble::StoreFailed),
         });
         self.storms.unexplained = false;
         let level = self.disk.durable().levels.level;
         self.checks.starts_at(level);
-        self.conduct = Conduct::begin(level);
+        let is_first = self.disk.durable().next_number <= 1;
+        self.conduct = self.conduct.begin(level, is_first);
+        self.conduct.knowledge.time(clock.at(self.now), told);
         self.checks.accuse("mismatch");
         self.session = Session::new(&self.specs).with_pools(&self.pools);
         self.hear(&start);

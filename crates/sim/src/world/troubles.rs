@@ -44,7 +44,9 @@ impl World {
                 }
                 // A clock that slept knows the venue's time again when two answers have agreed on it.
                 let known = until.plus_ms(60_000 + self.longest_ms());
-                self.checks.excuse("late", Some(known));
+                for check in ["late", "stale"] {
+                    self.checks.excuse(check, Some(known));
+                }
             }
             Trouble::StoreFailed => {
                 if let Some(daemon) = &mut self.daemon {
@@ -73,7 +75,7 @@ impl World {
         if !self.storms.active.remove(&kind) {
             return;
         }
-        self.storms.disturb(self.now);
+        self.suffer(kind, self.now);
         match kind {
             Trouble::ExchangeHalted | Trouble::ExchangeCancelOnly | Trouble::ExchangePostOnly => {
                 self.operate(Operator::SetMode(ExchangeMode::Open));

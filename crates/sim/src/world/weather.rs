@@ -2,6 +2,7 @@
 
 use cambist_core::Time;
 
+use crate::family::Family;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -47,6 +48,16 @@ impl World {
         }
     }
 
+    /// A trouble is felt until then. People are in nobody's way.
+    pub(super) fn suffer(&mut self, kind: Trouble, until: Time) {
+        match kind.family() {
+            Family::Operator => self.storms.disturb(until),
+            Family::Network | Family::Venue | Family::Disk | Family::Clock | Family::Crash => {
+                self.storms.obstruct(until);
+            }
+        }
+    }
+
     fn plan_trouble(&mut self) {
         let mean_us = self.config.troubles.mean_ms * 1_000;
         if mean_us > 0 && !self.config.troubles.kinds.is_empty() && !self.storms.over {
@@ -75,7 +86,7 @@ impl World {
             self.storms.begun += 1;
             self.begin(kind, length_ms);
             let relief = self.now.plus_ms(length_ms);
-            self.storms.disturb(relief);
+            self.suffer(kind, relief);
             self.queue.plan(relief, Happening::Relief(kind));
         }
         self.plan_trouble();

@@ -2,12 +2,12 @@
 
 use cambist_core::event::Event;
 use cambist_core::planted::{Defect, armed};
-use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
-use cambist_core::{ClientOrderId, Reason, Time, VenueTime};
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
+use cambist_core::{ClientOrderId, MarketId, Reason, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::adapter;
-use crate::conduct::Broken;
+use crate::conduct::{Broken, Leaving};
 use crate::distort::distort;
 use crate::exchange::OWN_ACCOUNT;
 use crate::network::{Gateway, Inbound, Outbound};
@@ -16,6 +16,27 @@ use crate::trouble::Trouble;
 
 use super::World;
 use super::happen::Happening;
+
+/// How a request ends, as the daemon gets it.
+pub(super) struct Heard {
+    outcome: Outcome,
+    /// The time that the answer carries.
+    venue_time: Option<VenueTime>,
+    /// When the exchange drew it up, if it did.
+    drawn: Option<VenueTime>,
+    retry_after_ms: Option<u64>,
+}
+
+impl From<Outcome> for Heard {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            venue_time: None,
+            drawn: None,
+            retry_after_ms: None,
+        }
+    }
+}
 
 impl World {
     pub(super) fn transmit(&mut self, request: RequestId, id: ClientOrderId) {
@@ -40,14 +61,7 @@ impl World {
         self.checks
             .leaving(order.client_id, hash, self.disk.durable());
         self.checks.slot(&order, again);
-        let venue_now = self.exchange.clock(self.now);
-        let market = &self.specs[usize::from(order.market.0)].name;
-        let engine = &self.config.engine;
-        let leaving = (&order, market.as_str());
-        let broken = self
-            .conduct
-            .transmit(self.shown, venue_now, leaving, engine);
-        self.break_rules(broken);
+        self.leave(order.client_id, order.market, order.valid_until_s);
         self.obey_budget(Endpoint::Submit);
         let exchange = self.config.venue.exchange;
         let mut asked = adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
@@ -65,9 +79,26 @@ impl World {
         self.send(request, asked);
     }
 
+    /// Bytes of an order or a move are about to leave.
+    fn leave(&mut self, id: ClientOrderId, market: MarketId, valid_until_s: u32) {
+        let venue_now = self.exchange.clock(self.now);
+        let leaving = Leaving {
+            id,
+            market,
+            market_name: &self.specs[usize::from(market.0)].name,
+            valid_until_s,
+        };
+        let engine = &self.config.engine;
+        let broken = self
+            .conduct
+            .transmit(self.shown, venue_now, leaving, engine);
+        self.break_rules(broken);
+    }
+
     fn obey_budget(&mut self, endpoint: Endpoint) {
         let engine = &self.config.engine;
-        let broken = self.conduct.send(self.shown, endpoint, engine);
+        let times = (self.now, self.shown);
+        let broken = self.conduct.send(times, endpoint, engine);
         self.break_rules(broken);
     }
 
@@ -88,8 +119,12 @@ impl World {
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let durable = self.disk.durable().moves.get(&id);
         let asked = sealed.and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash));
-        match (asked, durable) {
-            (Some(asked), Some(_)) => self.send(request, asked),
+        match (asked, durable.map(|durable| &durable.wanted)) {
+            (Some(asked), Some(wanted)) => {
+                let (market, valid_until_s) = (wanted.market, wanted.valid_until_s);
+                self.leave(id, market, valid_until_s);
+                self.send(request, asked);
+            }
             _ => self.checks.fail(
                 "not_sealed",
                 format!("move {id} is to leave and is not durable"),
@@ -106,17 +141,9 @@ impl World {
         self.counts.requests += 1;
         let from = (daemon.incarnation, request);
         let timeout = self.now.plus_ms(self.config.engine.request_timeout_ms);
-        let ends = |at, outcome| {
-            (
-                at,
-                Happening::Answer {
-                    to: from,
-                    outcome: Box::new(outcome),
-                    venue_time: None,
-                },
-            )
-        };
-        let after = |us| Time(self.now.0 + us);
+        let ends = |at, outcome: Outcome| (at, Heard::from(outcome));
+        let now = self.now;
+        let after = |us| Time(now.0 + us);
         let outbound = if self.storms.is(Trouble::ExchangeDown) && self.storms.random.chance(1, 2) {
             Outbound::NotSent { after_us: 1_000 }
         } else {
@@ -124,7 +151,14 @@ impl World {
         };
         let (at, end) = match outbound {
             Outbound::NotSent { after_us } => ends(after(after_us), Outcome::NotSent),
-            Outbound::Turned { after_us, answer } => ends(after(after_us), turned(answer)),
+            Outbound::Turned { after_us, answer } => {
+                let retry_after_ms = self.retry_after_ms(answer);
+                let heard = Heard {
+                    retry_after_ms,
+                    ..Heard::from(turned(answer))
+                };
+                (after(after_us), heard)
+            }
             Outbound::Lost {
                 broken_us: Some(us),
             } => ends(after(us), Outcome::Unknown(UnknownCause::Transport)),
@@ -151,7 +185,18 @@ impl World {
                 ends(timeout, Outcome::Unknown(UnknownCause::Timeout))
             }
         };
-        self.queue.plan(at, end);
+        let heard = Box::new(end);
+        self.queue.plan(at, Happening::Answer { to: from, heard });
+    }
+
+    /// Half of those who say that it was too much say for how long.
+    fn retry_after_ms(&mut self, answer: Gateway) -> Option<u64> {
+        match answer {
+            Gateway::Limited if self.storms.random.chance(1, 2) => {
+                Some(self.storms.random.between(1_000, 10_000))
+            }
+            Gateway::Limited | Gateway::ServerError | Gateway::Redirect => None,
+        }
     }
 
     /// A request reaches the venue.
@@ -165,6 +210,11 @@ impl World {
         let (answer, told) = self.answered(request);
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, &answer) {
             self.taken(order, submitted);
+        }
+        if let Ok(Response::Submission(taken)) = &answer
+            && !taken.idempotent
+        {
+            self.checks.move_taken(taken.hash, self.disk.durable());
         }
         if copy {
             return;
@@ -187,12 +237,14 @@ impl World {
             }
             Inbound::Arrives { after_us } => (after_us, outcome, venue_time),
         };
-        let happening = Happening::Answer {
-            to: from,
-            outcome: Box::new(outcome),
+        let heard = Box::new(Heard {
+            outcome,
             venue_time,
-        };
-        self.queue.plan(Time(self.now.0 + after_us), happening);
+            drawn: Some(self.exchange.clock(self.now)),
+            retry_after_ms: None,
+        });
+        let at = Time(self.now.0 + after_us);
+        self.queue.plan(at, Happening::Answer { to: from, heard });
     }
 
     /// A submit of ours is about to be judged by the venue.
@@ -238,26 +290,41 @@ impl World {
     }
 
     /// A request of the daemon ends, if it has not ended before.
-    pub(super) fn answer(
-        &mut self,
-        (incarnation, request): (u32, RequestId),
-        outcome: Outcome,
-        venue_time: Option<VenueTime>,
-    ) {
-        let mut outcome = outcome;
-        distort(&mut outcome);
+    pub(super) fn answer(&mut self, (incarnation, request): (u32, RequestId), mut heard: Heard) {
+        distort(&mut heard.outcome);
         let waits = self
             .daemon
             .as_mut()
             .filter(|daemon| daemon.incarnation == incarnation)
             .is_some_and(|daemon| daemon.waiting.remove(&request));
         if waits {
+            self.learn(&heard);
             self.hear(&Event::Answer {
                 request,
-                outcome,
-                venue_time,
-                retry_after_ms: None,
+                outcome: heard.outcome,
+                venue_time: heard.venue_time,
+                retry_after_ms: heard.retry_after_ms,
             });
+        }
+    }
+}
+
+impl World {
+    /// The daemon gets an answer that the exchange drew up then.
+    fn learn(&mut self, heard: &Heard) {
+        let (Some(daemon), Some(drawn)) = (&self.daemon, heard.drawn) else {
+            return;
+        };
+        let shown = daemon.clock.at(self.now);
+        let knowledge = &mut self.conduct.knowledge;
+        // A wrong time is not knowledge; one of the past is, of the past.
+        if let Some(told) = heard.venue_time.filter(|told| *told <= drawn) {
+            knowledge.time(shown, told);
+        }
+        match &heard.outcome {
+            Outcome::Reply(Reply::Balances(_)) => knowledge.answer(Endpoint::Balances, drawn),
+            Outcome::Reply(Reply::Orders { .. }) => knowledge.answer(Endpoint::Orders, drawn),
+            _ => {}
         }
     }
 }

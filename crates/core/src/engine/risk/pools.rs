@@ -1,6 +1,7 @@
 //! The gate for joins and exits: the same questions as for orders, and those of pools.
 
 use crate::config::PoolConfig;
+use crate::fence;
 use crate::market::{Price, Qty, Side};
 use crate::note::Control;
 use crate::order::{ClientOrderId, StrategyId};
@@ -133,7 +134,7 @@ impl Situation<'_> {
         pool.takes(tracked.wanted.kind)?;
         self.price_is_shared(pool)?;
         let margin_ms = self.config.resend_margin_ms;
-        if self.venue_now >= tracked.life.valid_until.minus_ms(margin_ms) {
+        if !fence::is_in_time(self.venue_now, tracked.life.valid_until, margin_ms) {
             return Err(Control::StaleData);
         }
         Ok(Approved(tracked.wanted.client_id))
