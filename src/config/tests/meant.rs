@@ -1,0 +1,139 @@
+//! What a file means in money and requests, and what it may not mean at this venue.
+
+use cambist_core::{MarketId, TokenId, TokenSpec};
+
+use super::example;
+use crate::config::pool::ListedPool;
+use crate::config::{Daemon, Listed, meaning, risk};
+
+#[test]
+fn a_venue_that_publishes_something_else_is_refused() {
+    let demo = Daemon::parse(&example("demo.toml")).unwrap();
+    let token = |id: u16, symbol: &str, decimals: u8| TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: 6,
+        minimum: 1,
+        maximum: 1 << 90,
+        dust: 0,
+        enabled: true,
+    };
+    let listed = |name: &str| Listed {
+        name: name.to_owned(),
+        base: TokenId(0),
+        quote: TokenId(1),
+        price_decimals: 2,
+        enabled: true,
+    };
+    let pool = ListedPool {
+        name: "AMM-ETH-USDC".to_owned(),
+        address: [1; 20],
+        pooled: vec![TokenId(0), TokenId(1)],
+        lp: TokenId(2),
+        status: 3,
+    };
+    let pools = std::slice::from_ref(&pool);
+    let right = [
+        token(0, "ETH", 18),
+        token(1, "USDC", 6),
+        token(2, "LP-ETH-USDC", 8),
+    ];
+    let bound = demo.bind(&right, &[listed("ETH-USDC")], pools).unwrap();
+    assert_eq!(bound.markets[0].id, MarketId(0));
+    let refused = |tokens: &[TokenSpec], name: &str| {
+        demo.bind(tokens, &[listed(name)], pools)
+            .unwrap_err()
+            .to_string()
+    };
+    let decimals = refused(&[token(0, "ETH", 8), token(1, "USDC", 6)], "ETH-USDC");
+    assert!(
+        decimals.contains("base_decimals = 18 but the venue publishes 8"),
+        "{decimals}"
+    );
+    let symbol = refused(&[token(0, "ETC", 18), token(1, "USDC", 6)], "ETH-USDC");
+    assert!(symbol.contains("is called ETC by the venue"), "{symbol}");
+    let market = refused(&right, "ETH-USDT");
+    assert!(market.contains("did you mean ETH-USDT?"), "{market}");
+    let missing = refused(&right[..1], "ETH-USDC");
+    assert!(missing.contains("no token 1"), "{missing}");
+}
+
+#[test]
+fn the_worst_case_is_what_the_formula_says() {
+    let service = Daemon::parse(&example("cambist.toml")).unwrap();
+    let risk = meaning::risk(&service.markets[0]);
+    // 4 orders of 2000 at 1500 would be 5.33; the band leaves room for 5. (6 + 5) x 2500.
+    assert_eq!(risk.fillable.to_string(), "5");
+    assert_eq!(risk.worst_case.unwrap().to_string(), "27500");
+    let load = meaning::load(&service, None);
+    // 8 orders every 100 s against 3 submits a second.
+    assert_eq!(
+        (
+            load.orders_max,
+            load.refresh_milli_per_s,
+            load.refresh_share_bps
+        ),
+        (8, 160, 267)
+    );
+}
+
+#[test]
+fn the_latch_lies_above_what_the_budget_allows() {
+    let daemon = Daemon::parse(&example("demo.toml")).unwrap();
+    // 4 a second and a burst of 4 are 244 a minute, and half more is 366.
+    assert_eq!(risk::allowed_per_min(&daemon.budget), 244);
+    assert_eq!(risk::executions_least(&daemon.budget), 366);
+    assert_eq!(daemon.risk.limits.executions_per_min, 366);
+}
+
+#[test]
+fn losses_follow_from_the_worst_case_where_the_file_is_silent() {
+    let mut source = example("demo.toml");
+    let written = |line: &&str| line.starts_with("loss_") || line.starts_with("drawdown_");
+    let silent: Vec<_> = source.text.lines().filter(|line| !written(line)).collect();
+    source.text = silent.join("\n");
+    let daemon = Daemon::parse(&source).unwrap();
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    let worst = risk::bounds(&bound.engine, &bound.markets)[0].unwrap();
+    let loss = bound.engine.markets[0].loss;
+    assert_eq!(loss.total_max, worst.total());
+    assert_eq!(
+        (loss.hour_max, loss.day_max),
+        (worst.total() / 4, worst.total() / 2)
+    );
+    let gross = bound.engine.risk.gross_max[&bound.markets[0].quote.id];
+    assert!(
+        gross >= 200_000_000_000,
+        "the whole band at the ceiling, at least"
+    );
+}
+
+#[test]
+fn a_tolerance_that_reaches_over_the_quotes_is_warned_of() {
+    let warned = |tolerance: &str, maker_only: bool| {
+        let mut source = example("demo.toml");
+        let lines = source.text.lines();
+        let others = lines.filter(|line| !line.starts_with("price_tolerance_bps"));
+        let text: Vec<_> = others.collect();
+        source.text = text.join("\n");
+        source.text = source.text.replacen(
+            "inventory_max",
+            &format!("price_tolerance_bps = {tolerance}\ninventory_max"),
+            1,
+        );
+        let mut daemon = Daemon::parse(&source).unwrap();
+        daemon.orders.maker_only = maker_only;
+        daemon.bind_expected().unwrap().unwrap().warnings
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(warned("1", true), none);
+    let found = warned("1000", true);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("102120"), "{}", found[0]);
+    assert_eq!(
+        warned("1000", false),
+        none,
+        "nothing is refused for crossing"
+    );
+}
