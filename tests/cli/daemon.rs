@@ -1,0 +1,121 @@
+//! A state folder from outside: who may use it, commands about a daemon that is not there, the service unit.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Folder, cambist, configured, example, exit, json, stderr};
+
+#[test]
+fn a_second_daemon_on_one_state_folder_is_75() {
+    let folder = Folder::new("second");
+    let config = configured(&folder);
+    let dir = folder.0.join("state");
+    let first = cambist::store::Store::open(&dir).unwrap();
+    let before = std::fs::read(dir.join(cambist::store::FILE)).unwrap();
+    let second = cambist(&["run", "--config", &config]);
+    assert_eq!(exit(&second), 75, "{}", stderr(&second));
+    assert!(stderr(&second).contains("another instance uses the state folder"));
+    assert_eq!(
+        std::fs::read(dir.join(cambist::store::FILE)).unwrap(),
+        before
+    );
+    drop(first);
+}
+
+#[test]
+fn commands_about_a_daemon_that_is_not_there_say_so() {
+    let folder = Folder::new("operate");
+    let config = configured(&folder);
+    let asked = |line: &str| {
+        let mut args: Vec<_> = line.split(' ').collect();
+        args.extend(["--json", "--config", &config]);
+        let output = cambist(&args);
+        (exit(&output), json(&output), stderr(&output))
+    };
+    let (code, page, _) = asked("status");
+    assert_eq!((code, &page["state"]), (1, &"never started".into()));
+    for line in [
+        "pause --reason x",
+        "kill --cancel-only --reason x",
+        "drain",
+        "drain --leave",
+        "reload",
+        "account adopt --token ETH --amount -1 --reason x",
+    ] {
+        let (code, object, log) = asked(line);
+        assert_eq!((code, &object["exit"]), (1, &1.into()), "{line}: {object}");
+        assert!(log.contains("no daemon runs on the state folder"), "{log}");
+    }
+    // With nobody there, killing keeps everybody from starting; once more changes nothing.
+    for reason in ["first", "second"] {
+        assert_eq!(asked(&format!("kill --reason {reason}")).0, 0);
+    }
+    assert_eq!(asked("status").1["latch"], "first");
+    let refused = cambist(&["run", "--config", &config]);
+    assert_eq!(exit(&refused), 78, "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("first"), "{}", stderr(&refused));
+    let (code, lowered, _) = asked("resume --reason back");
+    assert_eq!((code, &lowered["latch"]), (0, &"first".into()));
+    let (code, page, _) = asked("status");
+    assert_eq!((code, &page["state"]), (1, &"stopped".into()));
+    assert_eq!(
+        (&page["latch"], &page["not_proven_gone"]),
+        (&Value::Null, &0.into())
+    );
+    for usage in [
+        "pause",
+        "pause --side both --reason x",
+        "kill",
+        "resume",
+        "account",
+        "panic --within soon",
+    ] {
+        let mut args: Vec<_> = usage.split(' ').collect();
+        args.extend(["--config", &config]);
+        let output = cambist(&args);
+        assert_eq!(exit(&output), 2, "{usage}");
+        assert!(output.stdout.is_empty(), "{usage}");
+    }
+}
+
+/// The unit's numbers follow from the program's: exit codes and the longest shutdown.
+#[test]
+fn the_service_unit_fits_the_program() {
+    use cambist::config::Daemon;
+    use cambist::exit::Exit;
+    let path = format!("{}/systemd/cambist.service", env!("CARGO_MANIFEST_DIR"));
+    let unit = std::fs::read_to_string(path).unwrap();
+    let value = |key: &str| {
+        let found = unit
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("no {key} in the unit"))
+    };
+    let service = Daemon::load(Path::new(&example("cambist.toml"))).unwrap();
+    let stop_s: u64 = value("TimeoutStopSec").parse().unwrap();
+    assert!(stop_s * 1_000 > service.drain_deadline_ms);
+    assert!(stop_s > service.dead_after_s());
+    let start_s: u64 = value("TimeoutStartSec").parse().unwrap();
+    assert!(start_s > service.dead_after_s());
+    let mut never: Vec<u8> = value("RestartPreventExitStatus")
+        .split(' ')
+        .map(|code| code.parse().unwrap())
+        .collect();
+    never.sort_unstable();
+    let hopeless = Exit::ALL
+        .into_iter()
+        .filter(|exit| *exit != Exit::Done && !exit.restart_may_help());
+    assert_eq!(never, hopeless.map(Exit::code).collect::<Vec<_>>());
+    assert_eq!(
+        value("SuccessExitStatus"),
+        Exit::AnotherInstance.code().to_string()
+    );
+    assert_eq!(service.keys, cambist::config::daemon::Keys::Credentials);
+    for name in ["api_key", "eddsa_key"] {
+        assert!(
+            unit.contains(&format!("LoadCredentialEncrypted={name}:")),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! The real program from outside: exit codes, messages, what goes to stdout and what does not.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod support;
+
+mod daemon;
+mod demo;
+mod tools;
+mod usage;

@@ -1,0 +1,147 @@
+//! Commands that need no venue: strategies, vectors, replay, simulated worlds.
+
+use crate::support::{Folder, cambist, exit, json, stderr, stdout};
+
+#[test]
+fn strategies_are_listed_and_shown() {
+    let list = json(&cambist(&["strategy", "list", "--json"]));
+    let names: Vec<_> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["name"].clone())
+        .collect();
+    assert!(
+        names.contains(&"bands".into()) && names.contains(&"ladder".into()),
+        "{names:?}"
+    );
+    for name in names {
+        let name = name.as_str().unwrap();
+        let shown = json(&cambist(&["strategy", "show", name, "--json"]));
+        for parameter in shown["parameters"].as_array().unwrap() {
+            for field in ["name", "kind", "range", "meaning"] {
+                assert!(
+                    !parameter[field].as_str().unwrap().is_empty(),
+                    "{name}: {parameter}"
+                );
+            }
+        }
+        let text = stdout(&cambist(&["strategy", "show", name]));
+        assert!(text.contains(shown["example"].as_str().unwrap()), "{text}");
+        for parameter in shown["parameters"].as_array().unwrap() {
+            assert!(text.contains(parameter["name"].as_str().unwrap()));
+        }
+    }
+    let unknown = cambist(&["strategy", "show", "laddr"]);
+    assert_eq!(exit(&unknown), 2);
+    assert!(stderr(&unknown).contains("did you mean ladder?"));
+}
+
+#[test]
+fn vectors_pass_and_a_corrupted_file_fails() {
+    let folder = Folder::new("vectors");
+    let orders = format!(
+        "{}/crates/signing/tests/vectors/orders.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let output = cambist(&["vectors", "--json", &orders]);
+    assert_eq!(exit(&output), 0, "{}", stdout(&output));
+    let report = json(&output);
+    assert_eq!(report["files"][0]["passed"], report["files"][0]["cases"]);
+    let footnote = "reported: implementation choices, not judged";
+    assert!(!stdout(&cambist(&["vectors", &orders])).contains(footnote));
+    let negative = orders.replace("orders.json", "negative.json");
+    assert!(stdout(&cambist(&["vectors", &negative])).contains(footnote));
+    let text = std::fs::read_to_string(&orders).unwrap();
+    let at = text.find("\"hash\"").unwrap();
+    let digit = at
+        + 6
+        + text[at + 6..]
+            .find(|c: char| c.is_ascii_digit() && c != '0')
+            .unwrap();
+    let mut corrupted = text.into_bytes();
+    corrupted[digit] = if corrupted[digit] == b'9' {
+        b'8'
+    } else {
+        corrupted[digit] + 1
+    };
+    let corrupted = folder.write("orders.json", &String::from_utf8(corrupted).unwrap());
+    let output = cambist(&["vectors", &orders, &corrupted]);
+    assert_eq!(exit(&output), 1);
+    let garbage = folder.write("garbage.json", "{]");
+    assert_eq!(exit(&cambist(&["vectors", &garbage])), 1);
+    assert_eq!(exit(&cambist(&["vectors", "/nowhere.json"])), 1);
+}
+
+#[test]
+fn a_file_that_is_no_tape_is_refused() {
+    let folder = Folder::new("tape");
+    let path = folder.write("x.tape", "not a tape at all");
+    let output = cambist(&["replay", &path]);
+    assert_eq!(exit(&output), 1);
+    assert!(
+        stderr(&output).contains("not a tape"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_seed_leaves_the_same_trace_in_two_processes() {
+    let trace = || {
+        cambist(&[
+            "sim", "--seeds", "1", "--seed", "3", "--hours", "0.1", "--trace",
+        ])
+    };
+    let (one, two) = (trace(), trace());
+    assert_eq!(exit(&one), 0, "{}", stderr(&one));
+    let text = stdout(&one);
+    assert!(
+        text.lines().count() > 1_000 && text.contains("Transmit"),
+        "{} bytes",
+        text.len()
+    );
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.starts_with("trace hash ") && last.len() == 75,
+        "{last}"
+    );
+    assert!(one.stdout == two.stdout, "two processes differ");
+}
+
+#[test]
+fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
+    let folder = Folder::new("sim");
+    let file = folder.0.join("results.jsonl").display().to_string();
+    let run = |seeds: &str| {
+        let output = cambist(&[
+            "sim",
+            "--json",
+            "--hours",
+            "0.02",
+            "--seeds",
+            seeds,
+            "--results",
+            &file,
+        ]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        json(&output)
+    };
+    let (few, more, again) = (run("2"), run("4"), run("4"));
+    assert_eq!(few["seeds"], 2);
+    assert_eq!(more["seeds"], 4);
+    assert!(more["faults"].as_u64() > few["faults"].as_u64());
+    assert_eq!(more["violations"], 0);
+    assert_eq!(again["steps"], more["steps"], "nothing is counted twice");
+    let lines = std::fs::read_to_string(&file).unwrap();
+    assert!(lines.lines().count() <= 4, "{lines}");
+    for bad in [
+        &["sim", "--seeds", "2", "--trace"][..],
+        &["sim", "--shard", "3/2"],
+        &["sim", "--without", "weather"],
+        &["sim", "--without", "crash", "--results", "nowhere.jsonl"],
+        &["sim", "--planted", "all"],
+    ] {
+        assert_eq!(exit(&cambist(bad)), 2, "{bad:?}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Usage, help, and files that cannot be right: what is said, where, and with which exit code.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, cambist, example, exit, json, stderr, stdout};
+
+#[test]
+fn usage_is_2_and_help_has_examples() {
+    for bad in [
+        &["nonsense"][..],
+        &[],
+        &["run"],
+        &["demo", "--duration", "fast"],
+    ] {
+        let output = cambist(bad);
+        assert_eq!(exit(&output), 2, "{bad:?}");
+        assert!(output.stdout.is_empty(), "{bad:?}");
+    }
+    for command in [
+        "demo", "run", "status", "pause", "resume", "account", "kill", "drain", "reload", "panic",
+        "check", "venue", "strategy", "vectors", "replay", "sim",
+    ] {
+        let output = cambist(&[command, "--help"]);
+        assert_eq!(exit(&output), 0, "{command}");
+        assert!(stdout(&output).contains("Example"), "{command}");
+        assert!(stdout(&output).contains("--json"), "{command}");
+    }
+}
+
+#[test]
+fn an_unknown_scenario_is_2_and_lists_the_known_ones() {
+    let output = cambist(&["demo", "--scenario", "crush"]);
+    assert_eq!(exit(&output), 2);
+    let error = stderr(&output);
+    for part in ["\"crush\"", "calm, trending, volatile, crash, thin"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    let folder = Folder::new("bad-scenario");
+    let text = std::fs::read_to_string(example("scenarios/crash.toml")).unwrap();
+    let path = folder.0.join("bad.toml");
+    std::fs::write(&path, text.replace("jump_bps = -400", "jump_bps = -99999")).unwrap();
+    let output = cambist(&["demo", "--scenario", &path.display().to_string()]);
+    assert_eq!(exit(&output), 77);
+    let error = stderr(&output);
+    assert!(
+        error.contains("bad.toml:") && error.contains("jump_bps = -99999 is outside"),
+        "{error}"
+    );
+}
+
+#[test]
+fn check_says_what_a_file_means() {
+    let output = cambist(&[
+        "check",
+        "--no-secrets",
+        "--config",
+        &example("cambist.toml"),
+    ]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in [
+        "largest order",
+        "2000 USDC",
+        "1 to 6 ETH",
+        "27500 USDC",
+        "of the order budget",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let output = cambist(&[
+        "check",
+        "--json",
+        "--no-secrets",
+        "--config",
+        &example("demo.toml"),
+    ]);
+    let meaning = json(&output);
+    assert_eq!(meaning["ok"], true);
+    assert_eq!(meaning["dead_after_s"], 13);
+    assert!(meaning["markets"][0]["worst_case"].as_str().unwrap().len() > 3);
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+    let output = cambist(&["check", "--config", &example("venue.toml")]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+}
+
+#[test]
+fn a_bad_configuration_is_77_with_its_line() {
+    let folder = Folder::new("bad");
+    let text = std::fs::read_to_string(example("demo.toml")).unwrap();
+    let path = folder.write("bad.toml", &text.replace("grace_s =", "graze_s ="));
+    let line = 1 + text
+        .lines()
+        .position(|line| line.starts_with("grace_s"))
+        .unwrap();
+    for command in ["check", "run"] {
+        let output = cambist(&[command, "--config", &path]);
+        assert_eq!(exit(&output), 77, "{command}");
+        let message =
+            format!("{path}:{line}:1: unknown key orders.graze_s; did you mean orders.grace_s?");
+        assert!(stderr(&output).contains(&message), "{}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+    let output = cambist(&["check", "--json", "--config", &path]);
+    assert_eq!(exit(&output), 77);
+    let refusal = json(&output);
+    assert_eq!(refusal["ok"], false);
+    assert_eq!(refusal["problems"][0]["line"], line);
+    let missing = cambist(&["check", "--config", "/nowhere/at/all.toml"]);
+    assert_eq!(exit(&missing), 77);
+    assert!(stderr(&missing).contains("no such file"));
+    let wrong = folder.write("wrong.toml", "config_version = 1\n[venue\n");
+    let output = cambist(&["check", "--config", &wrong]);
+    assert_eq!(exit(&output), 77);
+    assert!(
+        stderr(&output).contains(&format!("{wrong}:2:")),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn bad_keys_are_77_with_the_remedy_and_without_the_key() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("keys");
+    let text = std::fs::read_to_string(example("demo.toml")).unwrap();
+    let text = text
+        .replace("../target/two-terminals/keys/", "")
+        .replace("../target/two-terminals/", "");
+    let config = folder.write("demo.toml", &text);
+    let missing = cambist(&["check", "--config", &config]);
+    assert_eq!(exit(&missing), 77);
+    let text = stderr(&missing);
+    assert!(text.contains("does not exist"), "{text}");
+    assert!(
+        text.contains("first start of cambist venue; or use --no-secrets"),
+        "{text}"
+    );
+    for name in ["api_key", "eddsa_key"] {
+        let path = folder.write(name, "0xhunter2\n");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let right = cambist(&["check", "--config", &config]);
+    assert_eq!(exit(&right), 0, "{}", stderr(&right));
+    let open = folder.0.join("api_key");
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
+    for command in ["check", "run"] {
+        let output = cambist(&[command, "--config", &config]);
+        assert_eq!(exit(&output), 77, "{command}");
+        let text = stderr(&output);
+        assert!(
+            text.contains("chmod 600") && !text.contains("hunter2"),
+            "{text}"
+        );
+    }
+}
+
+/// Programs read stdout: there is one value on it, also when nothing could be done.
+#[test]
+fn failures_are_json_too() {
+    for (args, code) in [
+        (&["run", "--json", "--config", "/nowhere.toml"][..], 77),
+        (&["replay", "--json", "/nowhere.tape"], 1),
+        (&["demo", "--json", "--strategy", "nope"], 2),
+    ] {
+        let output = cambist(args);
+        assert_eq!(exit(&output), code, "{args:?}");
+        let object = json(&output);
+        assert_eq!(object["exit"], code, "{object}");
+        let error = object["error"].as_str().unwrap();
+        let told = error.split(": ").next().unwrap();
+        assert!(stderr(&output).contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_file_of_the_other_program_names_its_command() {
+    for (command, file, right) in [
+        ("run", "venue.toml", "cambist venue --config"),
+        ("venue", "demo.toml", "cambist run --config"),
+    ] {
+        let output = cambist(&[command, "--config", &example(file)]);
+        assert_eq!(exit(&output), 77, "{command}");
+        let text = stderr(&output);
+        assert!(text.contains(right), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}
+
+/// Whoever has read enough is no error.
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    for args in [
+        &["strategy", "show", "bands"][..],
+        &["strategy", "show", "bands", "--json"],
+        &["--help"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cambist"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (exit(&output), stderr(&output).as_str()),
+            (0, ""),
+            "{args:?}"
+        );
+    }
+}
