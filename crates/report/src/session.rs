@@ -1,32 +1,23 @@
 //! Takes in the engine's notes and adds up, in bounded memory.
 
+mod counts;
+mod told;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Amounts;
-use cambist_core::note::{End, Fill, MarketStatus, Note, PoolMove, Status};
-use cambist_core::request::Endpoint;
+use cambist_core::note::{Fill, Note, PoolMove, Status};
 use cambist_core::{
-    Amount, ClientOrderId, MarketId, MarketSpec, MoveKind, PoolSpec, Reason, Side, Time, TokenId,
-    TokenSpec,
+    Amount, ClientOrderId, MarketId, MarketSpec, MoveKind, PoolSpec, Side, Time, TokenId, TokenSpec,
 };
-use hdrhistogram::Histogram;
 
-use crate::money::{decimal_text, fixed_text};
-use crate::pnl::{Attribution, MarketPnl};
+use crate::pnl::MarketPnl;
 use crate::pools::PoolBook;
 use crate::sides::Sides;
-use crate::summary::{
-    AckMs, Closing, Ends, MarketRow, Orders, PnlQuote, PoolRow, Requests, Summary,
-};
-
-/// Kinds of refusal counted apart; a hostile venue may invent codes for ever.
-const REASONS_MAX: usize = 64;
+use counts::Counts;
 
 /// Moves remembered, so that none is added up twice.
 const MOVES_KEPT: usize = 4_096;
-
-/// The slowest acknowledgement told apart from slower ones: one hour.
-const ACK_MAX_US: u64 = 3_600_000_000;
 
 #[derive(Debug)]
 struct Market {
@@ -36,13 +27,6 @@ struct Market {
     fills: u64,
     base_volume: u128,
     quote_volume: u128,
-}
-
-/// What is known of an order that may be alive.
-#[derive(Clone, Copy, Debug, Default)]
-struct Alive {
-    valid_until_s: u32,
-    has_filled: bool,
 }
 
 /// Ledger and venue at the newest comparison.
@@ -64,14 +48,7 @@ pub struct Session {
     /// Moves that were added up; another life may tell the last one again.
     moves_seen: BTreeSet<ClientOrderId>,
     tokens: BTreeMap<TokenId, TokenSpec>,
-    orders: Orders,
-    ends: Ends,
-    /// Orders whose end is not proven; the engine bounds how many there are.
-    alive: BTreeMap<ClientOrderId, Alive>,
-    refused: BTreeMap<Reason, u64>,
-    refused_other: u64,
-    http_429: u64,
-    ack: Histogram<u64>,
+    counts: Counts,
     fills: u64,
     opening: Option<Amounts>,
     /// Booked since the opening.
@@ -104,14 +81,7 @@ impl Session {
             moving: BTreeMap::new(),
             moves_seen: BTreeSet::new(),
             tokens,
-            orders: Orders::default(),
-            ends: Ends::default(),
-            alive: BTreeMap::new(),
-            refused: BTreeMap::new(),
-            refused_other: 0,
-            http_429: 0,
-            ack: Histogram::new_with_bounds(1, ACK_MAX_US, 3)
-                .expect("one to an hour in microseconds at three digits is a valid range"),
+            counts: Counts::new(),
             fills: 0,
             opening: None,
             flows: BTreeMap::new(),
@@ -153,15 +123,7 @@ impl Session {
 
     /// An order of an earlier run that may be alive, told before the first note.
     pub fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
-        if self.alive.contains_key(&order) {
-            return;
-        }
-        self.ends.recovered += 1;
-        let alive = Alive {
-            valid_until_s,
-            has_filled,
-        };
-        self.alive.insert(order, alive);
+        self.counts.found(order, valid_until_s, has_filled);
     }
 
     /// Takes in one note.
@@ -172,19 +134,13 @@ impl Session {
                 order,
                 valid_until_s,
                 ..
-            } => {
-                self.orders.submitted += 1;
-                self.alive.entry(*order).or_default().valid_until_s = *valid_until_s;
-            }
+            } => self.counts.submitted(*order, *valid_until_s),
             Note::Acknowledged { order, .. } if self.moving.contains_key(order) => {}
-            Note::Acknowledged { micros, .. } => {
-                self.orders.acknowledged += 1;
-                self.ack.saturating_record(*micros);
-            }
+            Note::Acknowledged { micros, .. } => self.counts.acknowledged(*micros),
             Note::Refused {
                 endpoint, reason, ..
-            } => self.refuse(*endpoint, *reason),
-            Note::Ended { order, end, .. } => self.end(*order, *end),
+            } => self.counts.refused(*endpoint, *reason),
+            Note::Ended { order, end, .. } => self.counts.ended(*order, *end),
             Note::Filled(fill) => self.fill(fill),
             Note::DepthTaken {
                 market,
@@ -268,178 +224,6 @@ impl Session {
         }
     }
 
-    /// The summary as of `now`. `code` spells a refusal as the venue does.
-    pub fn summary(
-        &self,
-        now: Time,
-        closing: &Closing,
-        code: impl Fn(Reason) -> String,
-    ) -> Summary {
-        let mut orders = self.orders.clone();
-        orders.unknown_left = self.left();
-        for (reason, count) in &self.refused {
-            *orders.refused.entry(code(*reason)).or_default() += count;
-        }
-        if self.refused_other > 0 {
-            orders
-                .refused
-                .insert("other".to_owned(), self.refused_other);
-        }
-        let held = self.held();
-        let pnl_exact = self.pnl();
-        let rows: Vec<MarketRow> = self.markets.iter().map(|market| row(market, now)).collect();
-        let lowest = rows.iter().map(|row| row.both_sides_ratio).reduce(f64::min);
-        Summary {
-            seed: closing.seed,
-            duration_s: closing.duration_s,
-            orders,
-            ends: self.ends,
-            fills: self.fills,
-            quoted_both_sides_ratio: lowest.unwrap_or(0.0),
-            inventory: self.by_symbol(&held),
-            pnl_quote: pnl_exact.map(PnlQuote::from),
-            ack_ms: AckMs {
-                p50: self.ack_ms(0.50),
-                p99: self.ack_ms(0.99),
-            },
-            requests: Requests {
-                sent: self.requests_before[0].saturating_add(self.status.sent),
-                allowed: self.requests_before[1].saturating_add(self.status.allowed),
-                http_429: self.http_429,
-            },
-            resting_after: closing.resting_after,
-            residual_units: self.by_symbol(&closing.residual_units),
-            replay_equal: closing.replay_equal,
-            quote: self
-                .markets
-                .first()
-                .map(|market| market.spec.quote.symbol.clone())
-                .unwrap_or_default(),
-            pnl_exact,
-            inventory_tokens: held
-                .iter()
-                .map(|(token, units)| (self.symbol(*token), self.whole(*token, *units, 30)))
-                .collect(),
-            markets: rows,
-            pools: self.pools.iter().map(|pool| self.pool_row(pool)).collect(),
-        }
-    }
-
-    fn pool_row(&self, pool: &PoolBook) -> PoolRow {
-        let quote = self.markets.iter().find(|m| pool.is_of(m.spec.id));
-        let quote = quote.map(|market| market.spec.quote.id);
-        let whole = |units: i128| quote.map(|token| self.whole(token, units, 30));
-        let shares = i128::try_from(pool.held).unwrap_or(i128::MAX);
-        let value = pool.value.and_then(|value| i128::try_from(value).ok());
-        PoolRow {
-            name: pool.spec.name.clone(),
-            joins: pool.joins,
-            exits: pool.exits,
-            failed: pool.failed,
-            shares: self.whole(pool.spec.lp.id, shares, 30),
-            value_quote: value.and_then(whole),
-            result_quote: pool.result().and_then(whole),
-        }
-    }
-
-    /// Orders, joins and exits that are not proven gone, as of the newest status. Only the engine knows: a lost answer may
-    /// be told after its order was seen elsewhere.
-    pub fn left(&self) -> u64 {
-        let of = |market: &MarketStatus| {
-            let live = market.live.map(u64::from);
-            let others = [market.in_flight, market.unknown, market.cancelling].map(u64::from);
-            live.iter().chain(&others).sum::<u64>()
-        };
-        let moving = self.status.pools.iter().filter(|pool| pool.moving).count();
-        let orders: u64 = self.status.markets.iter().map(of).sum();
-        orders.saturating_add(moving as u64)
-    }
-
-    /// The last expiry of an order whose end is not proven, if there is one.
-    pub fn last_expiry_s(&self) -> Option<u32> {
-        let orders = self.alive.values().map(|alive| alive.valid_until_s);
-        orders.chain(self.moving.values().copied()).max()
-    }
-
-    /// Tokens of which ledger and venue differed at the newest comparison: ledger, venue.
-    pub const fn differences(&self) -> &BTreeMap<TokenId, (Amount, Amount)> {
-        &self.comparison.differs
-    }
-
-    /// Ledger less what the venue said last, for every token of the ledger.
-    pub fn residual(&self) -> BTreeMap<TokenId, i128> {
-        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
-        let each = self.status.ledger.iter().map(|(token, ledger)| {
-            let venue = self.status.venue.get(token).copied().unwrap_or(0);
-            (*token, signed(*ledger).saturating_sub(signed(venue)))
-        });
-        each.collect()
-    }
-
-    /// Profit and loss so far over the markets that share the first market's quote token.
-    pub fn pnl(&self) -> Option<Attribution> {
-        let quote = self.markets.first()?.spec.quote.id;
-        let mut parts = self
-            .markets
-            .iter()
-            .filter(|market| market.spec.quote.id == quote)
-            .map(|market| market.pnl.attribution());
-        let first = parts.next()??;
-        parts.try_fold(first, |sum, part| sum.checked_add(part?))
-    }
-
-    /// Held now by token in base units: opening and everything booked since.
-    pub fn held(&self) -> BTreeMap<TokenId, i128> {
-        let opening = self.opening.iter().flatten();
-        let mut held: BTreeMap<TokenId, i128> = opening
-            .map(|(token, amount)| (*token, i128::try_from(*amount).unwrap_or(i128::MAX)))
-            .collect();
-        for (token, flow) in &self.flows {
-            let entry = held.entry(*token).or_default();
-            *entry = entry.saturating_add(*flow);
-        }
-        held
-    }
-
-    /// The engine's newest status.
-    pub const fn status(&self) -> &Status {
-        &self.status
-    }
-
-    /// Fill increments booked.
-    pub const fn fills(&self) -> u64 {
-        self.fills
-    }
-
-    /// The markets.
-    pub fn specs(&self) -> impl Iterator<Item = &MarketSpec> {
-        self.markets.iter().map(|market| &market.spec)
-    }
-
-    /// The symbol of a token, or its number where no market names it.
-    pub fn symbol(&self, token: TokenId) -> String {
-        self.tokens
-            .get(&token)
-            .map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
-    }
-
-    /// Base units as whole tokens, cut after `places`; base units where decimals are not known.
-    pub fn whole(&self, token: TokenId, units: i128, places: usize) -> String {
-        let text = decimal_text(units.unsigned_abs(), self.decimals(token), places);
-        format!("{}{text}", sign(units))
-    }
-
-    /// As `whole`, with exactly `places` places, so that lines below each other align.
-    pub fn fixed(&self, token: TokenId, units: i128, places: usize) -> String {
-        let text = fixed_text(units.unsigned_abs(), self.decimals(token), places);
-        format!("{}{text}", sign(units))
-    }
-
-    fn decimals(&self, token: TokenId) -> usize {
-        let spec = self.tokens.get(&token);
-        spec.map_or(0, |spec| usize::from(spec.decimals))
-    }
-
     fn market(&mut self, id: MarketId) -> Option<&mut Market> {
         self.markets.iter_mut().find(|market| market.spec.id == id)
     }
@@ -461,49 +245,9 @@ impl Session {
         self.opening = Some(opening.clone());
     }
 
-    fn refuse(&mut self, endpoint: Endpoint, reason: Reason) {
-        if reason == Reason::RateLimited {
-            self.http_429 += 1;
-        }
-        if endpoint != Endpoint::Submit {
-            return;
-        }
-        if self.refused.len() < REASONS_MAX || self.refused.contains_key(&reason) {
-            *self.refused.entry(reason).or_default() += 1;
-        } else {
-            self.refused_other += 1;
-        }
-    }
-
-    fn end(&mut self, order: ClientOrderId, end: End) {
-        let alive = self.alive.remove(&order);
-        let was_tried = alive.is_some();
-        let alive = alive.unwrap_or_default();
-        self.ends.partly_filled += u64::from(alive.has_filled && end != End::Filled);
-        let count = match end {
-            End::Filled => {
-                self.orders.filled += 1;
-                &mut self.ends.filled
-            }
-            End::Cancelled => {
-                self.orders.cancelled += 1;
-                &mut self.ends.cancelled
-            }
-            End::Expired => &mut self.ends.expired,
-            End::FailedLate => &mut self.ends.failed_late,
-            End::Refused => &mut self.ends.rejected,
-            End::NeverSent if !was_tried => return,
-            End::NeverSent => &mut self.ends.never_sent,
-            End::Fenced => &mut self.ends.fenced,
-        };
-        *count += 1;
-    }
-
     fn fill(&mut self, fill: &Fill) {
         self.fills += 1;
-        if let Some(alive) = self.alive.get_mut(&fill.order) {
-            alive.has_filled = true;
-        }
+        self.counts.filled(fill.order);
         let is_open = self.opening.is_some();
         let Some(market) = self.market(fill.market) else {
             return;
@@ -573,40 +317,7 @@ impl Session {
             *flow = flow.saturating_add(change);
         }
     }
-
-    fn by_symbol(&self, units: &BTreeMap<TokenId, i128>) -> BTreeMap<String, String> {
-        units
-            .iter()
-            .map(|(token, units)| (self.symbol(*token), units.to_string()))
-            .collect()
-    }
-
-    fn ack_ms(&self, quantile: f64) -> Option<f64> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "microseconds of at most an hour"
-        )]
-        let ms = |us: u64| us as f64 / 1_000.0;
-        (!self.ack.is_empty()).then(|| ms(self.ack.value_at_quantile(quantile)))
-    }
-}
-
-const fn sign(units: i128) -> &'static str {
-    if units < 0 { "-" } else { "" }
-}
-
-fn row(market: &Market, now: Time) -> MarketRow {
-    MarketRow {
-        name: market.spec.name.clone(),
-        quote: market.spec.quote.symbol.clone(),
-        fills: market.fills,
-        base_volume: market.base_volume,
-        quote_volume: market.quote_volume,
-        both_sides_ratio: market.sides.ratio(now),
-        pnl: market.pnl.attribution(),
-    }
 }
 
 #[cfg(test)]
-#[path = "session_tests.rs"]
 mod tests;

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use cambist_core::note::MarketStatus;
-use cambist_core::request::UnknownCause;
-use cambist_core::{Hash, Price, Qty, VenueTime};
+use cambist_core::note::{End, MarketStatus};
+use cambist_core::request::{Endpoint, UnknownCause};
+use cambist_core::{Hash, Price, Qty, Reason, VenueTime};
 use serde_json::{Value, json};
 
+use super::counts::REASONS_MAX;
 use super::*;
+use crate::summary::Closing;
 use crate::testing::{Random, fill, market, order};
 use crate::text;
 

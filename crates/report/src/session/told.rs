@@ -1,0 +1,196 @@
+//! What a session can tell: its summary, what is held and what is not proven gone.
+
+use std::collections::BTreeMap;
+
+use cambist_core::note::{MarketStatus, Status};
+use cambist_core::{Amount, MarketSpec, Reason, Time, TokenId};
+
+use super::{Market, Session};
+use crate::money::{decimal_text, fixed_text};
+use crate::pnl::Attribution;
+use crate::pools::PoolBook;
+use crate::summary::{Closing, MarketRow, PnlQuote, PoolRow, Requests, Summary};
+
+impl Session {
+    /// The summary as of `now`. `code` spells a refusal as the venue does.
+    pub fn summary(
+        &self,
+        now: Time,
+        closing: &Closing,
+        code: impl Fn(Reason) -> String,
+    ) -> Summary {
+        let held = self.held();
+        let pnl_exact = self.pnl();
+        let rows: Vec<MarketRow> = self.markets.iter().map(|market| row(market, now)).collect();
+        let lowest = rows.iter().map(|row| row.both_sides_ratio).reduce(f64::min);
+        Summary {
+            seed: closing.seed,
+            duration_s: closing.duration_s,
+            orders: self.counts.orders(self.left(), code),
+            ends: self.counts.ends,
+            fills: self.fills,
+            quoted_both_sides_ratio: lowest.unwrap_or(0.0),
+            inventory: self.by_symbol(&held),
+            pnl_quote: pnl_exact.map(PnlQuote::from),
+            ack_ms: self.counts.ack(),
+            requests: Requests {
+                sent: self.requests_before[0].saturating_add(self.status.sent),
+                allowed: self.requests_before[1].saturating_add(self.status.allowed),
+                http_429: self.counts.http_429,
+            },
+            resting_after: closing.resting_after,
+            residual_units: self.by_symbol(&closing.residual_units),
+            replay_equal: closing.replay_equal,
+            quote: self
+                .markets
+                .first()
+                .map(|market| market.spec.quote.symbol.clone())
+                .unwrap_or_default(),
+            pnl_exact,
+            inventory_tokens: held
+                .iter()
+                .map(|(token, units)| (self.symbol(*token), self.whole(*token, *units, 30)))
+                .collect(),
+            markets: rows,
+            pools: self.pools.iter().map(|pool| self.pool_row(pool)).collect(),
+        }
+    }
+
+    fn pool_row(&self, pool: &PoolBook) -> PoolRow {
+        let quote = self.markets.iter().find(|m| pool.is_of(m.spec.id));
+        let quote = quote.map(|market| market.spec.quote.id);
+        let whole = |units: i128| quote.map(|token| self.whole(token, units, 30));
+        let shares = i128::try_from(pool.held).unwrap_or(i128::MAX);
+        let value = pool.value.and_then(|value| i128::try_from(value).ok());
+        PoolRow {
+            name: pool.spec.name.clone(),
+            joins: pool.joins,
+            exits: pool.exits,
+            failed: pool.failed,
+            shares: self.whole(pool.spec.lp.id, shares, 30),
+            value_quote: value.and_then(whole),
+            result_quote: pool.result().and_then(whole),
+        }
+    }
+
+    /// Orders, joins and exits that are not proven gone, as of the newest status. Only the engine knows: a lost answer may
+    /// be told after its order was seen elsewhere.
+    pub fn left(&self) -> u64 {
+        let of = |market: &MarketStatus| {
+            let live = market.live.map(u64::from);
+            let others = [market.in_flight, market.unknown, market.cancelling].map(u64::from);
+            live.iter().chain(&others).sum::<u64>()
+        };
+        let moving = self.status.pools.iter().filter(|pool| pool.moving).count();
+        let orders: u64 = self.status.markets.iter().map(of).sum();
+        orders.saturating_add(moving as u64)
+    }
+
+    /// The last expiry of an order whose end is not proven, if there is one.
+    pub fn last_expiry_s(&self) -> Option<u32> {
+        let moves = self.moving.values().copied();
+        self.counts.expiries_s().chain(moves).max()
+    }
+
+    /// Tokens of which ledger and venue differed at the newest comparison: ledger, venue.
+    pub const fn differences(&self) -> &BTreeMap<TokenId, (Amount, Amount)> {
+        &self.comparison.differs
+    }
+
+    /// Ledger less what the venue said last, for every token of the ledger.
+    pub fn residual(&self) -> BTreeMap<TokenId, i128> {
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let each = self.status.ledger.iter().map(|(token, ledger)| {
+            let venue = self.status.venue.get(token).copied().unwrap_or(0);
+            (*token, signed(*ledger).saturating_sub(signed(venue)))
+        });
+        each.collect()
+    }
+
+    /// Profit and loss so far over the markets that share the first market's quote token.
+    pub fn pnl(&self) -> Option<Attribution> {
+        let quote = self.markets.first()?.spec.quote.id;
+        let mut parts = self
+            .markets
+            .iter()
+            .filter(|market| market.spec.quote.id == quote)
+            .map(|market| market.pnl.attribution());
+        let first = parts.next()??;
+        parts.try_fold(first, |sum, part| sum.checked_add(part?))
+    }
+
+    /// Held now by token in base units: opening and everything booked since.
+    pub fn held(&self) -> BTreeMap<TokenId, i128> {
+        let opening = self.opening.iter().flatten();
+        let mut held: BTreeMap<TokenId, i128> = opening
+            .map(|(token, amount)| (*token, i128::try_from(*amount).unwrap_or(i128::MAX)))
+            .collect();
+        for (token, flow) in &self.flows {
+            let entry = held.entry(*token).or_default();
+            *entry = entry.saturating_add(*flow);
+        }
+        held
+    }
+
+    /// The engine's newest status.
+    pub const fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// Fill increments booked.
+    pub const fn fills(&self) -> u64 {
+        self.fills
+    }
+
+    /// The markets.
+    pub fn specs(&self) -> impl Iterator<Item = &MarketSpec> {
+        self.markets.iter().map(|market| &market.spec)
+    }
+
+    /// The symbol of a token, or its number where no market names it.
+    pub fn symbol(&self, token: TokenId) -> String {
+        self.tokens
+            .get(&token)
+            .map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
+    }
+
+    /// Base units as whole tokens, cut after `places`; base units where decimals are not known.
+    pub fn whole(&self, token: TokenId, units: i128, places: usize) -> String {
+        let text = decimal_text(units.unsigned_abs(), self.decimals(token), places);
+        format!("{}{text}", sign(units))
+    }
+
+    /// As `whole`, with exactly `places` places, so that lines below each other align.
+    pub fn fixed(&self, token: TokenId, units: i128, places: usize) -> String {
+        let text = fixed_text(units.unsigned_abs(), self.decimals(token), places);
+        format!("{}{text}", sign(units))
+    }
+
+    fn decimals(&self, token: TokenId) -> usize {
+        let spec = self.tokens.get(&token);
+        spec.map_or(0, |spec| usize::from(spec.decimals))
+    }
+
+    fn by_symbol(&self, units: &BTreeMap<TokenId, i128>) -> BTreeMap<String, String> {
+        units
+            .iter()
+            .map(|(token, units)| (self.symbol(*token), units.to_string()))
+            .collect()
+    }
+}
+
+const fn sign(units: i128) -> &'static str {
+    if units < 0 { "-" } else { "" }
+}
+
+fn row(market: &Market, now: Time) -> MarketRow {
+    MarketRow {
+        name: market.spec.name.clone(),
+        quote: market.spec.quote.symbol.clone(),
+        fills: market.fills,
+        base_volume: market.base_volume,
+        quote_volume: market.quote_volume,
+        both_sides_ratio: market.sides.ratio(now),
+        pnl: market.pnl.attribution(),
+    }
+}
