@@ -8,7 +8,9 @@ use cambist_venue::{
     Venue,
 };
 
+use crate::conduct::Broken;
 use crate::config::{WorldConfig, WorldError};
+use crate::oracle::{Oracle, Said};
 use crate::pool::{FIRST_FOUNDER, LIQUIDITY};
 
 /// Our account.
@@ -25,6 +27,10 @@ pub struct Exchange {
     venue: Venue,
     agents: Vec<Agents>,
     origin: VenueTime,
+    /// Reads everything that goes in and comes out.
+    oracle: Oracle,
+    /// Trades since somebody last asked.
+    executed: Vec<Executed>,
 }
 
 impl Exchange {
@@ -34,14 +40,14 @@ impl Exchange {
             venue: Venue::new(config.venue.clone())?,
             agents: Vec::new(),
             origin: config.clock.venue_origin,
+            oracle: Oracle::new(&config.venue, OWN_ACCOUNT),
+            executed: Vec::new(),
         };
         exchange.venue.write_executed();
         exchange.open_own(&config.funds)?;
         for (account, pool) in (FIRST_FOUNDER..).zip(&config.venue.pools) {
             for request in found(AccountId(account), pool, LIQUIDITY) {
-                exchange
-                    .venue
-                    .handle(exchange.origin, &Caller::Operator, &request)?;
+                exchange.handle(exchange.origin, &Caller::Operator, &request)?;
             }
         }
         let mut first = FIRST_TRADER;
@@ -53,9 +59,7 @@ impl Exchange {
             let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
             first += u32::try_from(accounts.len()).unwrap_or(u32::MAX);
             for request in Agents::setup(&config, &accounts, &exchange.venue) {
-                exchange
-                    .venue
-                    .handle(exchange.origin, &Caller::Operator, &request)?;
+                exchange.handle(exchange.origin, &Caller::Operator, &request)?;
             }
             exchange.agents.push(Agents::new(config, &accounts));
         }
@@ -77,10 +81,37 @@ impl Exchange {
         }));
         for wish in wishes {
             let request = Request::Operator(wish);
-            self.venue
-                .handle(self.origin, &Caller::Operator, &request)?;
+            self.handle(self.origin, &Caller::Operator, &request)?;
         }
         Ok(())
+    }
+
+    /// Everything that is asked of the venue is asked here.
+    fn handle(
+        &mut self,
+        now: VenueTime,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Response, Refusal> {
+        let answer = self.venue.handle(now, caller, request);
+        let trades = self.venue.take_executed();
+        let said = Said {
+            request,
+            answer: &answer,
+        };
+        self.oracle.hear(now, Some(&said), &trades, &mut self.venue);
+        self.executed.extend(trades);
+        answer
+    }
+
+    /// The book-keeper of its own.
+    pub(crate) const fn oracle(&self) -> &Oracle {
+        &self.oracle
+    }
+
+    /// What did not fit since the last call, by the book-keeper.
+    pub(crate) fn found(&mut self) -> Vec<Broken> {
+        self.oracle.found()
     }
 
     /// The venue's clock.
@@ -100,29 +131,28 @@ impl Exchange {
             signed: Some(KeyEpoch(0)),
         };
         let now = self.clock(now);
-        self.venue.handle(now, &caller, request)
+        self.handle(now, &caller, request)
     }
 
     /// The exchange's operator wishes something that is always granted.
     pub(crate) fn operate(&mut self, now: Time, wish: Operator) {
         let now = self.clock(now);
-        self.venue
-            .handle(now, &Caller::Operator, &Request::Operator(wish))
+        self.handle(now, &Caller::Operator, &Request::Operator(wish))
             .expect("the wish is well made");
     }
 
     /// Trades since the last call.
     pub(crate) fn executed(&mut self) -> Vec<Executed> {
-        self.venue.take_executed()
+        std::mem::take(&mut self.executed)
     }
 
     /// Lets the background traders act.
     pub(crate) fn trade(&mut self, now: Time) {
         let now = self.clock(now);
-        for population in &mut self.agents {
-            for (caller, request) in population.step(now, &self.venue) {
+        for index in 0..self.agents.len() {
+            for (caller, request) in self.agents[index].step(now, &self.venue) {
                 // A refused trader tries again when it next looks: that is its business.
-                let _ = self.venue.handle(now, &caller, &request);
+                let _ = self.handle(now, &caller, &request);
             }
         }
     }
@@ -137,6 +167,9 @@ impl Exchange {
     pub(crate) fn advance(&mut self, now: Time) {
         let now = self.clock(now);
         self.venue.advance(now);
+        let trades = self.venue.take_executed();
+        self.oracle.hear(now, None, &trades, &mut self.venue);
+        self.executed.extend(trades);
     }
 
     /// The venue itself.

@@ -20,6 +20,7 @@ mod exchange;
 mod family;
 mod knowledge;
 mod network;
+mod oracle;
 mod outcome;
 mod pool;
 mod preset;

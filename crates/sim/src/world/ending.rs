@@ -73,6 +73,10 @@ impl World {
             let ledger = self.session.status().ledger.clone();
             self.checks
                 .at_the_end(&self.truth, &self.exchange, &ledger, &held);
+            let (oracle, venue) = (self.exchange.oracle(), self.exchange.venue());
+            let (durable, foreign) = (self.disk.durable(), self.storms.foreign_made);
+            let found = oracle.at_the_end(venue, &ledger, durable, foreign.into());
+            self.break_rules(found);
         }
     }
 }

@@ -178,6 +178,8 @@ impl World {
         let faults = self.network.faults();
         self.happen(what);
         self.take_trades();
+        let found = self.exchange.found();
+        self.break_rules(found);
         if self.network.faults() > faults {
             let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
             self.storms.obstruct(at.plus_ms(felt_ms));
@@ -190,6 +192,8 @@ impl World {
         let every = self.config.audit_steps;
         if every > 0 && self.checks.steps().is_multiple_of(every) {
             self.checks.audit(self.exchange.venue());
+            let found = self.exchange.oracle().audit(self.exchange.venue());
+            self.break_rules(found);
         }
         true
     }

@@ -1,0 +1,113 @@
+//! Everything at once: what all hold against what the exchange holds, and no unit made or lost.
+
+use std::collections::BTreeMap;
+
+use cambist_core::event::Amounts;
+use cambist_core::{Amount, TokenId};
+use cambist_venue::{Account, Venue};
+
+use super::money::Purse;
+use super::{Broken, Oracle};
+use crate::disk::Durable;
+
+impl Oracle {
+    /// Every account and pool against the exchange's own state, and every token against what came in.
+    pub(crate) fn audit(&self, venue: &Venue) -> Vec<Broken> {
+        if self.over {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let mut sums: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        for ((id, token), purse) in &self.money.purses {
+            *sums.entry(*token).or_default() += purse.total;
+            let theirs = venue.account(*id).map(|account| account.balance(*token));
+            let theirs = theirs.unwrap_or_default();
+            if (theirs.total, theirs.locked) != (purse.total, purse.locked) {
+                let detail = format!(
+                    "account {} token {}: {purse:?} by the rules, {theirs:?} as kept",
+                    id.0, token.0
+                );
+                found.push(("oracle_balance", detail));
+            }
+        }
+        for id in self.owners.values() {
+            let held = venue.account(*id).into_iter().flat_map(Account::balances);
+            let unknown = held.filter(|(token, balance)| {
+                balance.total > 0 && self.money.of(*id, *token) == Purse::default()
+            });
+            for (token, balance) in unknown {
+                let detail = format!(
+                    "account {} holds {} of token {} from nowhere",
+                    id.0, balance.total, token.0
+                );
+                found.push(("oracle_balance", detail));
+            }
+        }
+        for pool in &self.pools {
+            for (token, held) in pool.pooled.into_iter().zip(pool.held) {
+                *sums.entry(token).or_default() += held;
+            }
+            if venue.pool_reserves(&pool.address) != Some((pool.held, pool.supply)) {
+                let detail = format!("{:?} and {} shares by the rules", pool.held, pool.supply);
+                found.push(("oracle_pool", detail));
+            }
+        }
+        for (token, inside) in &self.money.inside {
+            let sum = sums.remove(token).unwrap_or(0);
+            if sum != *inside {
+                let detail = format!("token {}: {sum} held, {inside} came in", token.0);
+                found.push(("oracle_conservation", detail));
+            }
+        }
+        let open = self
+            .orders
+            .values()
+            .filter(|order| order.account == self.own)
+            .count();
+        let theirs = venue
+            .account(self.own)
+            .map_or(0, |own| own.open_orders() as usize);
+        if open != theirs {
+            let detail = format!("{open} of ours are open by the rules, {theirs} as kept");
+            found.push(("oracle_state", detail));
+        }
+        found
+    }
+
+    /// At quiescence: everything above, the daemon's ledger, and the store's intents.
+    pub(crate) fn at_the_end(
+        &self,
+        venue: &Venue,
+        ledger: &Amounts,
+        durable: &Durable,
+        foreign: u64,
+    ) -> Vec<Broken> {
+        if self.over {
+            return Vec::new();
+        }
+        let mut found = self.audit(venue);
+        for (token, ours) in ledger {
+            let held = self.money.of(self.own, *token).total;
+            if held != *ours {
+                let detail = format!(
+                    "token {}: {ours} in the ledger, {held} by the rules",
+                    token.0
+                );
+                found.push(("oracle_ledger", detail));
+            }
+        }
+        let open = self
+            .ours
+            .0
+            .iter()
+            .filter(|(_, known)| !known.status.is_final());
+        found.extend(open.map(|(hash, known)| {
+            (
+                "oracle_open",
+                format!("{hash} ({:?}) is {:?} at the end", known.id, known.status),
+            )
+        }));
+        found.extend(self.ours.against(durable, foreign));
+        found
+    }
+}

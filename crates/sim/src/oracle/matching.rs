@@ -1,0 +1,335 @@
+//! Who must trade with whom, how much and for what: the rules of matching and of fills, and the trades
+//! that were told held against them.
+
+use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId};
+use cambist_venue::Executed;
+
+use super::market::{self, Market, place};
+use super::order::Order;
+use super::wide::against;
+use super::{Broken, Oracle};
+
+/// Trades that were told, in order.
+pub(super) struct Told<'a> {
+    trades: &'a [Executed],
+    next: usize,
+}
+
+impl<'a> Told<'a> {
+    pub(super) const fn new(trades: &'a [Executed]) -> Self {
+        Self { trades, next: 0 }
+    }
+
+    /// Those that were read since so many.
+    pub(super) fn since(&self, mark: usize) -> &'a [Executed] {
+        &self.trades[mark..self.next]
+    }
+
+    pub(super) const fn mark(&self) -> usize {
+        self.next
+    }
+
+    fn next(&mut self) -> Option<&'a Executed> {
+        let trade = self.trades.get(self.next)?;
+        self.next += 1;
+        Some(trade)
+    }
+
+    /// Whether no trade was told that the rules do not know.
+    pub(super) fn is_empty(&self) -> Result<(), Broken> {
+        self.trades.get(self.next).map_or(Ok(()), |trade| {
+            let detail = format!(
+                "{} traded with {} for no reason",
+                trade.taker, trade.trade.maker
+            );
+            Err(("oracle_trade", detail))
+        })
+    }
+}
+
+/// What an incoming order does next.
+enum Next {
+    /// Trades with the first in line: base and quote units.
+    Fill(u64, Amount, Amount),
+    /// The first in line ends, because nothing of it can be priced.
+    Ends(u64),
+    /// Nothing that it reaches is left, or it is full.
+    Stops,
+    /// What is left of it cannot be priced.
+    TooSmall,
+    /// The first in line is its owner's.
+    Own,
+}
+
+impl Oracle {
+    /// An order meets its line, then rests or ends.
+    pub(super) fn match_up(&mut self, number: u64, told: &mut Told<'_>) -> Result<(), Broken> {
+        let stopped = loop {
+            match self.next_of(number) {
+                Next::Fill(maker, base, quote) => self.fill(number, maker, (base, quote), told)?,
+                Next::Ends(maker) => self.close(maker, OrderStatus::Processed)?,
+                next @ (Next::Stops | Next::TooSmall | Next::Own) => break next,
+            }
+        };
+        let order = &self.orders[&number];
+        let market = &self.markets[order.market];
+        let rest = order.room(market, order.level);
+        let traded = order.base_filled > 0;
+        let used_up = rest == 0 || self.is_dust(market, rest, order.level);
+        let end = match stopped {
+            _ if traded && used_up => OrderStatus::Processed,
+            Next::TooSmall if traded => OrderStatus::Processed,
+            Next::TooSmall | Next::Own => OrderStatus::Cancelled,
+            _ if order.kind == OrderKind::TakerOnly || rest == 0 => OrderStatus::Cancelled,
+            _ => return self.stand(number, rest),
+        };
+        self.close(number, end)
+    }
+
+    /// It stands behind all others of its price.
+    fn stand(&mut self, number: u64, rest: Amount) -> Result<(), Broken> {
+        self.rank += 1;
+        let rank = self.rank;
+        let order = self.order_mut(number)?;
+        let at = place(order.side, order.level, rank);
+        (order.rest, order.place) = (rest, Some(at));
+        let (side, market) = (order.side, order.market);
+        self.markets[market].line_mut(side).insert(at, number);
+        Ok(())
+    }
+
+    fn next_of(&self, number: u64) -> Next {
+        let taker = &self.orders[&number];
+        let market = &self.markets[taker.market];
+        let line = market.line(taker.side.opposite());
+        let Some((at, first)) = line.first_key_value() else {
+            return Next::Stops;
+        };
+        let price = market::price(taker.side.opposite(), *at);
+        if taker.is_full() || !taker.reaches(price) {
+            return Next::Stops;
+        }
+        let maker = &self.orders[first];
+        if maker.account == taker.account {
+            return Next::Own;
+        }
+        let wanted = wanted(market, taker, price);
+        let base = wanted.min(maker.rest);
+        if base == 0 {
+            return Next::TooSmall;
+        }
+        if let Some(quote) = priced(market, taker, maker.side, price, base) {
+            return Next::Fill(*first, base, quote);
+        }
+        let lot = market.lot(price);
+        let whole = base - base % lot;
+        match priced(market, taker, maker.side, price, whole) {
+            Some(quote) if whole > 0 => Next::Fill(*first, whole, quote),
+            _ if wanted < lot => Next::TooSmall,
+            _ => Next::Ends(*first),
+        }
+    }
+
+    /// One trade, as the rules demand it and as it was told.
+    fn fill(
+        &mut self,
+        taker: u64,
+        maker: u64,
+        (base, quote): (Amount, Amount),
+        told: &mut Told<'_>,
+    ) -> Result<(), Broken> {
+        let market = &self.markets[self.orders[&taker].market];
+        let (maker_bips, taker_bips) = (market.maker_bips, market.taker_bips);
+        let trade = told.next();
+        self.judge(trade, (taker, maker), (base, quote))?;
+        let taker_fee = self.pay(taker, base, quote, taker_bips)?;
+        let maker_fee = self.pay(maker, base, quote, maker_bips)?;
+        if let Some(told) = trade
+            && (told.trade.maker_fee, told.trade.taker_fee) != (maker_fee, taker_fee)
+        {
+            let fees = (told.trade.maker_fee, told.trade.taker_fee);
+            let detail = format!(
+                "fees of {} with {}: {fees:?} told, {:?} due",
+                told.taker,
+                told.trade.maker,
+                (maker_fee, taker_fee)
+            );
+            return Err(("oracle_fee", detail));
+        }
+        let order = &self.orders[&maker];
+        let market = &self.markets[order.market];
+        let rest = order.room(market, order.level);
+        if rest == 0 || self.is_dust(market, rest, order.level) {
+            return self.close(maker, OrderStatus::Processed);
+        }
+        self.order_mut(maker)?.rest = rest;
+        Ok(())
+    }
+
+    /// Whether a trade that was told is the one that was due; the name says what is wrong with it.
+    fn judge(
+        &self,
+        told: Option<&Executed>,
+        (taker, maker): (u64, u64),
+        due: (Amount, Amount),
+    ) -> Result<(), Broken> {
+        let (taker, maker) = (&self.orders[&taker], &self.orders[&maker]);
+        let wrong = |name, what: &str| {
+            let detail = format!("{} with {}: {what}", taker.hash, maker.hash);
+            Err((name, detail))
+        };
+        let Some(told) = told else {
+            return wrong("oracle_trade", "due and not told");
+        };
+        let known = |hash: &Hash| self.by_hash.contains_key(hash);
+        let trade = &told.trade;
+        if !known(&told.taker) || !known(&trade.maker) {
+            let detail = format!("{} traded with {}: one has ended", told.taker, trade.maker);
+            return Err(("oracle_traded_after_end", detail));
+        }
+        if told.at != self.now || told.taker != taker.hash || trade.taker_side != taker.side {
+            return wrong("oracle_trade", &format!("due, and {} was told", told.taker));
+        }
+        if trade.maker != maker.hash {
+            return wrong(
+                "oracle_priority",
+                &format!("due, and {} was filled", trade.maker),
+            );
+        }
+        if trade.price.0 != maker.level {
+            let (price, level) = (trade.price.0, maker.level);
+            return wrong(
+                "oracle_price",
+                &format!("at {price}, and {level} is the maker's"),
+            );
+        }
+        let amounts = (trade.base, trade.quote);
+        if !within(taker, amounts) || !within(maker, amounts) {
+            return wrong(
+                "oracle_limit",
+                &format!("{amounts:?} is beyond what was signed"),
+            );
+        }
+        if amounts != due {
+            return wrong("oracle_amount", &format!("{amounts:?} told, {due:?} due"));
+        }
+        Ok(())
+    }
+
+    /// One party's half: pays from what it bound, receives less the fee, which is returned.
+    pub(super) fn pay(
+        &mut self,
+        number: u64,
+        base: Amount,
+        quote: Amount,
+        bips: u8,
+    ) -> Result<Amount, Broken> {
+        let order = self.order_mut(number)?;
+        let (side, account, bips) = (order.side, order.account, bips.min(order.fee_bips_max));
+        let (sold, bought) = match side {
+            Side::Buy => (quote, base),
+            Side::Sell => (base, quote),
+        };
+        let fee = bought * Amount::from(bips) / 10_000;
+        order.base_filled += base;
+        order.quote_filled += quote;
+        order.fee += fee;
+        let (sell, buy) = self.tokens_of(&self.orders[&number]);
+        self.money.unlock(account, sell, sold)?;
+        self.money.take(account, sell, sold)?;
+        self.money.give(account, buy, bought - fee);
+        self.money.give(self.collector, buy, fee);
+        self.note_own(number);
+        Ok(fee)
+    }
+
+    /// A swap: all of it at once, or nothing (R-SWP-03).
+    pub(super) fn swap(&mut self, number: u64) -> Result<(), Broken> {
+        let order = &self.orders[&number];
+        let (Some(index), side) = (order.pool, order.side) else {
+            return Ok(());
+        };
+        let (token, sold, least) = match side {
+            Side::Buy => (1, order.quote, order.base),
+            Side::Sell => (0, order.base, order.quote),
+        };
+        let bips = self.markets[order.market].taker_bips;
+        let pool = &self.pools[index];
+        let bought = pool.pays(token, sold);
+        let Some(bought) = bought.filter(|bought| *bought >= least && pool.takes_swaps) else {
+            return self.close(number, OrderStatus::Cancelled);
+        };
+        let (base, quote) = match side {
+            Side::Buy => (bought, sold),
+            Side::Sell => (sold, bought),
+        };
+        self.pay(number, base, quote, bips)?;
+        let pool = &mut self.pools[index];
+        pool.held[token] += sold;
+        pool.held[1 - token] -= bought;
+        self.close(number, OrderStatus::Processed)
+    }
+
+    /// The tokens that an order sells and buys.
+    pub(super) fn tokens_of(&self, order: &Order) -> (TokenId, TokenId) {
+        let market = &self.markets[order.market];
+        match order.side {
+            Side::Buy => (market.quote, market.base),
+            Side::Sell => (market.base, market.quote),
+        }
+    }
+
+    /// Whether a rest counts as filled (R-FIL-06).
+    fn is_dust(&self, market: &Market, rest: Amount, price: u64) -> bool {
+        let dust = |token| self.tokens.get(&token).map_or(0, |(_, dust)| *dust);
+        let value = market.value_down(rest, price).unwrap_or(Amount::MAX);
+        rest < dust(market.base) || value < dust(market.quote)
+    }
+}
+
+/// Base units that a taker wants at a price. A seller by quote amount gets the last unit (R-FIL-04).
+fn wanted(market: &Market, taker: &Order, price: u64) -> Amount {
+    let room = taker.room(market, price);
+    if taker.side == Side::Buy || taker.by_base {
+        return room;
+    }
+    let left = taker.quote.saturating_sub(taker.quote_filled);
+    let more = room.saturating_add(1);
+    let brings = |base| market.value_down(base, price);
+    let is_short = brings(room).is_some_and(|value| value < left);
+    let fits = brings(more).is_some_and(|value| value <= left);
+    if is_short && fits && more <= taker.base.saturating_sub(taker.base_filled) {
+        more
+    } else {
+        room
+    }
+}
+
+/// Quote units for base units at the maker's price, rounded for the maker, if the taker's own ratio and
+/// amount allow them (R-FIL-01, R-FIL-02).
+fn priced(market: &Market, taker: &Order, maker: Side, price: u64, base: Amount) -> Option<Amount> {
+    let quote = match maker {
+        Side::Buy => market.value_down(base, price)?,
+        Side::Sell => market.value_up(base, price)?,
+    };
+    let affordable = taker.by_base || quote <= taker.quote.saturating_sub(taker.quote_filled);
+    (quote > 0 && affordable && allows(taker, base, quote)).then_some(quote)
+}
+
+/// Whether a trade is within an order's own ratio.
+fn allows(order: &Order, base: Amount, quote: Amount) -> bool {
+    let paid = against(quote, order.base, base, order.quote);
+    match order.side {
+        Side::Buy => paid.is_le(),
+        Side::Sell => paid.is_ge(),
+    }
+}
+
+/// Whether an order allows one more trade: its ratio, and never more given than was signed.
+fn within(order: &Order, (base, quote): (Amount, Amount)) -> bool {
+    let gives = match order.side {
+        Side::Buy => quote,
+        Side::Sell => base,
+    };
+    gives <= order.bound() && allows(order, base, quote)
+}

@@ -1,0 +1,208 @@
+//! A book-keeper of its own: reads what went into the exchange and what came out of it, and works out
+//! from the written rules (`docs/venue-rules.md`) what must have happened.
+//!
+//! It has no part of the exchange's state and none of its code, nor the daemon's: orders, lines, money,
+//! storage ids, pools and submissions are kept here a second time, in plain integers. Trades that were
+//! told are compared with those that the rules demand, one by one; balances, orders, depths and pools
+//! with every answer that shows them. What the rules leave to the exchange's dice (which waiting order
+//! fails late) is asked of it. The first thing that does not fit ends the replay: what follows from it
+//! would be echoes.
+//!
+//! It streams: nothing is kept of an order that has ended, but a line for each of ours.
+
+mod answers;
+mod audit;
+mod market;
+mod matching;
+mod money;
+mod operator;
+mod order;
+mod own;
+mod pools;
+mod slots;
+mod submissions;
+mod taking;
+mod time;
+mod wide;
+mod witness;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::{Amount, Hash, OrderStatus, TokenId, VenueTime};
+use cambist_venue::{
+    AccountId, Address, Delays, ExchangeMode, Executed, FeeSchedule, Refusal, Request, Response,
+    Venue, VenueConfig,
+};
+
+use crate::conduct::Broken;
+
+use market::Market;
+use matching::Told;
+use money::Money;
+use order::Order;
+use own::Own;
+use pools::Pool;
+use slots::Slots;
+use submissions::Submission;
+use witness::Witness;
+
+/// One thing that was said to the exchange, and what it answered.
+pub(crate) struct Said<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) answer: &'a Result<Response, Refusal>,
+}
+
+/// The book-keeper.
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    own: AccountId,
+    now: VenueTime,
+    mode: ExchangeMode,
+    delays: Delays,
+    fees: FeeSchedule,
+    collector: AccountId,
+    first_account: AccountId,
+    owners: BTreeMap<Address, AccountId>,
+    frozen: BTreeSet<AccountId>,
+    /// Decimals and dust of every token.
+    tokens: BTreeMap<TokenId, (u8, Amount)>,
+    markets: Vec<Market>,
+    pools: Vec<Pool>,
+    money: Money,
+    slots: Slots,
+    /// Orders that have not ended, by the number under which they were taken.
+    orders: BTreeMap<u64, Order>,
+    by_hash: BTreeMap<Hash, u64>,
+    by_end: BTreeSet<(u64, u64)>,
+    submissions: BTreeMap<u64, Submission>,
+    /// What waits, by its time.
+    due: BTreeSet<(VenueTime, u64)>,
+    /// Number of the next order or submission.
+    next: u64,
+    /// Who stood in a line last.
+    rank: u64,
+    ours: Own,
+    found: Vec<Broken>,
+    /// Something did not fit: the books mean nothing from here on.
+    over: bool,
+}
+
+impl Oracle {
+    /// The books of an exchange that has just been made.
+    pub(crate) fn new(config: &VenueConfig, own: AccountId) -> Self {
+        let tokens: BTreeMap<_, _> = config
+            .tokens
+            .iter()
+            .map(|token| (token.spec.id, (token.spec.decimals, token.spec.dust)))
+            .collect();
+        let mut oracle = Self {
+            own,
+            now: VenueTime(0),
+            mode: ExchangeMode::Open,
+            delays: config.delays,
+            fees: config.fees.clone(),
+            collector: config.fee_collector,
+            first_account: config.first_account,
+            owners: BTreeMap::from([(config.fee_collector_owner, config.fee_collector)]),
+            frozen: BTreeSet::new(),
+            tokens,
+            markets: Vec::new(),
+            pools: config.pools.iter().map(Pool::new).collect(),
+            money: Money::default(),
+            slots: Slots::default(),
+            orders: BTreeMap::new(),
+            by_hash: BTreeMap::new(),
+            by_end: BTreeSet::new(),
+            submissions: BTreeMap::new(),
+            due: BTreeSet::new(),
+            next: 0,
+            rank: 0,
+            ours: Own::default(),
+            found: Vec::new(),
+            over: false,
+        };
+        for market in &config.markets {
+            oracle.list(market);
+        }
+        oracle
+    }
+
+    /// Time came, perhaps something was said, and these trades were told.
+    pub(crate) fn hear(
+        &mut self,
+        at: VenueTime,
+        said: Option<&Said<'_>>,
+        trades: &[Executed],
+        venue: &mut Venue,
+    ) {
+        if self.over {
+            return;
+        }
+        let mut witness = Witness::new(venue);
+        let mut told = Told::new(trades);
+        let fits = self.pass(at, &mut told, &mut witness).and_then(|()| {
+            if let Some(said) = said {
+                self.listen(said, &mut told, &mut witness)?;
+            }
+            told.is_empty()
+        });
+        if let Err(broken) = fits {
+            self.found.push(broken);
+            self.over = true;
+        }
+    }
+
+    /// What did not fit since the last call.
+    pub(crate) fn found(&mut self) -> Vec<Broken> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// A request and its answer. A refusal changes nothing (R-GEN-03).
+    fn listen(
+        &mut self,
+        said: &Said<'_>,
+        told: &mut Told<'_>,
+        witness: &mut Witness<'_>,
+    ) -> Result<(), Broken> {
+        let Ok(answer) = said.answer else {
+            return Ok(());
+        };
+        match said.request {
+            Request::Submit(asked) => self.submit(asked, answer, told, witness),
+            Request::Cancel { account, hash, .. } => self.cancel(*account, *hash, answer),
+            Request::Transfer(asked) => self.transfer(asked, answer, witness),
+            Request::Withdraw(asked) => self.withdraw(asked, answer, witness),
+            Request::UpdateKey(asked) => self.update_key(asked),
+            Request::Join(asked) => self.join(asked, answer, witness),
+            Request::Exit(asked) => self.exit(asked, answer, witness),
+            Request::Operator(wish) => self.operate(wish, answer),
+            Request::Order { .. }
+            | Request::Orders(_)
+            | Request::Depth { .. }
+            | Request::Balances { .. }
+            | Request::PoolBalance { .. } => {
+                let wrong = self.compare(said.request, answer);
+                self.found.extend(wrong);
+                Ok(())
+            }
+            // These move nothing and show nothing that is kept here.
+            Request::PoolTransactions(_)
+            | Request::Account(_)
+            | Request::ApiKey { .. }
+            | Request::RotateApiKey { .. }
+            | Request::NextStorageId { .. }
+            | Request::ExchangeInfo
+            | Request::Tokens
+            | Request::Markets
+            | Request::Pools
+            | Request::Submission { .. }
+            | Request::Log { .. } => Ok(()),
+        }
+    }
+}
+
+/// A state that somebody else says differently.
+fn unlike(hash: Hash, ours: OrderStatus, theirs: OrderStatus) -> Broken {
+    let detail = format!("{hash} is {ours:?} by the rules, {theirs:?} as told");
+    ("oracle_state", detail)
+}

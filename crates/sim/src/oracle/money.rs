@@ -1,0 +1,134 @@
+//! Who holds what: every account's total and locked part of every token, and what came in and went out
+//! of the exchange. Nothing is ever taken that is not there.
+
+use std::collections::BTreeMap;
+
+use cambist_core::{Amount, TokenId};
+use cambist_venue::AccountId;
+
+use super::Broken;
+
+/// What is held of one token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Purse {
+    pub(super) total: Amount,
+    pub(super) locked: Amount,
+}
+
+/// Everybody's.
+#[derive(Debug, Default)]
+pub(super) struct Money {
+    pub(super) purses: BTreeMap<(AccountId, TokenId), Purse>,
+    /// What came in less what went out, by token.
+    pub(super) inside: BTreeMap<TokenId, Amount>,
+}
+
+impl Money {
+    pub(super) fn of(&self, account: AccountId, token: TokenId) -> Purse {
+        self.purses
+            .get(&(account, token))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn purse(&mut self, account: AccountId, token: TokenId) -> &mut Purse {
+        self.purses.entry((account, token)).or_default()
+    }
+
+    /// It comes from outside.
+    pub(super) fn come(&mut self, account: AccountId, token: TokenId, amount: Amount) {
+        *self.inside.entry(token).or_default() += amount;
+        self.give(account, token, amount);
+    }
+
+    /// It leaves the exchange, out of what is free.
+    pub(super) fn leave(
+        &mut self,
+        account: AccountId,
+        token: TokenId,
+        amount: Amount,
+    ) -> Result<(), Broken> {
+        self.take(account, token, amount)?;
+        let inside = self.inside.entry(token).or_default();
+        *inside = inside
+            .checked_sub(amount)
+            .ok_or_else(|| short("the exchange", token, amount))?;
+        Ok(())
+    }
+
+    pub(super) fn give(&mut self, account: AccountId, token: TokenId, amount: Amount) {
+        self.purse(account, token).total += amount;
+    }
+
+    /// Out of what is free.
+    pub(super) fn take(
+        &mut self,
+        account: AccountId,
+        token: TokenId,
+        amount: Amount,
+    ) -> Result<(), Broken> {
+        let purse = self.purse(account, token);
+        let left = purse.total.checked_sub(amount);
+        purse.total = left
+            .filter(|left| *left >= purse.locked)
+            .ok_or_else(|| short(&account.0.to_string(), token, amount))?;
+        Ok(())
+    }
+
+    /// Binds what is free.
+    pub(super) fn lock(
+        &mut self,
+        account: AccountId,
+        token: TokenId,
+        amount: Amount,
+    ) -> Result<(), Broken> {
+        let purse = self.purse(account, token);
+        let locked = purse.locked.checked_add(amount);
+        purse.locked = locked
+            .filter(|locked| *locked <= purse.total)
+            .ok_or_else(|| short(&account.0.to_string(), token, amount))?;
+        Ok(())
+    }
+
+    pub(super) fn unlock(
+        &mut self,
+        account: AccountId,
+        token: TokenId,
+        amount: Amount,
+    ) -> Result<(), Broken> {
+        let purse = self.purse(account, token);
+        let left = purse.locked.checked_sub(amount);
+        purse.locked = left.ok_or_else(|| short(&account.0.to_string(), token, amount))?;
+        Ok(())
+    }
+}
+
+fn short(who: &str, token: TokenId, amount: Amount) -> Broken {
+    let detail = format!("{who} has no {amount} of token {} for this", token.0);
+    ("oracle_negative", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn nothing_is_taken_that_is_bound_or_not_there() {
+        let (who, token) = (AccountId(1), TokenId(2));
+        let mut money = Money::default();
+        money.come(who, token, 10);
+        money.lock(who, token, 6).unwrap();
+        money.take(who, token, 4).unwrap();
+        assert_eq!(money.take(who, token, 1).unwrap_err().0, "oracle_negative");
+        assert!(money.lock(who, token, 1).is_err());
+        money.unlock(who, token, 6).unwrap();
+        assert!(money.unlock(who, token, 1).is_err());
+        money.leave(who, token, 6).unwrap();
+        assert_eq!(money.of(who, token), Purse::default());
+        assert_eq!(
+            money.inside[&token], 4,
+            "what was given away is still inside"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! One order as it was asked for, and what became of it.
+
+use cambist_core::order::FillBy;
+use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, VenueTime};
+use cambist_venue::{AccountId, NewOrder};
+
+use super::market::{Market, Place};
+
+/// An order that has not ended.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) hash: Hash,
+    pub(super) account: AccountId,
+    pub(super) market: usize,
+    /// The pool that it swaps with.
+    pub(super) pool: Option<usize>,
+    pub(super) side: Side,
+    pub(super) kind: OrderKind,
+    /// Its base amount ends it, else its quote amount.
+    pub(super) by_base: bool,
+    pub(super) base: Amount,
+    pub(super) quote: Amount,
+    pub(super) level: u64,
+    pub(super) fee_bips_max: u8,
+    pub(super) storage_id: u32,
+    pub(super) valid_until_s: u64,
+    pub(super) status: OrderStatus,
+    /// When it stops waiting, or its cancel takes effect.
+    pub(super) due: Option<VenueTime>,
+    /// The exchange may let it fail when it stops waiting.
+    pub(super) may_fail: bool,
+    pub(super) base_filled: Amount,
+    pub(super) quote_filled: Amount,
+    pub(super) fee: Amount,
+    /// What it offers in its line, and where it stands.
+    pub(super) rest: Amount,
+    pub(super) place: Option<Place>,
+}
+
+impl Order {
+    /// An order as it was taken.
+    pub(super) fn new(
+        asked: &NewOrder,
+        market: (usize, &Market),
+        pool: Option<usize>,
+    ) -> Option<Self> {
+        let side = side_of(asked, market.1)?;
+        let (base, quote) = match side {
+            Side::Buy => (asked.buy_amount, asked.sell_amount),
+            Side::Sell => (asked.sell_amount, asked.buy_amount),
+        };
+        let level = market.1.level(side, base, quote);
+        Some(Self {
+            hash: asked.hash,
+            account: asked.account,
+            market: market.0,
+            pool,
+            side,
+            kind: if pool.is_some() {
+                OrderKind::TakerOnly
+            } else {
+                asked.kind
+            },
+            by_base: (side == Side::Buy) == (asked.fill_by == FillBy::Buy),
+            base,
+            quote,
+            // A swap stands in no line and needs no level.
+            level: level.or(pool.map(|_| 0))?,
+            fee_bips_max: u8::try_from(asked.max_fee_bips).ok()?,
+            storage_id: u32::try_from(asked.storage_id).ok()?,
+            valid_until_s: asked.valid_until_s,
+            status: OrderStatus::Waiting,
+            due: None,
+            may_fail: false,
+            base_filled: 0,
+            quote_filled: 0,
+            fee: 0,
+            rest: 0,
+            place: None,
+        })
+    }
+
+    /// What it still binds of the token that it sells.
+    pub(super) const fn bound(&self) -> Amount {
+        match self.side {
+            Side::Buy => self.quote.saturating_sub(self.quote_filled),
+            Side::Sell => self.base.saturating_sub(self.base_filled),
+        }
+    }
+
+    /// Base units that it can still trade at a price (R-FIL-04).
+    pub(super) fn room(&self, market: &Market, price: u64) -> Amount {
+        if self.by_base {
+            self.base.saturating_sub(self.base_filled)
+        } else {
+            market.worth(self.quote.saturating_sub(self.quote_filled), price)
+        }
+    }
+
+    /// Whether the amount that ends it was traded.
+    pub(super) const fn is_full(&self) -> bool {
+        if self.by_base {
+            self.base_filled >= self.base
+        } else {
+            self.quote_filled >= self.quote
+        }
+    }
+
+    /// Whether it would trade at a price.
+    pub(super) const fn reaches(&self, price: u64) -> bool {
+        match self.side {
+            Side::Buy => price <= self.level,
+            Side::Sell => price >= self.level,
+        }
+    }
+}
+
+/// The side of an order at a market, if it trades its tokens.
+pub(super) fn side_of(asked: &NewOrder, market: &Market) -> Option<Side> {
+    let pair = (asked.sell_token, asked.buy_token);
+    if pair == (market.base, market.quote) {
+        Some(Side::Sell)
+    } else if pair == (market.quote, market.base) {
+        Some(Side::Buy)
+    } else {
+        None
+    }
+}
