@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::event::{Filter, Level, Levels, Lost, Pause};
-use cambist_core::{Amount, MarketId, Side, StrategyId, VenueTime};
+use cambist_core::event::{Filter, Level, Levels, Lost, Pause, Rate};
+use cambist_core::{MarketId, Side, StrategyId, VenueTime};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,51 @@ struct WrittenLost {
     today: String,
     total: String,
     drawdown: String,
+    /// Since the mid is stored with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<WrittenLast>,
+}
+
+/// The loss of the hour before a time, and the mid of all losses: so much quote for so much base.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenLast {
+    hour: String,
+    hour_at_ms: u64,
+    mid: [String; 2],
+}
+
+impl WrittenLost {
+    fn of(market: String, lost: &Lost) -> Self {
+        Self {
+            market,
+            day: lost.day,
+            today: lost.today.to_string(),
+            total: lost.total.to_string(),
+            drawdown: lost.drawdown.to_string(),
+            last: lost.mid.map(|mid| WrittenLast {
+                hour: lost.hour.to_string(),
+                hour_at_ms: lost.hour_at.0,
+                mid: [mid.quote, mid.base].map(|units| units.to_string()),
+            }),
+        }
+    }
+
+    fn read(&self) -> Option<Lost> {
+        let mut lost = Lost {
+            day: self.day,
+            today: self.today.parse().ok()?,
+            total: self.total.parse().ok()?,
+            drawdown: self.drawdown.parse().ok()?,
+            ..Lost::default()
+        };
+        if let Some(last) = &self.last {
+            let [quote, base] = &last.mid;
+            let (quote, base) = (quote.parse().ok()?, base.parse().ok()?);
+            (lost.hour, lost.hour_at) = (last.hour.parse().ok()?, VenueTime(last.hour_at_ms));
+            lost.mid = Some(Rate { quote, base }).filter(|_| base > 0);
+        }
+        Some(lost)
+    }
 }
 
 /// The column of the pauses: alone while nothing was lost, as in the first versions.
@@ -163,13 +208,7 @@ impl Store {
     fn lost(&self, rows: Vec<WrittenLost>) -> Option<BTreeMap<MarketId, Lost>> {
         let mut all = BTreeMap::new();
         for row in rows {
-            let amount = |text: &str| text.parse::<Amount>().ok();
-            let lost = Lost {
-                day: row.day,
-                today: amount(&row.today)?,
-                total: amount(&row.total)?,
-                drawdown: amount(&row.drawdown)?,
-            };
+            let lost = row.read()?;
             // As with pauses, a market that is not configured any more is not carried on.
             all.extend(self.place(&row.market).map(|market| (market, lost)));
         }
@@ -193,15 +232,7 @@ impl Store {
         let lost: Vec<_> = levels
             .lost
             .iter()
-            .filter_map(|(market, lost)| {
-                Some(WrittenLost {
-                    market: name(*market)?,
-                    day: lost.day,
-                    today: lost.today.to_string(),
-                    total: lost.total.to_string(),
-                    drawdown: lost.drawdown.to_string(),
-                })
-            })
+            .filter_map(|(market, lost)| Some(WrittenLost::of(name(*market)?, lost)))
             .collect();
         let written = match (pauses.is_empty(), lost.is_empty()) {
             (true, true) => return String::new(),
@@ -246,7 +277,12 @@ impl Store {
             })
     }
 
-    fn append(&mut self, level: Level, cause: &str, pauses: String) -> Result<(), StoreError> {
+    pub(super) fn append(
+        &mut self,
+        level: Level,
+        cause: &str,
+        pauses: String,
+    ) -> Result<(), StoreError> {
         let held = Held {
             level,
             cause: cause.to_owned(),

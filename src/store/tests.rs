@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cambist_core::event::{Filter, Level, Levels, Lost, Pause};
+use cambist_core::event::{Filter, Level, Levels, Lost, Pause, Rate};
 use cambist_core::note::{End, Fill};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
@@ -233,8 +233,14 @@ fn losses_are_kept_with_the_level_and_a_person_ends_them() {
     let lost = Lost {
         day: 20_000,
         today: 5,
-        total: u128::from(u64::MAX) + 7,
-        drawdown: 9,
+        total: i128::from(u64::MAX) + 7,
+        drawdown: -9,
+        hour: 3,
+        hour_at: VenueTime(77),
+        mid: Some(Rate {
+            quote: u128::MAX,
+            base: 2,
+        }),
     };
     let pause = Pause {
         filter: Filter::market(MarketId(0)),
@@ -261,6 +267,14 @@ fn losses_are_kept_with_the_level_and_a_person_ends_them() {
     assert!(store.is_paused().unwrap());
     store.clear_level("looked at").unwrap();
     assert_eq!(store.recover(&names()).unwrap().levels, Levels::default());
+    // As they were written before the mid was.
+    let first = r#"{"pauses":[],"lost":[{"market":"ETH-USDC","day":1,"today":"2","total":"3","drawdown":"4"}]}"#;
+    let market = names()[0].clone();
+    store
+        .append(Level::Trading, "", first.replace("ETH-USDC", &market))
+        .unwrap();
+    let found = store.recover(&names()).unwrap().levels.lost[&MarketId(0)];
+    assert_eq!((found.total, found.mid), (3, None));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::request::{Outcome, RequestId};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
-pub use crate::level::{Filter, Level, Levels, Lost, Pause};
+pub use crate::level::{Filter, Level, Levels, Lost, Pause, Rate};
 
 /// Number of one batch of intents.
 #[derive(

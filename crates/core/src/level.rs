@@ -107,7 +107,19 @@ impl Pause {
     }
 }
 
-/// What a market has lost at most, in quote units: a restart goes on counting from here.
+/// A price as it was known: so many quote units for so many base units.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Rate {
+    /// Quote units.
+    pub quote: Amount,
+    /// Base units.
+    pub base: Amount,
+}
+
+/// What a market has lost at most, in quote units, less than nothing for a gain: a restart goes on
+/// counting from here.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -115,11 +127,18 @@ pub struct Lost {
     /// A day of venue time, in days since its epoch.
     pub day: u64,
     /// Lost on that day.
-    pub today: Amount,
-    /// Lost since the first start, or since a person lowered the level of a stopped daemon.
-    pub total: Amount,
+    pub today: i128,
+    /// Lost since the first start, or since a person lowered the level.
+    pub total: i128,
     /// Below the peak.
-    pub drawdown: Amount,
+    pub drawdown: i128,
+    /// Lost within the hour before ...
+    pub hour: i128,
+    /// ... this time.
+    pub hour_at: VenueTime,
+    /// The mid at which all that is lost: what another one makes of it is a matter of what is held.
+    /// Absent as the first versions wrote it: what the price did since then is nobody's loss.
+    pub mid: Option<Rate>,
 }
 
 /// Everything that is durable about how much trading is allowed.

@@ -58,7 +58,7 @@ impl State {
             });
             self.touch_all();
             actions.push(Action::Note(Note::Draining));
-            self.keep_all_losses(actions);
+            self.keep_all_losses(now, actions);
         }
     }
 
@@ -80,7 +80,7 @@ impl State {
                 finished: false,
             });
             actions.push(Action::Note(Note::Draining));
-            self.keep_all_losses(actions);
+            self.keep_all_losses(now, actions);
         }
         Ok("nothing more is ordered or cancelled; what rests runs out by itself".to_owned())
     }

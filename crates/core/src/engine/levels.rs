@@ -180,7 +180,7 @@ impl State {
             };
             self.change_levels(reason, true, lower, actions);
             for market in &mut self.markets {
-                market.meter.begin_anew(&market.spec);
+                market.meter.begin_anew();
             }
         }
     }

@@ -6,45 +6,23 @@
 //! pool beside a market are worth what they are due of both tokens, rounded down: a join or an exit costs
 //! its fee and what it slipped, and nothing else.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 
-use crate::config::{LossConfig, RiskConfig};
+use crate::config::LossConfig;
 use crate::control::Control;
-use crate::event::Lost;
+use crate::event::{Lost, Rate};
 use crate::market::{MarketSpec, Side};
+use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::pool::MoveKind;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 
+use super::markout::Markouts;
+use super::marks::{ByLimit, Marks};
 use super::orders::Increment;
-use super::window::Extremes;
 
-const HOUR_MS: u64 = 3_600_000;
-const DAY_MS: u64 = 86_400_000;
 /// A loss counts when so many looks in a row show it: one strange snapshot is no loss.
 const LOOKS: u8 = 2;
-/// Fills that wait for their markout.
-const WAITING_MAX: usize = 256;
-
-/// A fill whose markout is not known yet.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Waiting {
-    learnt: Time,
-    side: Side,
-    base: Amount,
-    quote: Amount,
-}
-
-/// Losses by limit, in the unit above; 0 where there is a gain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Losses {
-    pub(crate) hour: i128,
-    pub(crate) day: i128,
-    pub(crate) total: i128,
-    pub(crate) drawdown: i128,
-}
 
 /// What shares of a pool are due: base and quote.
 pub(crate) type Due = (Amount, Amount);
@@ -59,20 +37,11 @@ pub(crate) struct Meter {
     cash: i128,
     /// Base and quote that our shares of the pool are due; what is not known yet counts as nothing.
     pooled: Option<Due>,
-    /// What earlier runs lost.
-    carried: Lost,
-    /// Value at the first mid.
-    start: Option<i128>,
-    /// Day of venue time and value at its first mid.
-    day: Option<(u64, i128)>,
-    peak: i128,
-    lately: Extremes,
-    pub(crate) losses: Losses,
+    pub(crate) marks: Marks,
     over: u8,
     /// The last mid that was looked at.
     mid: Option<u64>,
-    waiting: VecDeque<Waiting>,
-    streak: u32,
+    pub(crate) markouts: Markouts,
     /// A sum did not fit.
     pub(crate) uncountable: bool,
 }
@@ -84,22 +53,10 @@ impl Meter {
         self.flow(i128::try_from(base).ok(), Some(0));
     }
 
-    /// Forgets what was lost: what is held is worth what the last look said.
-    pub(crate) fn begin_anew(&mut self, spec: &MarketSpec) {
-        self.carried = Lost::default();
-        self.losses = Losses::default();
+    /// Forgets what was lost.
+    pub(crate) fn begin_anew(&mut self) {
         self.over = 0;
-        self.lately.clear();
-        if let Some(worth) = self.mid.and_then(|mid| self.worth(spec, mid)) {
-            self.start.iter_mut().for_each(|at| *at = worth);
-            self.day.iter_mut().for_each(|(_, at)| *at = worth);
-            self.peak = worth;
-        }
-    }
-
-    /// Goes on from what earlier runs lost.
-    pub(crate) fn carry(&mut self, lost: Lost) {
-        self.carried = lost;
+        self.marks.begin_anew();
     }
 
     fn flow(&mut self, base: Option<i128>, cash: Option<i128>) {
@@ -127,15 +84,7 @@ impl Meter {
                 quote.zip(fee).and_then(|(q, f)| q.checked_sub(f)),
             ),
         }
-        if self.waiting.len() >= WAITING_MAX {
-            self.waiting.pop_front();
-        }
-        self.waiting.push_back(Waiting {
-            learnt: now,
-            side,
-            base: step.base,
-            quote: step.quote,
-        });
+        self.markouts.fill(now, side, step);
     }
 
     /// Books what a join paid or an exit brought, and its fee; the shares themselves are counted where
@@ -163,13 +112,8 @@ impl Meter {
     /// Shares came or went without a join or an exit; `due` is what those held now are due.
     pub(crate) fn adopt_shares(&mut self, spec: &MarketSpec, due: Option<Due>) {
         let worth = |due: Option<Due>, mid| {
-            let (base, quote) = due.unwrap_or_default();
-            value(
-                spec,
-                i128::try_from(base).ok()?,
-                i128::try_from(quote).ok()?,
-                mid,
-            )
+            let (base, quote) = signed(due.unwrap_or_default())?;
+            value(spec, base, quote, mid)
         };
         let before = std::mem::replace(&mut self.pooled, due);
         self.explain(
@@ -178,24 +122,32 @@ impl Meter {
         );
     }
 
+    /// Shares were held before it was known what they are due: they were worth that at the last mid of
+    /// earlier runs, as everything else.
+    fn know_shares(&mut self, spec: &MarketSpec, due: Due) {
+        self.pooled = Some(due);
+        let mid = self.marks.carried().mid;
+        let worth = signed(due).and_then(|(base, quote)| match mid {
+            Some(mid) => value_at(spec, base, quote, mid),
+            None => value(spec, base, quote, self.mid?),
+        });
+        self.explain(worth);
+    }
+
     /// Moves everything that is compared with by what is explained. Before the first mid nothing was
     /// measured.
     fn explain(&mut self, moved: Option<i128>) {
-        let Some(moved) = moved else {
-            self.uncountable |= self.mid.is_some();
-            return;
-        };
-        let shift = |at: &mut i128| *at = at.saturating_add(moved);
-        self.start.iter_mut().for_each(shift);
-        self.day.iter_mut().for_each(|(_, at)| shift(at));
-        shift(&mut self.peak);
-        self.lately.clear();
+        match moved {
+            Some(moved) => self.marks.explain(moved),
+            None => self.uncountable |= self.mid.is_some(),
+        }
     }
 
-    /// Looks at the value at a mid; `due` is what our shares are due, if that is known. Returns the limits that are exceeded for the second time in a row.
+    /// Looks at the value at a mid; `due` is what our shares are due, if that is known. Returns the
+    /// limits that are exceeded for the second time in a row.
     pub(crate) fn look(
         &mut self,
-        (now, venue_now): (Time, VenueTime),
+        at: (Time, VenueTime),
         spec: &MarketSpec,
         (mid, due): (u64, Option<Due>),
         limits: &LossConfig,
@@ -204,38 +156,19 @@ impl Meter {
             return Vec::new();
         }
         match (self.pooled, due) {
-            // They were held before it was known what they are worth.
-            (None, Some(_)) => self.adopt_shares(spec, due),
+            (None, Some(due)) => self.know_shares(spec, due),
             (Some(_), Some(_)) => self.pooled = due,
             (_, None) => {}
         }
-        let Some(worth) = self.worth(spec, mid) else {
+        let worth = self.worth(spec, mid);
+        let last_mid = self.marks.carried().mid;
+        let then = last_mid.map_or(worth, |last_mid| self.worth_at(spec, last_mid));
+        let (Some(worth), Some(then)) = (worth, then) else {
             self.uncountable = true;
             return Vec::new();
         };
         self.mid = Some(mid);
-        let today = venue_now.0 / DAY_MS;
-        if self.start.is_none() {
-            let above = |lost: Amount| worth.saturating_add(scaled(spec, lost));
-            self.peak = above(self.carried.drawdown);
-            self.start = Some(above(self.carried.total));
-            self.day = Some((self.carried.day, above(self.carried.today)));
-        }
-        let start = *self.start.get_or_insert(worth);
-        let day = match self.day {
-            Some((day, at)) if day == today => at,
-            Some(_) | None => worth,
-        };
-        self.day = Some((today, day));
-        self.peak = self.peak.max(worth);
-        let (_, high) = self.lately.take(now, worth, HOUR_MS);
-        let lost = |from: i128| from.saturating_sub(worth).max(0);
-        self.losses = Losses {
-            hour: lost(high),
-            day: lost(day),
-            total: lost(start),
-            drawdown: lost(self.peak),
-        };
+        self.marks.look(at, worth, then, scaled(spec, 1));
         let over: Vec<_> = self
             .against(spec, limits)
             .into_iter()
@@ -250,23 +183,43 @@ impl Meter {
         over
     }
 
+    fn held(&self) -> Option<(i128, i128)> {
+        let (base, quote) = signed(self.pooled.unwrap_or_default())?;
+        Some((self.base.checked_add(base)?, self.cash.checked_add(quote)?))
+    }
+
     fn worth(&self, spec: &MarketSpec, mid: u64) -> Option<i128> {
-        let (base, quote) = self.pooled.unwrap_or_default();
-        let base = self.base.checked_add(i128::try_from(base).ok()?)?;
-        let cash = self.cash.checked_add(i128::try_from(quote).ok()?)?;
+        let (base, cash) = self.held()?;
         value(spec, base, cash, mid)
     }
 
-    /// What is lost, in quote units rounded up; nothing before the first look.
-    pub(crate) fn lost(&self, spec: &MarketSpec) -> Option<Lost> {
-        let (day, _) = self.day?;
-        let unit = spec.lot.saturating_mul(2).max(1);
-        let units = |lost: i128| u128::try_from(lost).unwrap_or(0).div_ceil(unit);
+    fn worth_at(&self, spec: &MarketSpec, mid: Rate) -> Option<i128> {
+        let (base, cash) = self.held()?;
+        value_at(spec, base, cash, mid)
+    }
+
+    /// The last mid that was looked at.
+    pub(crate) fn last_mid(&self, spec: &MarketSpec) -> Option<Rate> {
+        Some(Rate {
+            quote: spec.quote_per_lot_tick.checked_mul(self.mid?.into())?,
+            base: spec.lot.checked_mul(2)?,
+        })
+    }
+
+    /// What is lost at a mid by what is held now, in quote units rounded up; nothing before the first
+    /// look.
+    pub(crate) fn lost_at(&self, spec: &MarketSpec, mid: Rate, now: VenueTime) -> Option<Lost> {
+        let (today, lost) = self.marks.lost_at(self.worth_at(spec, mid)?)?;
+        let unit = scaled(spec, 1);
+        let units = |lost: i128| lost.saturating_neg().div_euclid(unit).saturating_neg();
         Some(Lost {
-            day,
-            today: units(self.losses.day),
-            total: units(self.losses.total),
-            drawdown: units(self.losses.drawdown),
+            day: today,
+            today: units(lost.day),
+            total: units(lost.total),
+            drawdown: units(lost.drawdown),
+            hour: units(lost.hour),
+            hour_at: now,
+            mid: Some(mid),
         })
     }
 
@@ -277,61 +230,22 @@ impl Meter {
         limits: &LossConfig,
     ) -> [(Control, i128, i128); 4] {
         let most = |max: Amount| scaled(spec, max);
-        let Losses {
+        let ByLimit {
             hour,
             day,
             total,
             drawdown,
-        } = self.losses;
+        } = self.marks.lost();
         [
-            (Control::LossHour, hour, most(limits.hour_max)),
-            (Control::LossDay, day, most(limits.day_max)),
-            (Control::LossTotal, total, most(limits.total_max)),
-            (Control::Drawdown, drawdown, most(limits.drawdown_max)),
+            (Control::LossHour, hour.max(0), most(limits.hour_max)),
+            (Control::LossDay, day.max(0), most(limits.day_max)),
+            (Control::LossTotal, total.max(0), most(limits.total_max)),
+            (
+                Control::Drawdown,
+                drawdown.max(0),
+                most(limits.drawdown_max),
+            ),
         ]
-    }
-
-    /// Measures fills whose time has come against the mid. True if too many in a row went against us.
-    pub(crate) fn mark(
-        &mut self,
-        now: Time,
-        spec: &MarketSpec,
-        mid: u64,
-        risk: &RiskConfig,
-    ) -> bool {
-        while let Some(fill) = self.waiting.front().copied()
-            && now.ms_since(fill.learnt) >= risk.streak_ms
-        {
-            self.waiting.pop_front();
-            if fill.is_against(spec, mid, risk.streak_bps) {
-                self.streak += 1;
-            } else {
-                self.streak = 0;
-            }
-        }
-        let too_many = risk.streak_fills > 0 && self.streak >= risk.streak_fills;
-        if too_many {
-            self.streak = 0;
-        }
-        too_many
-    }
-}
-
-impl Waiting {
-    /// Whether the mid is worse than the price of the fill by so much.
-    fn is_against(&self, spec: &MarketSpec, mid: u64, bps: u32) -> bool {
-        let (Ok(base), Ok(quote)) = (i128::try_from(self.base), i128::try_from(self.quote)) else {
-            return true;
-        };
-        let (at_mid, paid) = (value(spec, base, 0, mid), value(spec, 0, quote, mid));
-        let (Some(at_mid), Some(paid)) = (at_mid, paid) else {
-            return true;
-        };
-        let lost = match self.side {
-            Side::Buy => paid.saturating_sub(at_mid),
-            Side::Sell => at_mid.saturating_sub(paid),
-        };
-        lost > 0 && lost.saturating_mul(10_000) >= paid.saturating_mul(i128::from(bps))
     }
 }
 
@@ -342,10 +256,28 @@ fn scaled(spec: &MarketSpec, quote: Amount) -> i128 {
 }
 
 /// Value of base at a mid in half ticks, and of quote. `None` if it cannot be counted.
-fn value(spec: &MarketSpec, base: i128, quote: i128, mid: u64) -> Option<i128> {
+pub(crate) fn value(spec: &MarketSpec, base: i128, quote: i128, mid: u64) -> Option<i128> {
     let per_half_tick = i128::try_from(spec.quote_per_lot_tick).ok()?;
     let scale = i128::try_from(spec.lot.checked_mul(2)?).ok()?;
     base.checked_mul(per_half_tick)?
         .checked_mul(i128::from(mid))?
         .checked_add(quote.checked_mul(scale)?)
+}
+
+/// As above at a price that was known earlier, perhaps in other lots and ticks; rounded up to a whole
+/// quote unit.
+fn value_at(spec: &MarketSpec, base: i128, quote: i128, mid: Rate) -> Option<i128> {
+    let of = base.unsigned_abs();
+    let worth = if base < 0 {
+        i128::try_from(mul_div_floor(of, mid.quote, mid.base)?)
+            .ok()?
+            .checked_neg()?
+    } else {
+        i128::try_from(mul_div_ceil(of, mid.quote, mid.base)?).ok()?
+    };
+    worth.checked_add(quote)?.checked_mul(scaled(spec, 1))
+}
+
+fn signed((base, quote): Due) -> Option<(i128, i128)> {
+    Some((i128::try_from(base).ok()?, i128::try_from(quote).ok()?))
 }

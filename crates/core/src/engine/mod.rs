@@ -20,6 +20,8 @@ mod ledger;
 mod levels;
 mod life;
 mod losses;
+mod markout;
+mod marks;
 mod meter;
 mod moved;
 mod observe;

@@ -242,7 +242,9 @@ impl State {
         };
         let meter = |market: MarketId| {
             let mut meter = Meter::default();
-            meter.carry(start.levels.lost.get(&market).copied().unwrap_or_default());
+            meter
+                .marks
+                .carry(start.levels.lost.get(&market).copied().unwrap_or_default());
             meter
         };
         let markets = start

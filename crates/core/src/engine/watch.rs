@@ -36,8 +36,8 @@ impl State {
         let exceeded = market
             .meter
             .look((now, venue_now), &market.spec, (mid, due), limits);
-        let streak = market.meter.mark(now, &market.spec, mid, risk);
-        self.keep_losses(id, actions);
+        let streak = market.meter.markouts.mark(now, &market.spec, mid, risk);
+        self.keep_losses(now, id, actions);
         for control in exceeded {
             self.lost(now, id, control, actions);
         }

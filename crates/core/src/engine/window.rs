@@ -48,6 +48,14 @@ impl Extremes {
         (low.unwrap_or(seen), high.unwrap_or(seen))
     }
 
+    /// Moves everything that was seen.
+    pub(crate) fn shift(&mut self, by: i128) {
+        for step in &mut self.steps {
+            step.low = step.low.saturating_add(by);
+            step.high = step.high.saturating_add(by);
+        }
+    }
+
     /// Forgets what was seen.
     pub(crate) fn clear(&mut self) {
         self.steps.clear();

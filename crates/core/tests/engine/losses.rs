@@ -1,7 +1,7 @@
 //! Losses, runaways and those who know better: what each does, and what does nothing yet.
 
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Command, Event, Filter, Level, Levels, Lost, Pause};
+use cambist_core::event::{Command, Event, Filter, Level, Levels, Lost, Pause, Rate};
 use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
 use cambist_core::{MarketId, Side};
@@ -171,15 +171,37 @@ fn pauses_too_often_within_a_day_stop_everything() {
     assert_eq!(desk.levels.last(), Some(&Level::CancelOnly));
 }
 
-/// A run of what the store holds: lost are so many ticks, then it is cut off. Returns what is stored.
-fn crashes_after(stored: Levels, ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
+/// The next run begins with what is stored, at a price so many ticks above the last one (below, if less
+/// than nothing), loses so many ticks, and is cut off.
+fn runs_on(last: &Desk, above: i64, ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
+    let depth = (last.depth.0, last.depth.1);
+    let at = |price: u64| price.checked_add_signed(above).unwrap();
+    begins(
+        (at(depth.0), at(depth.1)),
+        last.stored.clone(),
+        ticks,
+        change,
+    )
+}
+
+fn first_run(ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
+    begins((9_990, 10_010), Levels::default(), ticks, change)
+}
+
+fn begins(
+    depth: (u64, u64),
+    stored: Levels,
+    ticks: u64,
+    change: impl Fn(&mut EngineConfig),
+) -> Desk {
     let mut config = config();
     config.risk.move_bps = 10_000;
     change(&mut config);
     let mut desk = Desk::with(&[BID], config, Vec::new());
+    desk.depth = depth;
     desk.starts_with(stored);
-    desk.until_a_submit_waits();
-    desk.accept();
+    desk.run_ms(2_500);
+    desk.accept_all();
     desk.run_ms(1_000);
     for _ in 0..ticks {
         falls(&mut desk, 1);
@@ -187,49 +209,178 @@ fn crashes_after(stored: Levels, ticks: u64, change: impl Fn(&mut EngineConfig))
     desk
 }
 
+fn lost(desk: &Desk) -> Lost {
+    desk.stored.lost[&MarketId(0)]
+}
+
+fn ticks(count: i64) -> i128 {
+    i128::from(count) * i128::try_from(PER_TICK).unwrap()
+}
+
 #[test]
 fn losses_add_up_over_runs_that_are_cut_off() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
-    let first = crashes_after(Levels::default(), 5, limit);
-    let bound = first.stored.lost[&MarketId(0)].total;
-    assert!((5 * PER_TICK..=6 * PER_TICK).contains(&bound), "{bound}");
-    let second = crashes_after(first.stored, 5, limit);
-    assert!(second.levels.is_empty(), "ten ticks and what was ahead");
-    let third = crashes_after(second.stored, 7, limit);
+    let first = first_run(5, limit);
+    let second = runs_on(&first, 0, 5, limit);
+    assert!(second.levels.is_empty(), "ten ticks");
+    let third = runs_on(&second, 0, 6, limit);
+    assert!(third.levels.is_empty(), "sixteen are the limit");
+    let third = runs_on(&second, 0, 7, limit);
+    assert_eq!(third.levels, [Level::Halted], "seventeen, in three runs");
+    assert!(first_run(7, limit).levels.is_empty(), "alone");
+}
+
+#[test]
+fn what_the_price_does_between_two_runs_is_lost_as_if_somebody_had_looked_on() {
+    type Limit = fn(&mut EngineConfig);
+    let limits: [(Limit, Level); 3] = [
+        (
+            |c| c.markets[0].loss.total_max = 16 * PER_TICK,
+            Level::Halted,
+        ),
+        (
+            |c| c.markets[0].loss.day_max = 16 * PER_TICK,
+            Level::CancelOnly,
+        ),
+        (
+            |c| c.markets[0].loss.drawdown_max = 16 * PER_TICK,
+            Level::CancelOnly,
+        ),
+    ];
+    for (limit, stopped) in limits {
+        let first = first_run(9, limit);
+        let within = runs_on(&first, -7, 0, limit);
+        assert!(within.levels.is_empty(), "sixteen ticks");
+        let beyond = runs_on(&first, -8, 0, limit);
+        assert_eq!(beyond.levels, [stopped], "seventeen ticks");
+        let back = runs_on(&first, 9, 16, limit);
+        assert!(
+            back.levels.is_empty(),
+            "what it gained meanwhile counts too"
+        );
+    }
+}
+
+#[test]
+fn the_first_run_of_a_day_has_lost_what_the_price_did_since_the_last_run() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 16 * PER_TICK;
+    let mut first = first_run(10, limit);
+    let day = lost(&first).day - 1;
+    first.stored.lost.get_mut(&MarketId(0)).unwrap().day = day;
+    let price = |above: i64, ticks: u64| {
+        // The last mid that was stored is that of the first look.
+        runs_on(&first, above, ticks, limit).stored.level
+    };
+    assert_eq!(price(0, 6), Level::Trading);
     assert_eq!(
-        third.levels,
-        [Level::Halted],
-        "seventeen ticks in three runs"
+        price(-7, 0),
+        Level::CancelOnly,
+        "seventeen ticks below what is stored"
     );
-    let alone = crashes_after(Levels::default(), 7, limit);
-    assert!(alone.levels.is_empty());
+    assert_eq!(
+        price(20, 16),
+        Level::Trading,
+        "a gain over night is no room for today"
+    );
+    assert_eq!(price(20, 17), Level::CancelOnly);
+}
+
+#[test]
+fn losses_without_a_mid_count_as_they_were_written() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
+    let mut stored = Levels::default();
+    let total = ticks(10);
+    stored.lost.insert(
+        MarketId(0),
+        Lost {
+            total,
+            ..Lost::default()
+        },
+    );
+    for (fallen, level) in [(6, Level::Trading), (7, Level::Halted)] {
+        let desk = begins((9_000, 9_020), stored.clone(), fallen, limit);
+        assert_eq!(desk.stored.level, level);
+    }
+}
+
+#[test]
+fn losses_within_the_hour_outlive_a_restart_until_the_hour_is_over() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 16 * PER_TICK;
+    let first = first_run(9, limit);
+    assert_eq!(pauses(&runs_on(&first, 0, 7, limit)).len(), 0);
+    assert_eq!(pauses(&runs_on(&first, 0, 8, limit)).len(), 1);
+    assert_eq!(
+        pauses(&runs_on(&first, -8, 0, limit)).len(),
+        1,
+        "between the runs"
+    );
+    let mut old = runs_on(&first, 0, 0, limit);
+    let kept = old.stored.lost.get_mut(&MarketId(0)).unwrap();
+    kept.hour_at = kept.hour_at.minus_ms(75 * 60_000);
+    assert_eq!(
+        pauses(&runs_on(&old, 0, 8, limit)).len(),
+        0,
+        "an hour later"
+    );
+}
+
+#[test]
+fn what_is_stored_of_the_hour_is_never_much_older_than_its_losses() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 16 * PER_TICK;
+    let mut desk = first_run(1, limit);
+    let first = lost(&desk).hour_at;
+    for _ in 0..20 {
+        desk.run_ms(60_000);
+        desk.accept_all();
+    }
+    let later = lost(&desk).hour_at.ms_since(first);
+    assert!((300_000..1_200_000).contains(&later), "{later}");
 }
 
 #[test]
 fn restarts_without_a_loss_lose_nothing() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.drawdown_max = 16 * PER_TICK;
-    let mut stored = crashes_after(Levels::default(), 14, limit).stored;
-    let bound = stored.lost[&MarketId(0)];
+    let first = first_run(14, limit);
+    let mut desk = runs_on(&first, 0, 0, limit);
     for _ in 0..20 {
-        stored = crashes_after(stored, 0, limit).stored;
+        desk = runs_on(&desk, 0, 0, limit);
     }
-    assert_eq!(stored.lost[&MarketId(0)], bound);
-    assert_eq!(stored.level, Level::Trading);
+    assert_eq!(desk.stored, first.stored);
+    assert_eq!(desk.stored.level, Level::Trading);
 }
 
 #[test]
-fn an_end_in_order_keeps_what_was_lost_exactly_and_a_new_day_begins_with_nothing() {
+fn a_fill_against_us_is_in_what_a_crash_leaves() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
+    let mut desk = first_run(0, limit);
+    assert_eq!(lost(&desk).total, 0, "nothing is lost");
+    let id = desk.sealed_ids()[0];
+    // Ten lots bought at 9 600 and worth 9 990: 3 900 quote units are gained, and lost when the price is
+    // 9 000, as 6 000 more are.
+    desk.show(id, OrderStatus::Processed, 10);
+    desk.run_ms(3_000);
+    desk.depth = (8_990, 9_010);
+    desk.run_ms(3_000);
+    let kept = lost(&desk);
+    assert_eq!(
+        kept.mid,
+        Some(Rate {
+            quote: 18_000,
+            base: 200
+        })
+    );
+    assert_eq!(kept.total, ticks(1_000) + 6_000);
+}
+
+#[test]
+fn an_end_in_order_keeps_what_was_lost_exactly() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 10 * PER_TICK;
-    let mut desk = crashes_after(Levels::default(), 9, limit);
+    let mut desk = first_run(9, limit);
     desk.hear(&Event::Operator(Command::Drain));
-    let lost = desk.stored.lost[&MarketId(0)];
-    assert_eq!(lost.today, 9 * PER_TICK);
-    for (day, stopped) in [(lost.day, true), (lost.day - 1, false)] {
-        let mut stored = desk.stored.clone();
-        stored.lost.insert(MarketId(0), Lost { day, ..lost });
-        let next = crashes_after(stored, 2, limit);
-        assert_eq!(next.stored.level == Level::CancelOnly, stopped);
-    }
+    let next = runs_on(&desk, 0, 1, limit);
+    assert!(next.levels.is_empty());
+    let next = runs_on(&desk, 0, 2, limit);
+    assert_eq!(next.levels, [Level::CancelOnly]);
 }
 
 fn lower(desk: &mut Desk) {
