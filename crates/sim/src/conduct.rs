@@ -8,7 +8,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, Level};
 use cambist_core::note::Note;
 use cambist_core::request::{Endpoint, Outcome, Reply};
-use cambist_core::{ClientOrderId, MarketId, Price, Reason, Time, TokenId, VenueTime};
+use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, VenueTime};
 
 use crate::knowledge::Knowledge;
 
@@ -62,6 +62,8 @@ pub(crate) struct Conduct {
     /// Markets that the last answer named as open, if one came.
     enabled: Option<BTreeSet<String>>,
     pub(crate) knowledge: Knowledge,
+    /// Orders that it knows to have been taken.
+    known: BTreeSet<Hash>,
     /// When everything was to be cancelled.
     stopped: Option<Time>,
     /// Orders whose cancel was sent, and when first.
@@ -89,6 +91,9 @@ impl Conduct {
             forbidden: level > Level::Trading,
             ..Self::default()
         };
+        // How often something left, only the run knew that sent it: nothing of it leaves again.
+        let left = self.transmissions.keys();
+        begun.transmissions = left.map(|id| (*id, u32::MAX / 2)).collect();
         if !is_first {
             (begun.bucket, begun.buckets) = (self.bucket, self.buckets.clone());
         }
@@ -128,6 +133,9 @@ impl Conduct {
     ) -> Option<Broken> {
         match note {
             Note::Ready { .. } => self.ready = true,
+            Note::Acknowledged { hash, .. } => {
+                self.known.insert(*hash);
+            }
             Note::Draining => {
                 self.stopped.get_or_insert(shown);
             }
@@ -253,7 +261,7 @@ impl Conduct {
         let sent = self.transmissions.entry(id).or_default();
         *sent += 1;
         if *sent > u32::from(engine.attempts_max) {
-            broken.push(("attempts", format!("{id} leaves for the {sent}. time")));
+            broken.push(("attempts", format!("{id} leaves once more than it may")));
         }
         let valid_until = VenueTime::from_s(u64::from(leaving.valid_until_s));
         let last = valid_until.minus_ms(engine.resend_margin_ms);
@@ -265,6 +273,11 @@ impl Conduct {
             broken.push(("late", format!("{id} leaves too late to arrive in time")));
         }
         broken
+    }
+
+    /// Whether it knows that the venue took an order.
+    pub(crate) fn knows(&self, hash: &Hash) -> bool {
+        self.known.contains(hash)
     }
 
     /// For how long everything was to be cancelled.

@@ -32,6 +32,8 @@ impl WorldConfig {
         };
         let kinds = [
             Trouble::OrdersHidden,
+            Trouble::ListGaps,
+            Trouble::OneAway,
             Trouble::TimeWrong,
             Trouble::Drained,
             Trouble::LevelRaised,

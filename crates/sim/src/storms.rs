@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cambist_core::request::Endpoint;
 use cambist_core::{Hash, Time};
 use cambist_venue::{DepthView, Random};
 
@@ -27,6 +28,8 @@ pub(crate) struct Storms {
     pub(crate) held_until: Time,
     /// Orders younger than this are not shown.
     pub(crate) hidden_ms: u64,
+    /// Requests of this kind get no answer while one is away.
+    pub(crate) away: Option<Endpoint>,
     /// Wrong times told.
     pub(crate) wrong_times: u64,
     /// Depths by market: an old one, and the newest.
@@ -53,6 +56,7 @@ impl Storms {
             obstructed: Time(0),
             held_until: Time(0),
             hidden_ms: 0,
+            away: None,
             wrong_times: 0,
             depths: BTreeMap::new(),
             unexplained: false,

@@ -24,6 +24,10 @@ pub enum Trouble {
     ExchangeSlow,
     /// Orders are shown late.
     OrdersHidden,
+    /// Lists leave out orders that the daemon knows; asked for by hash they are there.
+    ListGaps,
+    /// Requests of one kind get no answer, all others do.
+    OneAway,
     /// The depth stands still under fresh timestamps.
     DepthFrozen,
     /// Depths of the past are shown again, from a cache.
@@ -60,7 +64,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::ExchangeHalted,
         Self::ExchangeCancelOnly,
         Self::ExchangePostOnly,
@@ -69,6 +73,8 @@ impl Trouble {
         Self::ExchangeDown,
         Self::ExchangeSlow,
         Self::OrdersHidden,
+        Self::ListGaps,
+        Self::OneAway,
         Self::DepthFrozen,
         Self::DepthOld,
         Self::FeesRaised,
@@ -98,6 +104,8 @@ impl Trouble {
             | Self::ExchangeDown
             | Self::ExchangeSlow
             | Self::OrdersHidden
+            | Self::ListGaps
+            | Self::OneAway
             | Self::DepthFrozen
             | Self::DepthOld
             | Self::FeesRaised
@@ -132,6 +140,8 @@ impl Trouble {
             | Self::ExchangeDown
             | Self::ExchangeSlow
             | Self::OrdersHidden
+            | Self::ListGaps
+            | Self::OneAway
             | Self::DepthFrozen
             | Self::DepthOld
             | Self::FeesRaised

@@ -176,9 +176,10 @@ impl State {
             Purpose::Page => self.hear_page(now, request, outcome, actions),
             Purpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
-                    let drawn = self.drawn(now, sent, told);
-                    let shows = self.drawn(now, sent, Some(depth.timestamp));
-                    self.market(market).book.add_parted(shows, &mut own);
+                    // A depth has two times; a cache, or a clock that errs, may have touched either.
+                    let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
+                    let drawn = self.drawn(now, sent, Some(told));
+                    self.market(market).book.add_parted(drawn, &mut own);
                     self.hear_depth(now, drawn, (market, own), depth, actions);
                 }
             }

@@ -162,6 +162,8 @@ pub struct Desk {
     pub tokens: Vec<TokenSpec>,
     /// The venue time that answers about the depth carry, if not the true one.
     pub cached: Option<VenueTime>,
+    /// The header of such a depth tells the present time.
+    pub header_errs: bool,
     pub balances: (Amount, Amount),
     /// What the venue knows of our orders.
     pub list: Vec<OrderReport>,
@@ -251,6 +253,7 @@ impl Desk {
             price_decimals: 2,
             tokens: [BASE, QUOTE, OTHER].map(|id| token(id, 6)).to_vec(),
             cached: None,
+            header_errs: false,
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
             forgets: false,
@@ -312,6 +315,7 @@ impl Desk {
         let cached = self
             .cached
             .filter(|_| matches!(outcome, Outcome::Reply(Reply::Depth(_))));
+        let cached = cached.filter(|_| !self.header_errs);
         let venue_time = Some(cached.unwrap_or(self.venue_now()));
         self.hear(&Event::Answer {
             request,

@@ -26,7 +26,14 @@ fn an_order_that_ended_after_the_snapshot_is_still_taken_out_of_it() {
 
 #[test]
 fn a_cache_that_answers_at_once_with_an_old_book_is_no_price() {
+    for header_errs in [false, true] {
+        an_old_book_is_no_price(header_errs);
+    }
+}
+
+fn an_old_book_is_no_price(header_errs: bool) {
     let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
+    desk.header_errs = header_errs;
     desk.until_a_submit_waits();
     desk.accept();
     desk.cached = Some(desk.venue_now());

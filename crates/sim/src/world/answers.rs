@@ -1,6 +1,6 @@
 //! What troubles do to single answers of the exchange on their way to the network.
 
-use cambist_core::{Amount, Reason, Side, VenueTime};
+use cambist_core::{Amount, Hash, Reason, Side, VenueTime};
 use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
 use crate::conduct::mid;
@@ -28,6 +28,15 @@ impl World {
             return (Err(refusal), time);
         }
         let mut answer = self.exchange.ask(self.now, request);
+        if self.storms.is(Trouble::ListGaps)
+            && let Ok(Response::Orders(page)) = &mut answer
+        {
+            let before = page.orders.len();
+            let conduct = &self.conduct;
+            let left_out = |hash: &Hash| hash.0[31].is_multiple_of(2) && conduct.knows(hash);
+            page.orders.retain(|order| !left_out(&order.hash));
+            page.total -= (before - page.orders.len()) as u64;
+        }
         match &mut answer {
             Ok(Response::Depth(view)) => {
                 if let Some(of) = self.distort_depth(view) {

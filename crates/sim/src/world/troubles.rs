@@ -2,6 +2,7 @@
 //! `weather`, what people do in `people`, what becomes of single answers in `answers`.
 
 use cambist_core::event::{Command, Level};
+use cambist_core::request::Endpoint;
 use cambist_venue::{Delays, ExchangeMode, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -35,6 +36,11 @@ impl World {
                 let most = self.config.engine.ttl_ms / 2;
                 self.storms.hidden_ms = self.storms.random.between(200, most.max(201));
             }
+            Trouble::OneAway => {
+                let index = self.storms.random.below(Endpoint::ALL.len() as u64);
+                let index = usize::try_from(index).unwrap_or(0);
+                self.storms.away = Endpoint::ALL.get(index).copied();
+            }
             Trouble::FeesRaised => self.set_fees(true),
             Trouble::Suspended | Trouble::Held => {
                 let until = self.now.plus_ms(length_ms);
@@ -61,6 +67,7 @@ impl World {
             Trouble::ForeignOrder => self.foreign_order(length_ms),
             // These are asked about where they matter.
             Trouble::ExchangeDown
+            | Trouble::ListGaps
             | Trouble::DepthFrozen
             | Trouble::DepthOld
             | Trouble::KeyRefused
@@ -97,6 +104,8 @@ impl World {
                 }
             }
             Trouble::ExchangeDown
+            | Trouble::ListGaps
+            | Trouble::OneAway
             | Trouble::DepthFrozen
             | Trouble::DepthOld
             | Trouble::KeyRefused

@@ -68,7 +68,7 @@ impl World {
         if let Request::Submit(sent) = &mut asked {
             self.sealer.arrives(OWN_ACCOUNT.0, &order, sent);
         }
-        self.send(request, asked);
+        self.send(request, Endpoint::Submit, asked);
     }
 
     /// A poll or a cancel leaves.
@@ -76,7 +76,7 @@ impl World {
         self.obey_budget(query.endpoint());
         let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
             .unwrap_or_else(|| adapter::request(OWN_ACCOUNT, &self.specs, query));
-        self.send(request, asked);
+        self.send(request, query.endpoint(), asked);
     }
 
     /// Bytes of an order or a move are about to leave.
@@ -123,7 +123,7 @@ impl World {
             (Some(asked), Some(wanted)) => {
                 let (market, valid_until_s) = (wanted.market, wanted.valid_until_s);
                 self.leave(id, market, valid_until_s);
-                self.send(request, asked);
+                self.send(request, endpoint, asked);
             }
             _ => self.checks.fail(
                 "not_sealed",
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// A request leaves, or does not.
-    fn send(&mut self, request: RequestId, asked: Request) {
+    fn send(&mut self, request: RequestId, endpoint: Endpoint, asked: Request) {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
@@ -146,6 +146,8 @@ impl World {
         let after = |us| Time(now.0 + us);
         let outbound = if self.storms.is(Trouble::ExchangeDown) && self.storms.random.chance(1, 2) {
             Outbound::NotSent { after_us: 1_000 }
+        } else if self.storms.is(Trouble::OneAway) && self.storms.away == Some(endpoint) {
+            Outbound::Lost { broken_us: None }
         } else {
             self.network.outbound()
         };
