@@ -10,6 +10,9 @@
     reason = "a ratio is printed with one digit"
 )]
 
+#[path = "../../venue/examples/support/mod.rs"]
+mod support;
+
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,18 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cambist_core::{TokenId, TokenSpec};
+use cambist_core::TokenId;
 use cambist_server::{DataFolder, Rate, RateLimits, Server, ServerConfig};
 use cambist_signing::{Address, OrderMessage, SecretKey};
-use cambist_venue::{
-    AccountId, ApiKey, Compat, Limits, MarketConfig, PublicKey, TokenConfig, TokenKind, Venue,
-    VenueConfig,
-};
+use cambist_venue::{AccountId, ApiKey, Compat, PublicKey, Venue, VenueConfig};
+use support::ONE;
 
 type Anything = Box<dyn Error + Send + Sync>;
 
-const EXCHANGE: Address = Address([7; 20]);
-const ONE: u128 = 1_000_000_000_000_000_000;
+const EXCHANGE: Address = Address(support::EXCHANGE);
 /// Server threads, as many as the cores this is meant for.
 const WORKERS: usize = 2;
 
@@ -220,45 +220,13 @@ fn server_cpu() -> Duration {
 }
 
 fn venue() -> Result<Venue, Anything> {
-    let token = |id: u16, symbol: &str, decimals, minimum: u128| TokenConfig {
-        spec: TokenSpec {
-            id: TokenId(id),
-            symbol: symbol.to_owned(),
-            decimals,
-            precision: 6,
-            minimum,
-            maximum: minimum * 1_000_000,
-            dust: minimum / 10,
-            enabled: true,
-        },
-        name: symbol.to_owned(),
-        address: [1; 20],
-        kind: TokenKind::Erc20,
-        fast_withdraw_limit: 0,
-    };
-    Ok(Venue::new(VenueConfig {
+    let config = VenueConfig {
         chain_id: 1,
-        exchange: EXCHANGE.0,
         deposit: [8; 20],
-        tokens: vec![token(0, "AAA", 18, ONE / 1_000), token(1, "QQQ", 6, 1_000)],
-        markets: vec![MarketConfig {
-            name: "AAA-QQQ".to_owned(),
-            base: TokenId(0),
-            quote: TokenId(1),
-            price_decimals: 2,
-            aggregation_levels: 3,
-            enabled: true,
-            maker_fee_bips: 2,
-            taker_fee_bips: 10,
-        }],
-        limits: Limits {
-            open_orders_max: 1_000_000,
-            ..Limits::default()
-        },
         fee_collector: AccountId(0),
         fee_collector_owner: [9; 20],
-        first_account: AccountId(10_000),
         compat: Compat::Both,
-        ..VenueConfig::default()
-    })?)
+        ..support::config()
+    };
+    Ok(Venue::new(config)?)
 }

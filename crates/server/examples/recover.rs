@@ -6,20 +6,19 @@
 //! recovered. Memory is what the system says the process holds (from /proc, where there is one).
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
+#[path = "../../venue/examples/support/mod.rs"]
+mod support;
+
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-use cambist_core::order::FillBy;
-use cambist_core::{Hash, OrderKind, TokenId, TokenSpec, VenueTime};
+use cambist_core::VenueTime;
 use cambist_server::DataFolder;
-use cambist_venue::{
-    AccountId, Caller, Limits, MarketConfig, NewOrder, Operator, PublicKey, Request, TokenConfig,
-    TokenKind, Venue, VenueConfig,
-};
+use cambist_venue::{Caller, Request, Venue};
+use support::{Want, account, memory_kib};
 
-const ONE: u128 = 1_000_000_000_000_000_000;
-const ACCOUNTS: u32 = 200;
+const ACCOUNTS: u64 = 200;
 const PRICES: u64 = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,101 +57,20 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn filled(orders: u64) -> Result<Venue, Box<dyn Error>> {
-    let token = |id: u16, decimals, minimum: u128| TokenConfig {
-        spec: TokenSpec {
-            id: TokenId(id),
-            symbol: ["AAA", "QQQ"][usize::from(id)].to_owned(),
-            decimals,
-            precision: 6,
-            minimum,
-            maximum: minimum * 1_000_000,
-            dust: minimum / 10,
-            enabled: true,
-        },
-        name: "Token".to_owned(),
-        address: [1; 20],
-        kind: TokenKind::Erc20,
-        fast_withdraw_limit: 0,
-    };
-    let mut venue = Venue::new(VenueConfig {
-        exchange: [7; 20],
-        tokens: vec![token(0, 18, ONE / 1_000), token(1, 6, 1_000)],
-        markets: vec![MarketConfig {
-            name: "AAA-QQQ".to_owned(),
-            base: TokenId(0),
-            quote: TokenId(1),
-            price_decimals: 2,
-            aggregation_levels: 3,
-            enabled: true,
-            maker_fee_bips: 2,
-            taker_fee_bips: 10,
-        }],
-        limits: Limits {
-            open_orders_max: 1_000_000,
-            ..Limits::default()
-        },
-        first_account: AccountId(10),
-        ..VenueConfig::default()
-    })?;
-    for number in 0..ACCOUNTS {
-        let account = AccountId(10 + number);
-        let mut owner = [1; 20];
-        owner[..4].copy_from_slice(&number.to_be_bytes());
-        let mut public_key = PublicKey::default();
-        public_key.x[..4].copy_from_slice(&number.to_be_bytes());
-        for wish in [
-            Operator::CreateAccount {
-                id: Some(account),
-                owner,
-                public_key,
-                api_key: None,
-                internal: false,
-            },
-            Operator::Deposit {
-                account,
-                token: TokenId(0),
-                amount: 10_000_000 * ONE,
-            },
-        ] {
-            venue.handle(VenueTime(0), &Caller::Operator, &Request::Operator(wish))?;
-        }
-    }
+    let mut venue = Venue::new(support::config())?;
+    support::open(&mut venue, ACCOUNTS)?;
     for number in 0..orders {
-        let account = AccountId(10 + u32::try_from(number % u64::from(ACCOUNTS))?);
-        let mut hash = [0; 32];
-        // As scattered as real ones.
-        hash[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
-        let cents = 250_000 + u128::from(number % PRICES);
-        let order = NewOrder {
-            hash: Hash(hash),
-            exchange: [7; 20],
-            account,
-            storage_id: 2 * (number / u64::from(ACCOUNTS)),
-            sell_token: TokenId(0),
-            sell_amount: ONE / 100,
-            buy_token: TokenId(1),
-            buy_amount: cents * 100,
-            fill_by: FillBy::Sell,
-            all_or_none: false,
-            valid_until_s: 1_000_000,
-            max_fee_bips: 63,
-            taker: [0; 20],
-            kind: OrderKind::Limit,
-            pool: None,
-            client_id: Some(format!("order-{number}")),
+        let want = Want {
+            account: number % ACCOUNTS,
+            storage_id: 2 * (number / ACCOUNTS),
+            sells: true,
+            cents: 250_000 + number % PRICES,
         };
-        let caller = Caller::Internal { account };
-        venue.handle(VenueTime(1_000), &caller, &Request::Submit(Box::new(order)))?;
+        let caller = Caller::Internal {
+            account: account(want.account),
+        };
+        let order = Box::new(want.order(number));
+        venue.handle(VenueTime(1_000), &caller, &Request::Submit(order))?;
     }
     Ok(venue)
-}
-
-fn memory_kib() -> u64 {
-    std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let line = status.lines().find(|line| line.starts_with("VmRSS"))?;
-            line.split_whitespace().nth(1)?.parse().ok()
-        })
-        .unwrap_or(0)
 }

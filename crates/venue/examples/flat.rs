@@ -9,16 +9,14 @@
     reason = "a ratio is printed with one digit"
 )]
 
+mod support;
+
 use std::error::Error;
 
-use cambist_core::order::FillBy;
-use cambist_core::{Hash, OrderKind, TokenId, TokenSpec, VenueTime};
-use cambist_venue::{
-    AccountId, Caller, Limits, MarketConfig, NewOrder, Operator, PublicKey, Request, Response,
-    TokenConfig, TokenKind, Venue, VenueConfig,
-};
+use cambist_core::{Hash, VenueTime};
+use cambist_venue::{Caller, Request, Response, Venue};
+use support::{Want, account, memory_kib};
 
-const ONE: u128 = 1_000_000_000_000_000_000;
 const MAKERS: u64 = 200;
 /// Who trades while it is measured: makers, takers, and those who only place and cancel.
 const OTHERS: u64 = 30;
@@ -68,74 +66,10 @@ struct World {
     cycles: u64,
 }
 
-/// What an order is about.
-struct Want {
-    account: u64,
-    storage_id: u64,
-    sells: bool,
-    cents: u64,
-}
-
 impl World {
     fn new() -> Result<Self, Box<dyn Error>> {
-        let token = |id: u16, decimals, minimum: u128| TokenConfig {
-            spec: TokenSpec {
-                id: TokenId(id),
-                symbol: ["AAA", "QQQ"][usize::from(id)].to_owned(),
-                decimals,
-                precision: 6,
-                minimum,
-                maximum: minimum * 1_000_000,
-                dust: minimum / 10,
-                enabled: true,
-            },
-            name: "Token".to_owned(),
-            address: [1; 20],
-            kind: TokenKind::Erc20,
-            fast_withdraw_limit: 0,
-        };
-        let mut venue = Venue::new(VenueConfig {
-            exchange: [7; 20],
-            tokens: vec![token(0, 18, ONE / 1_000), token(1, 6, 1_000)],
-            markets: vec![MarketConfig {
-                name: "AAA-QQQ".to_owned(),
-                base: TokenId(0),
-                quote: TokenId(1),
-                price_decimals: 2,
-                aggregation_levels: 3,
-                enabled: true,
-                maker_fee_bips: 2,
-                taker_fee_bips: 10,
-            }],
-            limits: Limits {
-                open_orders_max: 1_000_000,
-                ..Limits::default()
-            },
-            first_account: AccountId(10),
-            ..VenueConfig::default()
-        })?;
-        for number in 0..MAKERS + OTHERS {
-            let account = account(number);
-            let mut owner = [1; 20];
-            owner[..4].copy_from_slice(&account.0.to_be_bytes());
-            let mut public_key = PublicKey::default();
-            public_key.x[..4].copy_from_slice(&account.0.to_be_bytes());
-            let mut wishes = vec![Operator::CreateAccount {
-                id: Some(account),
-                owner,
-                public_key,
-                api_key: None,
-                internal: false,
-            }];
-            wishes.extend([0, 1].map(|token| Operator::Deposit {
-                account,
-                token: TokenId(token),
-                amount: 10_000_000 * ONE,
-            }));
-            for wish in wishes {
-                venue.handle(VenueTime(0), &Caller::Operator, &Request::Operator(wish))?;
-            }
-        }
+        let mut venue = Venue::new(support::config())?;
+        support::open(&mut venue, MAKERS + OTHERS)?;
         Ok(Self {
             venue,
             resting: 0,
@@ -221,58 +155,17 @@ impl World {
     }
 
     fn submit(&mut self, want: &Want) -> Result<Hash, Box<dyn Error>> {
-        let mut hash = [0; 32];
-        // As scattered as real ones.
-        hash[..8].copy_from_slice(
-            &self
-                .placed
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .to_be_bytes(),
-        );
+        let order = want.order(self.placed);
         self.placed += 1;
-        let (base, quote) = (
-            (TokenId(0), ONE / 100),
-            (TokenId(1), u128::from(want.cents) * 100),
-        );
-        let (sold, bought) = if want.sells {
-            (base, quote)
-        } else {
-            (quote, base)
+        let caller = Caller::Internal {
+            account: order.account,
         };
-        let account = account(want.account);
-        let order = NewOrder {
-            hash: Hash(hash),
-            exchange: [7; 20],
-            account,
-            storage_id: want.storage_id,
-            sell_token: sold.0,
-            sell_amount: sold.1,
-            buy_token: bought.0,
-            buy_amount: bought.1,
-            fill_by: if want.sells {
-                FillBy::Sell
-            } else {
-                FillBy::Buy
-            },
-            all_or_none: false,
-            valid_until_s: 1_000_000,
-            max_fee_bips: 63,
-            taker: [0; 20],
-            kind: OrderKind::Limit,
-            pool: None,
-            client_id: Some(format!("order-{}", self.placed)),
-        };
-        let caller = Caller::Internal { account };
         let asked = Request::Submit(Box::new(order));
         match self.ask(&caller, &asked)? {
             Response::Submitted(taken) => Ok(taken.hash),
             other => Err(format!("{other:?}").into()),
         }
     }
-}
-
-fn account(number: u64) -> AccountId {
-    AccountId(10 + u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// CPU time of this thread.
@@ -292,14 +185,4 @@ impl Clock {
 fn cpu_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or(0)
-}
-
-fn memory_kib() -> u64 {
-    std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let line = status.lines().find(|line| line.starts_with("VmRSS"))?;
-            line.split_whitespace().nth(1)?.parse().ok()
-        })
-        .unwrap_or(0)
 }
