@@ -72,7 +72,18 @@ impl Ground {
             file.put("traders.0.noise", 3).put("traders.0.passive", 2);
         });
         let proxy = Proxy::start(&stage.address);
-        stage.daemon("daemon", &proxy.url, quick);
+        stage.daemon("daemon", &proxy.url, |file| {
+            quick(file);
+            // The market that the crowd makes may ruin anybody; that is not the subject.
+            for limit in [
+                "loss_hour_max",
+                "loss_day_max",
+                "loss_total_max",
+                "drawdown_max",
+            ] {
+                file.put(&format!("market.0.{limit}"), "1000000000 USDC");
+            }
+        });
         let counts: Arc<[AtomicU64; 2]> = Arc::default();
         let last_is_cancel: Arc<AtomicBool> = Arc::default();
         let (seen_here, last) = (Arc::clone(&counts), Arc::clone(&last_is_cancel));
