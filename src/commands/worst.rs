@@ -25,6 +25,8 @@ pub struct Worst {
     by_gap: String,
     by_fills: String,
     by_fees: String,
+    by_pool: String,
+    shares_max: Option<String>,
     loss_max: String,
     loss_hour_max: String,
     loss_day_max: String,
@@ -50,14 +52,17 @@ pub fn losses(bound: &Bound) -> Losses {
     let mut sums: BTreeMap<&String, (Amount, &TokenSpec)> = BTreeMap::new();
     let mut markets = Vec::new();
     let engine = &bound.engine;
-    for ((spec, limits), found) in bound
-        .markets
-        .iter()
-        .zip(&engine.markets)
-        .zip(risk::bounds(engine, &bound.markets))
-    {
+    for ((spec, limits), found) in bound.markets.iter().zip(&engine.markets).zip(risk::bounds(
+        engine,
+        &bound.markets,
+        &bound.pools,
+    )) {
         let Some(found) = found else { continue };
         let quote = |units| whole(units, &spec.quote);
+        let mut pools = bound.pools.iter().zip(&engine.pools);
+        let shares = pools
+            .find(|(pool, _)| pool.market == spec.id)
+            .map(|(_, limits)| limits);
         let sum = sums.entry(&spec.quote.symbol).or_insert((0, &spec.quote));
         sum.0 = sum.0.saturating_add(found.total());
         markets.push(Worst {
@@ -72,6 +77,8 @@ pub fn losses(bound: &Bound) -> Losses {
             by_gap: quote(found.by_gap),
             by_fills: quote(found.by_fills),
             by_fees: quote(found.by_fees),
+            by_pool: quote(found.by_pool),
+            shares_max: shares.map(|limits| quote(limits.value_max)),
             loss_max: quote(found.total()),
             loss_hour_max: quote(limits.loss.hour_max),
             loss_day_max: quote(limits.loss.day_max),
@@ -118,7 +125,7 @@ impl Losses {
             );
             let row = |name: &str, value: String| vec![format!("  {name}"), value];
             let (held, fillable) = (&worst.inventory_max, &worst.fillable);
-            text.push_str(&columns(&[
+            let mut rows = vec![
                 row(
                     "by the jump",
                     format!("{} {quote} on {held} {base}", worst.by_gap),
@@ -128,6 +135,12 @@ impl Losses {
                     format!("{} {quote} on {fillable} {base}", worst.by_fills),
                 ),
                 row("by their fees", format!("{} {quote}", worst.by_fees)),
+            ];
+            if let Some(shares) = &worst.shares_max {
+                let value = format!("{} {quote} on shares worth {shares} {quote}", worst.by_pool);
+                rows.push(row("in the pool", value));
+            }
+            rows.extend([
                 row(
                     "an hour may lose",
                     format!("{} {quote}, then the market pauses", worst.loss_hour_max),
@@ -144,7 +157,8 @@ impl Losses {
                     "since the start",
                     format!("{} {quote}, then trading halts", worst.loss_total_max),
                 ),
-            ]));
+            ]);
+            text.push_str(&columns(&rows));
         }
         let sums: Vec<_> = self
             .together

@@ -182,7 +182,7 @@ impl Daemon {
             markets: configs,
             pools: pool_configs,
         };
-        self.limit_losses(&mut engine, &markets, &mut problems);
+        self.limit_losses(&mut engine, &markets, &pools, &mut problems);
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
         }
@@ -201,9 +201,10 @@ impl Daemon {
         &self,
         engine: &mut EngineConfig,
         specs: &[MarketSpec],
+        pools: &[PoolSpec],
         problems: &mut Vec<Problem>,
     ) {
-        let bounds = risk::bounds(engine, specs);
+        let bounds = risk::bounds(engine, specs, pools);
         for (index, limits) in engine.markets.iter_mut().enumerate() {
             let (market, spec) = (&self.markets[index], &specs[index]);
             let mut loss = risk::derived(bounds[index].as_ref());

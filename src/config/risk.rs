@@ -167,11 +167,20 @@ impl Risk {
     }
 }
 
-/// The bound of every market at its ceiling, for the stated jump.
-pub fn bounds(engine: &EngineConfig, markets: &[MarketSpec]) -> Vec<Option<LossBound>> {
+/// The bound of every market at its ceiling with the pool beside it, for the stated jump.
+pub fn bounds(
+    engine: &EngineConfig,
+    markets: &[MarketSpec],
+    pools: &[PoolSpec],
+) -> Vec<Option<LossBound>> {
     let each = markets.iter().zip(&engine.markets);
     each.map(|(spec, limits)| {
-        loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps)
+        let bound = loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps)?;
+        let mut beside = pools.iter().zip(&engine.pools);
+        match beside.find(|(pool, _)| pool.market == spec.id) {
+            Some((_, limits)) => bound.with_pool(limits),
+            None => Some(bound),
+        }
     })
     .collect()
 }

@@ -9,15 +9,21 @@
 //! - what is held afterwards is at most `inventory_max`, and loses at most `inventory_max · p · g`;
 //! - what filled was at most `s` worse than the mid before the jump (the collar; for orders that may
 //!   only rest, half the widest book, if that is less), and loses at most `(buys + sells) · p · s`;
-//! - its fees are at most what was signed.
+//! - its fees are at most what was signed;
+//! - shares of a pool worth `V` at the mid are worth at least `V · √(1 − g)` when others have traded the
+//!   pool to the new price (what they are due is then `2√(x·y·p)`, and the product does not fall); a move
+//!   under way brings at most its signed slippage less, and costs its fee.
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{EngineConfig, MarketConfig};
+use crate::config::{EngineConfig, MarketConfig, PoolConfig};
 use crate::market::{MarketSpec, Price};
+use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::token::Amount;
 
 const WHOLE_BPS: u128 = 10_000;
+/// A root of ten-thousandths is taken in so many parts of them.
+const PARTS: u128 = 1_000_000;
 
 /// The bound and its parts. Losses are quote units, rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +44,8 @@ pub struct LossBound {
     pub by_fills: Amount,
     /// Fees of those fills.
     pub by_fees: Amount,
+    /// Lost in the pool beside it, if there is one: by the jump, and by a move under way.
+    pub by_pool: Amount,
 }
 
 impl LossBound {
@@ -46,6 +54,18 @@ impl LossBound {
         self.by_gap
             .saturating_add(self.by_fills)
             .saturating_add(self.by_fees)
+            .saturating_add(self.by_pool)
+    }
+
+    /// With the pool beside the market, its shares worth the most that a join may make of them.
+    pub fn with_pool(self, pool: &PoolConfig) -> Option<Self> {
+        let left = WHOLE_BPS.saturating_sub(self.gap_bps.into());
+        let root = (left * WHOLE_BPS * PARTS * PARTS).isqrt();
+        let kept = mul_div_floor(pool.value_max, root, WHOLE_BPS * PARTS)?;
+        let slipped = mul_div_ceil(pool.move_value_max, pool.slippage_bps.into(), WHOLE_BPS)?;
+        let lost = pool.value_max - kept;
+        let by_pool = lost.checked_add(slipped)?.checked_add(pool.fee_max)?;
+        Some(Self { by_pool, ..self })
     }
 }
 
@@ -90,5 +110,6 @@ pub fn loss_bound(
         by_gap: share(held, gap_bps)?,
         by_fills: share(fillable, slip_bps)?,
         by_fees: share(fillable, u32::from(config.max_fee_bips))?,
+        by_pool: 0,
     })
 }

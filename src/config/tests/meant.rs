@@ -95,7 +95,7 @@ fn losses_follow_from_the_worst_case_where_the_file_is_silent() {
     source.text = silent.join("\n");
     let daemon = Daemon::parse(&source).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
-    let worst = risk::bounds(&bound.engine, &bound.markets)[0].unwrap();
+    let worst = risk::bounds(&bound.engine, &bound.markets, &bound.pools)[0].unwrap();
     let loss = bound.engine.markets[0].loss;
     assert_eq!(loss.total_max, worst.total());
     assert_eq!(

@@ -1,6 +1,7 @@
 //! The stated worst case, by hand.
 
 use cambist_core::bound::loss_bound;
+use cambist_core::config::PoolConfig;
 use cambist_core::{Price, Qty};
 
 use crate::desk::{config, spec};
@@ -31,4 +32,60 @@ fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {
     small.order_qty_max = Qty(1);
     let bound = loss_bound(&spec(), &config, &small, Price(10_000), 1_000).unwrap();
     assert_eq!(bound.fillable, 800, "no more than the orders hold");
+}
+
+#[test]
+fn a_pool_adds_what_the_jump_and_a_move_under_way_take() {
+    let config = config();
+    let alone = loss_bound(&spec(), &config, &config.markets[0], Price(10_000), 1_900).unwrap();
+    let pool = PoolConfig {
+        poll_ms: 1_000,
+        age_max_ms: 5_000,
+        slippage_bps: 50,
+        divergence_max_bps: 100,
+        move_value_max: 1_001,
+        value_max: 1_000_000,
+        fee_max: 7,
+    };
+    // The root of 0.81 is 0.9: 100 000 of a million; 5.005 of a move, rounded up; the fee.
+    let with = alone.with_pool(&pool).unwrap();
+    assert_eq!(with.by_pool, 100_000 + 6 + 7);
+    assert_eq!(with.total(), alone.total() + with.by_pool);
+    let all = loss_bound(&spec(), &config, &config.markets[0], Price(10_000), 10_000);
+    let all = all.unwrap().with_pool(&pool).unwrap();
+    assert_eq!(
+        all.by_pool,
+        1_000_000 + 13,
+        "nothing is left of what is worth nothing"
+    );
+}
+
+/// Others trade a pool to any price within the jump: shares keep what the bound says they keep.
+#[test]
+fn a_pool_traded_to_the_new_price_loses_no_more_than_stated() {
+    let config = config();
+    let (base, quote) = (1_000_000_u128, 100_000_000_u128);
+    let mut least = u128::MAX;
+    for gap_bps in (100..=9_900).step_by(100) {
+        let bound =
+            loss_bound(&spec(), &config, &config.markets[0], Price(10_000), gap_bps).unwrap();
+        let pool = PoolConfig {
+            poll_ms: 1_000,
+            age_max_ms: 5_000,
+            slippage_bps: 0,
+            divergence_max_bps: 100,
+            move_value_max: 0,
+            value_max: 2 * quote,
+            fee_max: 0,
+        };
+        let stated = bound.with_pool(&pool).unwrap().by_pool;
+        // A price of 100 falls to 100 · (1 − g): base comes in until the pool is there.
+        let left = u128::from(10_000 - gap_bps);
+        let there = (base * quote * 10_000 / (100 * left)).isqrt();
+        let worth = there * 100 * left / 10_000 + (base * quote).div_ceil(there);
+        let lost = 2 * quote - worth;
+        assert!(lost <= stated, "{gap_bps}: {lost} > {stated}");
+        least = least.min(lost * 100 / stated);
+    }
+    assert!(least >= 99, "a bound, not a scare figure: {least} per cent");
 }
