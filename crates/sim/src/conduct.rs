@@ -220,11 +220,10 @@ impl Conduct {
         })
     }
 
-    /// Bytes of an order or a move leave. `now` is the venue's true time.
+    /// Bytes of an order or a move leave.
     pub(crate) fn transmit(
         &mut self,
         shown: Time,
-        now: VenueTime,
         leaving: Leaving<'_>,
         engine: &EngineConfig,
     ) -> Vec<Broken> {
@@ -252,7 +251,7 @@ impl Conduct {
                 format!("{id} leaves for {}, which is closed", leaving.market_name),
             ));
         }
-        if let Some((what, age)) = self.knowledge.stale(leaving.market, now, &engine.poll) {
+        if let Some((what, age)) = self.knowledge.stale(leaving.market, shown, &engine.poll) {
             broken.push(("stale", format!("{id} leaves on {what} of {age} ms ago")));
         }
         if self.cancelled.contains_key(&id) {

@@ -80,13 +80,17 @@ impl WorldConfig {
         }
 
         let engine = &mut config.engine;
-        engine.ttl_ms = *choose(&mut random, &[15_000, 30_000, 120_000]);
+        engine.ttl_ms = *choose(&mut random, &[15_000, 30_000, 120_000, 600_000]);
         engine.refresh_before_ms = engine.ttl_ms / 4;
         engine.grace_ms = *choose(&mut random, &[1_000, 3_000, 30_000]);
         // Healthy answers come in time; where they do not, nothing can be expected of anybody.
         let round_trip_ms = 2 * config.network.latency_max_ms;
         engine.request_timeout_ms =
             (*choose(&mut random, &[1_000, 3_000, 10_000])).max(2 * round_trip_ms);
+        engine.poll.depth_age_max_ms = *choose(&mut random, &[2_000, 5_000]);
+        let age_max_ms = *choose(&mut random, &[6_000, 15_000]);
+        engine.poll.balances_age_max_ms = age_max_ms;
+        engine.poll.orders_age_max_ms = age_max_ms;
         engine.attempts_max = *choose(&mut random, &[1, 2, 3, 5]);
         engine.poll.orders_page = *choose(&mut random, &[10, 50, 200]);
         // Enough for the polls of every market and the refreshing of every strategy: `check` refuses

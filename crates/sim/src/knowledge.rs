@@ -10,8 +10,8 @@ use cambist_core::config::PollConfig;
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketId, Time, VenueTime};
 
-/// The daemon's idea of the exchange's time lags by the way of an answer and the rounding of its header.
-const LAG_MS: u64 = 2_000;
+/// Clocks drift by less than this in the time that anything may be old.
+const DRIFT_MS: u64 = 20;
 
 /// What one incarnation was told, in true times.
 #[derive(Debug, Default)]
@@ -51,14 +51,14 @@ impl Knowledge {
         Some(told.plus_ms(carried - carried.div_ceil(1_000)))
     }
 
-    /// What an order at a market stands on that is too old for it, and its age; `now` is the exchange's
-    /// true time.
+    /// What an order at a market stands on that is too old for it, and its age by all that it was told.
     pub(crate) fn stale(
         &self,
         market: MarketId,
-        now: VenueTime,
+        shown: Time,
         poll: &PollConfig,
     ) -> Option<(&'static str, u64)> {
+        let now = self.passed(shown)?;
         let of = |endpoint| self.drawn.get(&endpoint).copied();
         let kinds = [
             (
@@ -71,7 +71,7 @@ impl Knowledge {
         ];
         kinds.into_iter().find_map(|(name, drawn, most)| {
             let age = drawn.map_or(u64::MAX, |drawn| now.ms_since(drawn));
-            (age > most.saturating_add(LAG_MS)).then_some((name, age))
+            (age > most.saturating_add(DRIFT_MS)).then_some((name, age))
         })
     }
 }

@@ -81,7 +81,6 @@ impl World {
 
     /// Bytes of an order or a move are about to leave.
     fn leave(&mut self, id: ClientOrderId, market: MarketId, valid_until_s: u32) {
-        let venue_now = self.exchange.clock(self.now);
         let leaving = Leaving {
             id,
             market,
@@ -89,9 +88,7 @@ impl World {
             valid_until_s,
         };
         let engine = &self.config.engine;
-        let broken = self
-            .conduct
-            .transmit(self.shown, venue_now, leaving, engine);
+        let broken = self.conduct.transmit(self.shown, leaving, engine);
         self.break_rules(broken);
     }
 
