@@ -1,163 +1,14 @@
 //! Writing intents, fills and ends; removing what is old.
 
 use cambist_core::note::{End, Fill, PoolMove};
-use cambist_core::order::{FillBy, OrderKind, UnsignedOrder};
-use cambist_core::{ClientOrderId, Hash, Intent, MarketId, TokenId};
-use rusqlite::{Transaction, params};
+use cambist_core::{ClientOrderId, MarketId, TokenId};
+use rusqlite::params;
 
 use super::chain::{Row, Sum};
-use super::moves::{MoveRow, insert_moved};
+use super::moves::insert_moved;
+use super::rows::Sealed;
 use super::schema::{set_anchor, set_counter, set_meta};
 use super::{Filled, SealedIntent, Store, StoreError};
-
-/// A row on its way into the chain.
-enum Sealed {
-    Order(IntentRow),
-    Move(MoveRow),
-}
-
-impl Sealed {
-    fn number(&self) -> u64 {
-        match self {
-            Self::Order(row) => row.number,
-            Self::Move(row) => row.number,
-        }
-    }
-
-    fn chained(&self, before: &Sum) -> Sum {
-        match self {
-            Self::Order(row) => row.chained(before),
-            Self::Move(row) => row.chained(before),
-        }
-    }
-
-    fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
-        match self {
-            Self::Order(row) => row.insert(change, chain),
-            Self::Move(row) => row.insert(change, chain),
-        }
-    }
-}
-
-/// One row of `intents`, as text and numbers of the database.
-pub(super) struct IntentRow {
-    pub(super) number: u64,
-    pub(super) strategy: u8,
-    pub(super) market: String,
-    pub(super) side: String,
-    pub(super) price: String,
-    pub(super) qty: String,
-    pub(super) kind: String,
-    pub(super) sell_token: u16,
-    pub(super) sell_amount: String,
-    pub(super) buy_token: u16,
-    pub(super) buy_amount: String,
-    pub(super) fill_by: String,
-    pub(super) storage_id: u32,
-    pub(super) valid_until_s: u32,
-    pub(super) max_fee_bips: u8,
-    pub(super) made_at_ms: u64,
-    pub(super) hash: Hash,
-    pub(super) body_sum: Sum,
-    pub(super) sealed_us: u64,
-}
-
-impl IntentRow {
-    fn new(order: &UnsignedOrder, hash: Hash, body: &[u8], market: String, sealed_us: u64) -> Self {
-        Self {
-            number: order.client_id.number,
-            strategy: order.client_id.strategy.0,
-            market,
-            side: order.side.name().to_owned(),
-            price: order.price.0.to_string(),
-            qty: order.qty.0.to_string(),
-            kind: kind_name(order.kind).to_owned(),
-            sell_token: order.sell_token.0,
-            sell_amount: order.sell_amount.to_string(),
-            buy_token: order.buy_token.0,
-            buy_amount: order.buy_amount.to_string(),
-            fill_by: fill_by_name(order.fill_by).to_owned(),
-            storage_id: order.storage_id,
-            valid_until_s: order.valid_until_s,
-            max_fee_bips: order.max_fee_bips,
-            made_at_ms: order.made_at.0,
-            hash,
-            body_sum: Sum::over(body),
-            sealed_us,
-        }
-    }
-
-    /// The chain value of this row after the one before it.
-    pub(super) fn chained(&self, before: &Sum) -> Sum {
-        Row::of("intent")
-            .bytes(before.bytes())
-            .number(self.number)
-            .number(self.strategy.into())
-            .text(&self.market)
-            .text(&self.side)
-            .text(&self.price)
-            .text(&self.qty)
-            .text(&self.kind)
-            .number(self.sell_token.into())
-            .text(&self.sell_amount)
-            .number(self.buy_token.into())
-            .text(&self.buy_amount)
-            .text(&self.fill_by)
-            .number(self.storage_id.into())
-            .number(self.valid_until_s.into())
-            .number(self.max_fee_bips.into())
-            .number(self.made_at_ms)
-            .bytes(&self.hash.0)
-            .bytes(self.body_sum.bytes())
-            .number(self.sealed_us)
-            .sum()
-    }
-
-    fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
-        change
-            .execute(
-                "INSERT INTO intents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
-                params![
-                    self.number.cast_signed(),
-                    self.strategy,
-                    self.market,
-                    self.side,
-                    self.price,
-                    self.qty,
-                    self.kind,
-                    self.sell_token,
-                    self.sell_amount,
-                    self.buy_token,
-                    self.buy_amount,
-                    self.fill_by,
-                    self.storage_id,
-                    self.valid_until_s,
-                    self.max_fee_bips,
-                    self.made_at_ms.cast_signed(),
-                    self.hash.0,
-                    self.body_sum.bytes(),
-                    self.sealed_us.cast_signed(),
-                    chain.bytes(),
-                ],
-            )
-            .map(|_| ())
-    }
-}
-
-pub(super) const fn kind_name(kind: OrderKind) -> &'static str {
-    match kind {
-        OrderKind::Limit => "limit",
-        OrderKind::MakerOnly => "maker_only",
-        OrderKind::TakerOnly => "taker_only",
-    }
-}
-
-pub(super) const fn fill_by_name(fill_by: FillBy) -> &'static str {
-    match fill_by {
-        FillBy::Buy => "buy",
-        FillBy::Sell => "sell",
-    }
-}
 
 pub(super) fn end_sum(number: u64, end: &str, amounts: [&str; 3], at_us: u64) -> Sum {
     let row = Row::of("end").number(number).text(end);
@@ -195,23 +46,14 @@ impl Store {
                 });
             }
             next_number = id.number.saturating_add(1);
-            let SealedIntent { intent, hash, body } = intent;
-            let row = match intent {
-                Intent::Order(order) => {
-                    let market = self.market_name(order.client_id, order.market)?;
-                    Sealed::Order(IntentRow::new(order, *hash, body, market, now_us))
-                }
-                Intent::Move(wanted) => {
-                    let market = self.market_name(wanted.client_id, wanted.market)?;
-                    Sealed::Move(MoveRow::new(wanted, *hash, body, market, now_us))
-                }
-            };
+            let market = self.market_name(id, intent.intent.market())?;
+            let row = Sealed::new(intent, market, now_us);
             head = row.chained(&head);
             rows.push(Writing {
                 row,
                 chain: head,
-                slots: intent.slots(),
-                body,
+                slots: intent.intent.slots(),
+                body: &intent.body,
             });
         }
         match write(&mut self.database, self.instance, next_number, &head, &rows) {

@@ -10,7 +10,9 @@ mod intents;
 mod level;
 mod lock;
 mod moves;
+mod orders;
 mod recover;
+mod rows;
 mod schema;
 pub mod view;
 

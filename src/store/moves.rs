@@ -1,6 +1,5 @@
 //! Joins and exits in the store: a table of their own, one chain with the orders, the same ends.
 
-use cambist_core::intent::RecoveredMove;
 use cambist_core::note::PoolMove;
 use cambist_core::pool::UnsignedMove;
 use cambist_core::{ClientOrderId, Hash, MarketId, MoveKind, StrategyId, TokenId, VenueTime};
@@ -23,7 +22,7 @@ pub(super) struct MoveRow {
     fee_max: String,
     valid_until_s: u32,
     made_at_ms: u64,
-    hash: Hash,
+    pub(super) hash: Hash,
     pub(super) body_sum: Sum,
     sealed_us: u64,
 }
@@ -131,14 +130,14 @@ impl MoveRow {
     }
 
     /// The move as it was sealed; `None` if a field cannot be understood.
-    pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Option<RecoveredMove> {
+    pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Option<UnsignedMove> {
         let ids: Option<Vec<u32>> = self
             .storage_ids
             .split(',')
             .map(|id| id.parse().ok())
             .collect();
         let [first, second] = [&self.amounts[0], &self.amounts[1]].map(|text| text.parse().ok());
-        let wanted = UnsignedMove {
+        Some(UnsignedMove {
             client_id: ClientOrderId {
                 instance,
                 strategy: StrategyId(self.strategy),
@@ -156,10 +155,6 @@ impl MoveRow {
             fee_max: self.fee_max.parse().ok()?,
             valid_until_s: self.valid_until_s,
             made_at: VenueTime(self.made_at_ms),
-        };
-        Some(RecoveredMove {
-            wanted,
-            hash: self.hash,
         })
     }
 }

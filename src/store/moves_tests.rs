@@ -8,12 +8,10 @@ use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, MoveKind, StrategyId, TokenId, VenueTime,
 };
 
+use super::tests::{names, seal_one};
+use super::view::{Open, without_end};
 use super::{FILE, Filled, SealedIntent, Store, StoreError};
 use crate::testing::Folder;
-
-fn names() -> Vec<String> {
-    vec!["ETH-USDC".to_owned()]
-}
 
 fn open(folder: &Folder) -> Store {
     let mut store = Store::open(folder.path()).unwrap();
@@ -63,6 +61,35 @@ fn seal(store: &mut Store, kind: MoveKind) -> (UnsignedMove, Vec<u8>) {
     };
     store.seal(&[sealed]).unwrap();
     (wanted, body)
+}
+
+#[test]
+fn orders_and_moves_are_one_chain_and_have_the_same_ends() {
+    let folder = Folder::new("store-chain");
+    let mut store = open(&folder);
+    let (join, _) = seal(&mut store, MoveKind::Join);
+    let order = seal_one(&mut store);
+    let (exit, _) = seal(&mut store, MoveKind::Exit);
+    let open_at = |is_move| Open {
+        is_move,
+        valid_until_s: 1_800_000_000,
+    };
+    assert_eq!(
+        without_end(folder.path()).unwrap(),
+        [open_at(false), open_at(true), open_at(true)]
+    );
+    store
+        .end(join.client_id, End::Fenced, Filled::default(), None)
+        .unwrap();
+    assert_eq!(
+        without_end(folder.path()).unwrap(),
+        [open_at(false), open_at(true)]
+    );
+    drop(store);
+    let found = open(&folder).recover(&names()).unwrap();
+    assert_eq!((found.open.len(), found.open_moves.len()), (1, 1));
+    assert_eq!(found.open[0].body, order.body);
+    assert_eq!(found.open_moves[0].recovered.wanted, exit);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use cambist_core::{
 use super::{FILE, Filled, SealedIntent, Store, StoreError};
 use crate::testing::Folder;
 
-fn names() -> Vec<String> {
+pub(super) fn names() -> Vec<String> {
     vec!["ETH-USDC".to_owned(), "BTC-USDC".to_owned()]
 }
 
@@ -63,7 +63,7 @@ fn order(sealed: &SealedIntent) -> &UnsignedOrder {
 }
 
 /// Seals one order under the next number and storage id.
-fn seal_one(store: &mut Store) -> SealedIntent {
+pub(super) fn seal_one(store: &mut Store) -> SealedIntent {
     let found = store.recover(&names()).unwrap();
     let storage = found.next_storage.get(&TokenId(3)).copied().unwrap_or(0);
     let intent = intent(store, found.next_number, storage);

@@ -8,7 +8,8 @@ use cambist_core::event::Level;
 use cambist_core::{Amount, ClientOrderId, Hash, StrategyId, TokenId, VenueTime};
 use rusqlite::{Connection, OpenFlags};
 
-use super::recover::{Trouble, booked, read_intent};
+use super::orders::OrderRow;
+use super::recover::{Trouble, booked};
 use super::{Filled, StoreError, database_error, schema};
 
 /// One order that was made durable before it was sent.
@@ -115,7 +116,7 @@ fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
     let mut rows = query.query([])?;
     let mut all = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        let row = read_intent(row)?;
+        let row = OrderRow::read(row)?;
         let unreadable = || Trouble::Damage(format!("intent {} cannot be understood", row.number));
         let remembered = Remembered {
             client_id: ClientOrderId {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::market::MarketId;
 use crate::order::{ClientOrderId, Hash, UnsignedOrder};
 use crate::pool::UnsignedMove;
 use crate::token::TokenId;
@@ -22,6 +23,14 @@ impl Intent {
         match self {
             Self::Order(order) => order.client_id,
             Self::Move(wanted) => wanted.client_id,
+        }
+    }
+
+    /// Its market, or that of its pool.
+    pub const fn market(&self) -> MarketId {
+        match self {
+            Self::Order(order) => order.market,
+            Self::Move(wanted) => wanted.market,
         }
     }
 
