@@ -273,6 +273,9 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
             "orders": tally.orders,
             "violations": tally.violations,
             "quoted_ratio": tally.quoted_ratio(),
+            "loss_spans": tally.loss_spans,
+            "loss_ratio_max": tally.loss_ratio(),
+            "loss_ratio_seed": tally.loss_ratio().map(|_| tally.loss_ratio_seed),
             "fills": tally.fills,
             "resent": tally.resent,
             "steps": tally.steps,
@@ -332,6 +335,14 @@ fn table(done: &Campaign, clock: &Clock) -> String {
         || "no healthy time".to_owned(),
         |ratio| format!("{:.2} % of healthy time", ratio * 100.0),
     );
+    let worst = tally.loss_ratio().map_or_else(
+        || "none measured".to_owned(),
+        |ratio| {
+            let (seed, spans) = (tally.loss_ratio_seed, tally.loss_spans);
+            let percent = ratio * 100.0;
+            format!("{percent:.1} % of what check states (seed {seed}, {spans} measured)")
+        },
+    );
     let mut rows = vec![
         row("seeds", format!("{} ({})", tally.seeds, done.seeds)),
         row("simulated hours", format!("{:.1}", tally.simulated_hours())),
@@ -343,6 +354,7 @@ fn table(done: &Campaign, clock: &Clock) -> String {
         ),
         row("fills", tally.fills.to_string()),
         row("both sides quoted", quoted),
+        row("worst loss of control", worst),
         row("violations", tally.violations.to_string()),
     ];
     rows.push(row(

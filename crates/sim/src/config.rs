@@ -11,6 +11,7 @@ use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{ConfigError, VenueConfig};
 use serde::{Deserialize, Serialize};
 
+use crate::falls::FallsConfig;
 use crate::sealer::Sealer;
 use crate::trouble::Trouble;
 
@@ -161,6 +162,8 @@ pub struct WorldConfig {
     pub store: StoreConfig,
     /// When the daemon dies.
     pub crash: CrashConfig,
+    /// When the market does its worst at that moment.
+    pub falls: FallsConfig,
     /// When faults happen.
     pub weather: WeatherConfig,
     /// Troubles of venue, disk, clock and operator.

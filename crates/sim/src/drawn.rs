@@ -109,6 +109,9 @@ impl WorldConfig {
         if random.chance(1, 5) {
             config = config.with_pool();
         }
+        if random.chance(1, 12) {
+            config = config.falling(&mut random);
+        }
         config
     }
 }

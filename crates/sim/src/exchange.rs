@@ -1,7 +1,7 @@
 //! The exchange of a world: the venue, its background traders, and our account on it.
 
 use cambist_core::event::Amounts;
-use cambist_core::{MarketSpec, Time, VenueTime};
+use cambist_core::{MarketSpec, Side, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig, found};
 use cambist_venue::{
     AccountId, ApiKey, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request, Response,
@@ -12,6 +12,7 @@ use crate::conduct::Broken;
 use crate::config::{WorldConfig, WorldError};
 use crate::oracle::{Oracle, Said};
 use crate::pool::{FIRST_FOUNDER, LIQUIDITY};
+use crate::sweep;
 
 /// Our account.
 pub const OWN_ACCOUNT: AccountId = AccountId(7);
@@ -154,6 +155,22 @@ impl Exchange {
                 // A refused trader tries again when it next looks: that is its business.
                 let _ = self.handle(now, &caller, &request);
             }
+        }
+    }
+
+    /// Everything that rests within a gap is swept from one side, and the price moves there.
+    pub(crate) fn fall(&mut self, now: Time, spec: &MarketSpec, way: Side, gap_bps: u32) {
+        let Some(market) = self.venue.market_id(&spec.name) else {
+            return;
+        };
+        let requests = sweep::requests(&self.venue, market, spec, way, gap_bps);
+        let now = self.clock(now);
+        for (caller, request) in requests {
+            // A closed market is not swept.
+            let _ = self.handle(now, &caller, &request);
+        }
+        for population in &mut self.agents {
+            population.shock(market, now, sweep::signed(way, gap_bps));
         }
     }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{CrashConfig, WorldConfig};
+use crate::falls::FallsConfig;
 
 /// One family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -63,7 +64,10 @@ impl Family {
     pub(crate) fn remove(self, config: &mut WorldConfig) {
         match self {
             Self::Network => config.network = config.network.calm(),
-            Self::Crash => config.crash = CrashConfig::default(),
+            Self::Crash => {
+                config.crash = CrashConfig::default();
+                config.falls = FallsConfig::default();
+            }
             Self::Venue | Self::Disk | Self::Clock | Self::Operator => {
                 config.troubles.kinds.retain(|kind| kind.family() != self);
             }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::checks::Violation;
 use crate::config::{WorldConfig, WorldError};
+use crate::loss::Losses;
 use crate::trace::TraceHash;
 use crate::world::World;
 
@@ -56,6 +57,8 @@ pub struct Outcome {
     pub quoted_ratio: f64,
     /// Everything counted.
     pub counts: Counts,
+    /// What losses of control cost, beside what is stated.
+    pub losses: Losses,
     /// Whether the ending proved that no own order rests.
     pub proven: bool,
     /// Promises that were not kept.
@@ -119,6 +122,7 @@ impl World {
             fills: counts.fills,
             quoted_ratio: counts.quoted_ratio(),
             counts,
+            losses: self.losses(),
             proven,
             violations: self.violations().to_vec(),
             violations_dropped: self.violations_dropped(),

@@ -13,6 +13,7 @@ use crate::config::{
     ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, TroubleConfig, WeatherConfig,
     WorldConfig,
 };
+use crate::falls::FallsConfig;
 use crate::sealer::Sealer;
 
 const BASE: TokenId = TokenId(0);
@@ -80,6 +81,7 @@ impl WorldConfig {
                 restart_ms: 1_000,
             },
             crash: CrashConfig::default(),
+            falls: FallsConfig::default(),
             weather: WeatherConfig::default(),
             troubles: TroubleConfig::default(),
             clock: ClockConfig {

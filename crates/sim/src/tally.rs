@@ -1,4 +1,4 @@
-//! What many runs add up to. Sums of integers only, so that parts of a campaign, run anywhere in any
+//! What many runs add up to. Sums and greatest values of integers only, so that parts of a campaign, run anywhere in any
 //! order, add up to the same.
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,15 @@ pub struct Tally {
     pub looks: u64,
     /// Looks that found them on both sides of every market.
     pub looks_both: u64,
+    /// Losses of control that were measured, each market by itself.
+    #[serde(default)]
+    pub loss_spans: u64,
+    /// The most that one of them cost of what is stated, parts per million.
+    #[serde(default)]
+    pub loss_ratio_ppm: u64,
+    /// The seed of that one; 0 if none cost anything.
+    #[serde(default)]
+    pub loss_ratio_seed: u64,
 }
 
 impl Tally {
@@ -52,6 +61,12 @@ impl Tally {
             violations,
             looks: counts.samples,
             looks_both: counts.samples_both,
+            loss_spans: outcome.losses.spans,
+            loss_ratio_ppm: outcome.losses.ratio_ppm,
+            loss_ratio_seed: match outcome.losses.ratio_ppm {
+                0 => 0,
+                _ => outcome.seed,
+            },
         });
     }
 
@@ -69,6 +84,14 @@ impl Tally {
         self.violations += other.violations;
         self.looks += other.looks;
         self.looks_both += other.looks_both;
+        self.loss_spans += other.loss_spans;
+        // Of equal ones the lowest seed, so that the order of adding does not matter.
+        let more = other.loss_ratio_ppm > self.loss_ratio_ppm;
+        let same = other.loss_ratio_ppm == self.loss_ratio_ppm;
+        if more || same && other.loss_ratio_seed < self.loss_ratio_seed {
+            self.loss_ratio_ppm = other.loss_ratio_ppm;
+            self.loss_ratio_seed = other.loss_ratio_seed;
+        }
     }
 
     /// Time of the worlds in hours.
@@ -77,9 +100,40 @@ impl Tally {
         self.simulated_ms as f64 / 3_600_000.0
     }
 
+    /// The most that a loss of control cost of what `check` states for it; `None` if none was measured.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn loss_ratio(&self) -> Option<f64> {
+        (self.loss_spans > 0).then(|| self.loss_ratio_ppm as f64 / 1e6)
+    }
+
     /// Share of healthy time with own orders on both sides of every market; `None` if there was none.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn quoted_ratio(&self) -> Option<f64> {
         (self.looks > 0).then(|| self.looks_both as f64 / self.looks as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_parts_is_the_worst_of_all_in_any_order() {
+        let part = |loss_ratio_ppm, loss_ratio_seed| Tally {
+            loss_spans: 1,
+            loss_ratio_ppm,
+            loss_ratio_seed,
+            ..Tally::default()
+        };
+        let parts = [part(5, 9), part(7, 4), part(7, 2), part(0, 0)];
+        for first in 0..parts.len() {
+            let mut tally = Tally::default();
+            for step in 0..parts.len() {
+                tally.merge(&parts[(first + step) % parts.len()]);
+            }
+            assert_eq!((tally.loss_ratio_ppm, tally.loss_ratio_seed), (7, 2));
+            assert_eq!(tally.loss_spans, 4);
+        }
+        assert_eq!(Tally::default().loss_ratio(), None);
     }
 }

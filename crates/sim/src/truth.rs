@@ -8,6 +8,7 @@ use cambist_core::{Amount, ClientOrderId, Hash, MarketId, Price, Side, Time};
 use cambist_venue::{Executed, Venue};
 
 use crate::exchange::OWN_ACCOUNT;
+use crate::loss::Meter;
 
 /// One of our orders that the venue took.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ impl Truth {
     }
 
     /// The venue traded; ours may be the resting order or the incoming one.
-    pub(crate) fn trade(&mut self, executed: &Executed) {
+    pub(crate) fn trade(&mut self, executed: &Executed, loss: &mut Meter) {
         let trade = &executed.trade;
         let maker = (trade.maker_account == OWN_ACCOUNT).then_some((trade.maker, trade.maker_fee));
         let own_taker = executed.taker_account == OWN_ACCOUNT;
@@ -65,6 +66,8 @@ impl Truth {
                 order.filled.1 += trade.quote;
                 order.filled.2 += fee;
                 self.fills += 1;
+                let part = (trade.base, trade.quote, fee);
+                loss.traded(order.market, order.side, part);
             }
         }
     }

@@ -28,7 +28,7 @@ mod witness;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cambist_core::{Amount, Hash, OrderStatus, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, OrderStatus, Side, TokenId, VenueTime};
 use cambist_venue::{
     AccountId, Address, Delays, ExchangeMode, Executed, FeeSchedule, Refusal, Request, Response,
     Venue, VenueConfig,
@@ -198,6 +198,21 @@ impl Oracle {
             | Request::Submission { .. }
             | Request::Log { .. } => Ok(()),
         }
+    }
+
+    /// The middle of a market in half ticks, without our orders; nothing if a side is empty.
+    pub(crate) fn mid_of_others(&self, base: TokenId, quote: TokenId) -> Option<u64> {
+        let pair = |market: &&Market| market.base == base && market.quote == quote;
+        let market = self.markets.iter().find(pair)?;
+        let best = |side| {
+            let mut line = market.line(side).iter();
+            let (place, _) = line.find(|(_, number)| {
+                let order = self.orders.get(number);
+                order.is_some_and(|order| order.account != self.own)
+            })?;
+            Some(market::price(side, *place))
+        };
+        Some(best(Side::Buy)?.saturating_add(best(Side::Sell)?))
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) enum Happening {
     Start,
     /// The daemon is to die soon.
     Doom,
+    /// The daemon dies, and the market does its worst.
+    Fall,
     /// An operator speaks.
     Operator(Command),
     /// The engine wanted to be woken.
@@ -61,6 +63,7 @@ impl World {
             | Happening::Answer { .. }
             | Happening::Synced { .. } => true,
             Happening::Doom
+            | Happening::Fall
             | Happening::Arrival { .. }
             | Happening::Trade
             | Happening::Weather
@@ -92,6 +95,7 @@ impl World {
                 self.crash_after.get_or_insert(actions);
                 self.plan_doom();
             }
+            Happening::Fall => self.fall(),
             Happening::Operator(command) => {
                 if self.daemon.is_some() {
                     self.hear(&Event::Operator(command));

@@ -10,6 +10,7 @@ use crate::checks::Violation;
 use crate::config::WorldConfig;
 use crate::disk::Disk;
 use crate::exchange::{Exchange, OWN_ACCOUNT};
+use crate::loss::Losses;
 use crate::outcome::Counts;
 use crate::trace::TraceHash;
 
@@ -45,6 +46,11 @@ impl World {
             traded: self.truth.fills(),
             ..self.counts
         }
+    }
+
+    /// What losses of control cost.
+    pub(crate) const fn losses(&self) -> Losses {
+        self.loss.losses
     }
 
     /// The session of the present or last start.

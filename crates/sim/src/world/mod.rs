@@ -5,6 +5,7 @@
 
 mod answers;
 mod ending;
+mod falls;
 mod happen;
 mod health;
 mod lingering;
@@ -32,6 +33,7 @@ use crate::config::{WorldConfig, WorldError};
 use crate::daemon::Daemon;
 use crate::disk::Disk;
 use crate::exchange::Exchange;
+use crate::loss::Meter;
 use crate::network::Network;
 use crate::outcome::Counts;
 use crate::queue::Queue;
@@ -91,6 +93,9 @@ pub struct World {
     conduct: Conduct,
     trace: Trace,
     counts: Counts,
+    loss: Meter,
+    /// Falls so far.
+    fallen: u64,
     tap: Option<Tap>,
     /// The first broken promise ends the watching.
     tap_ends: bool,
@@ -147,6 +152,8 @@ impl World {
             conduct: Conduct::default(),
             trace: Trace::default(),
             counts: Counts::default(),
+            loss: Meter::default(),
+            fallen: 0,
             tap: None,
             tap_ends: false,
             actions: Vec::new(),
@@ -154,6 +161,7 @@ impl World {
         };
         world.plan_trade();
         world.plan_doom();
+        world.plan_fall();
         world.plan_storms();
         let start = Time::from_ms(world.config.start_ms);
         world.queue.plan(start, Happening::Start);
@@ -178,6 +186,7 @@ impl World {
         let faults = self.network.faults();
         self.happen(what);
         self.take_trades();
+        self.look_at_losses();
         let found = self.exchange.found();
         self.break_rules(found);
         if self.network.faults() > faults {
@@ -201,7 +210,7 @@ impl World {
     /// Writes down what was traded since the last look.
     pub(super) fn take_trades(&mut self) {
         for executed in self.exchange.executed() {
-            self.truth.trade(&executed);
+            self.truth.trade(&executed, &mut self.loss);
         }
     }
 
@@ -224,6 +233,7 @@ impl World {
 
     /// The daemon is gone, with everything that was not durable.
     fn stop(&mut self) {
+        self.lose_control();
         self.daemon = None;
         self.crash_after = None;
         self.disk.crash(&mut self.random);

@@ -98,6 +98,7 @@ impl World {
             return;
         }
         self.touch();
+        self.loss.flowed();
         self.storms.unexplained = true;
         self.checks.excuse("mismatch", None);
         self.operate(if inwards {

@@ -2,7 +2,7 @@
 
 use cambist_core::Time;
 use cambist_core::action::Action;
-use cambist_core::event::Event;
+use cambist_core::event::{Event, Level};
 use cambist_core::note::Note;
 
 use crate::disk::Write;
@@ -96,6 +96,9 @@ impl World {
         self.break_rules(broken);
         if let (Note::LevelChanged { level, .. }, Some(daemon)) = (note, &mut self.daemon) {
             daemon.level = *level;
+            if *level > Level::Trading {
+                self.lose_control();
+            }
         }
         if let Note::Filled(fill) = note {
             self.write(Write::Filled(fill.clone()));

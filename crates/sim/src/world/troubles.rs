@@ -43,6 +43,7 @@ impl World {
             }
             Trouble::FeesRaised => self.set_fees(true),
             Trouble::Suspended | Trouble::Held => {
+                self.lose_control();
                 let until = self.now.plus_ms(length_ms);
                 self.storms.held_until = self.storms.held_until.max(until);
                 if let (Trouble::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
@@ -65,9 +66,9 @@ impl World {
             Trouble::Deposit => self.flow(true),
             Trouble::Withdrawal => self.flow(false),
             Trouble::ForeignOrder => self.foreign_order(length_ms),
+            Trouble::ExchangeDown => self.lose_control(),
             // These are asked about where they matter.
-            Trouble::ExchangeDown
-            | Trouble::ListGaps
+            Trouble::ListGaps
             | Trouble::DepthFrozen
             | Trouble::DepthOld
             | Trouble::KeyRefused

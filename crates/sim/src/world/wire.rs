@@ -62,6 +62,7 @@ impl World {
             .leaving(order.client_id, hash, self.disk.durable());
         self.checks.slot(&order, again);
         self.leave(order.client_id, order.market, order.valid_until_s);
+        self.loss.left(order.client_id.number, order.valid_until_s);
         self.obey_budget(Endpoint::Submit);
         let exchange = self.config.venue.exchange;
         let mut asked = adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
@@ -253,6 +254,9 @@ impl World {
         self.exchange.advance(self.now);
         self.take_trades();
         self.truth.prune(self.exchange.venue());
+        if self.loss.is_newer(id.number) {
+            self.end_span();
+        }
         let durable = self.disk.durable();
         self.checks.arriving(order.hash, id, durable, &self.truth);
     }

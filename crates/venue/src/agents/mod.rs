@@ -14,7 +14,7 @@ mod scene;
 mod timeline;
 mod trader;
 
-use cambist_core::{Amount, Price, Side, VenueTime};
+use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 pub use self::config::{AgentsConfig, PoolSeat};
@@ -182,6 +182,19 @@ impl Agents {
             What::Mode(_) | What::Refuse(_) => {}
         }
         requests
+    }
+
+    /// The fair price of their market leaps, and those who keep quotes see it at once.
+    pub fn shock(&mut self, market: MarketId, now: VenueTime, bps: i32) {
+        if self.config.market != market {
+            return;
+        }
+        self.fair.jump(f64::from(bps));
+        for trader in &mut self.traders {
+            if matches!(trader.kind, Kind::Passive { .. }) {
+                trader.next = trader.next.min(now);
+            }
+        }
     }
 
     /// When the next trader wants to act or the next moment comes.

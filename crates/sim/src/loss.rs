@@ -1,0 +1,180 @@
+//! What a loss of control really cost, beside what `check` states that it may cost.
+//!
+//! A span begins when nothing new leaves any more (the daemon dies, stops, sleeps, or nobody listens) and
+//! ends when the last order that was out is dead, or when a newer one arrives. Value is counted at the
+//! middle of the market without our orders. The bound is that of [`loss_bound`] at the middle of the
+//! beginning, for the jump that really came, without the pool: shares are left out on both sides, and what
+//! a join or an exit moves meanwhile stays where it was.
+
+use cambist_core::bound::loss_bound;
+use cambist_core::config::EngineConfig;
+use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
+use serde::Serialize;
+
+use crate::conduct::Broken;
+
+/// One whole, in parts per million.
+const WHOLE: u128 = 1_000_000;
+
+/// The spans of a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Spans that were measured, each market by itself.
+    pub spans: u64,
+    /// The most that was lost of what was stated, parts per million.
+    pub ratio_ppm: u64,
+}
+
+/// One market at the beginning of a span, and what moved since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    /// In half ticks.
+    pub(crate) mid: u64,
+    /// Base units held.
+    pub(crate) base: Amount,
+    moved: (i128, i128),
+}
+
+impl Spot {
+    pub(crate) const fn new(mid: u64, base: Amount) -> Self {
+        Self {
+            mid,
+            base,
+            moved: (0, 0),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Span {
+    /// Number of the newest order that was out.
+    newest: u64,
+    /// A market whose middle nobody knows is not measured.
+    spots: Vec<Option<Spot>>,
+}
+
+/// Measures them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    span: Option<Span>,
+    newest: u64,
+    dead_at: VenueTime,
+    /// Somebody else moved money: the band is not ours alone to keep.
+    flowed: bool,
+    pub(crate) losses: Losses,
+}
+
+impl Meter {
+    /// An order leaves.
+    pub(crate) fn left(&mut self, number: u64, valid_until_s: u32) {
+        self.newest = self.newest.max(number);
+        let dead_at = VenueTime::from_s(valid_until_s.into());
+        self.dead_at = self.dead_at.max(dead_at);
+    }
+
+    /// Whether a span is open from which nothing newer has left.
+    pub(crate) fn is_in_one(&self) -> bool {
+        self.span
+            .as_ref()
+            .is_some_and(|span| span.newest == self.newest)
+    }
+
+    /// Whether an order that arrives now was not out when the open span began.
+    pub(crate) fn is_newer(&self, number: u64) -> bool {
+        self.span.as_ref().is_some_and(|span| number > span.newest)
+    }
+
+    /// Whether everything that was out is dead.
+    pub(crate) fn is_over(&self, now: VenueTime) -> bool {
+        self.span.is_some() && now >= self.dead_at
+    }
+
+    pub(crate) fn begin(&mut self, spots: Vec<Option<Spot>>) {
+        self.span = Some(Span {
+            newest: self.newest,
+            spots,
+        });
+    }
+
+    /// Somebody else moved money, and this span says nothing.
+    pub(crate) fn flowed(&mut self) {
+        self.flowed = true;
+        self.span = None;
+    }
+
+    /// One of our orders traded.
+    pub(crate) fn traded(
+        &mut self,
+        market: MarketId,
+        side: Side,
+        (base, quote, fee): (Amount, Amount, Amount),
+    ) {
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let (base, quote, fee) = (signed(base), signed(quote), signed(fee));
+        let spots = self.span.as_mut().map(|span| &mut span.spots);
+        let spot = spots.and_then(|spots| spots.get_mut(usize::from(market.0)));
+        if let Some(Some(Spot { moved, .. })) = spot {
+            match side {
+                Side::Buy => *moved = (moved.0 + base - fee, moved.1 - quote),
+                Side::Sell => *moved = (moved.0 - base, moved.1 + quote - fee),
+            }
+        }
+    }
+
+    /// The open span ends at these middles.
+    pub(crate) fn end(
+        &mut self,
+        specs: &[MarketSpec],
+        engine: &EngineConfig,
+        mids: &[Option<u64>],
+    ) -> Vec<Broken> {
+        let spots = self.span.take().map(|span| span.spots).unwrap_or_default();
+        let mut found = Vec::new();
+        for (((spot, spec), limits), mid) in spots.iter().zip(specs).zip(&engine.markets).zip(mids)
+        {
+            let (Some(spot), Some(mid)) = (spot, mid) else {
+                continue;
+            };
+            if self.flowed && spot.base > limits.inventory_max {
+                continue;
+            }
+            let price = Price(spot.mid.div_ceil(2));
+            let jump = u128::from(spot.mid.abs_diff(*mid)) * 10_000;
+            let gap_bps = u32::try_from(jump.div_ceil(spot.mid.max(1).into())).unwrap_or(u32::MAX);
+            let Some(bound) = loss_bound(spec, engine, limits, price, gap_bps) else {
+                continue;
+            };
+            let lost = u128::try_from(lost(spec, spot, *mid)).unwrap_or(0);
+            self.losses.spans += 1;
+            let ratio = lost * WHOLE / bound.total().max(1);
+            let ratio = u64::try_from(ratio).unwrap_or(u64::MAX);
+            self.losses.ratio_ppm = self.losses.ratio_ppm.max(ratio);
+            if lost > bound.total() {
+                let detail = format!(
+                    "{}: {lost} lost of {} stated, from {} by {gap_bps} bps",
+                    spec.name,
+                    bound.total(),
+                    price.0
+                );
+                found.push(("loss_above_bound", detail));
+            }
+        }
+        found
+    }
+}
+
+/// Quote units of value lost, rounded up; negative if something was won.
+fn lost(spec: &MarketSpec, spot: &Spot, mid: u64) -> i128 {
+    let signed = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
+    // Quote units per half tick of so many lots, in parts of a lot.
+    let worth = |base: i128, mid: u64| {
+        base.saturating_mul(signed(spec.quote_per_lot_tick))
+            .saturating_mul(i128::from(mid))
+    };
+    let held = signed(spot.base);
+    let before = worth(held, spot.mid);
+    let after = worth(held + spot.moved.0, mid);
+    let parts = signed(spec.lot).saturating_mul(2);
+    let fell = before - after;
+    fell.div_euclid(parts) + i128::from(fell.rem_euclid(parts) > 0) - spot.moved.1
+}
