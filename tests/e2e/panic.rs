@@ -256,7 +256,7 @@ fn orders_of_others_are_left_alone_if_that_is_wanted() {
 fn while_a_join_is_under_way_nothing_is_proven() {
     let stage = Stage::open("panic-join", |file| {
         lively(file);
-        file.put("delays.processing_ms", 12_000);
+        file.put("delays.processing_ms", 25_000);
     });
     stage.daemon("daemon", &stage.url(), with_pool);
     let mut daemon = stage.run("daemon");
@@ -269,9 +269,11 @@ fn while_a_join_is_under_way_nothing_is_proven() {
         undecided().then_some(())
     });
     daemon.kill();
-    let (code, object, log) = panic(&stage, "daemon", &["--within", "5s"]);
+    // Long enough for every order to be proven gone.
+    let (code, object, log) = panic(&stage, "daemon", &["--within", "12s"]);
     assert!(undecided());
     assert_eq!(code, 80, "{object}");
+    assert!(object["lists"].as_u64().unwrap() > 5, "{object}");
     assert_eq!(object["left"], serde_json::json!([]), "{object}");
     let moves = object["moves"].as_array().unwrap();
     assert_eq!((moves.len(), &moves[0]["kind"]), (1, &"join".into()));
