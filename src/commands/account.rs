@@ -9,6 +9,7 @@ use crate::config::{Daemon, money};
 use crate::demo::proof;
 use crate::exit::{Exit, Failure};
 use crate::live::wishes::Written;
+use crate::store::flows;
 
 /// What about the account.
 #[derive(Debug, Subcommand)]
@@ -26,6 +27,9 @@ pub enum AccountCommand {
         after_help = "Example:\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Adopt(AdoptArgs),
+    /// Every flow that was explained so far, oldest first, from the state folder.
+    #[command(after_help = "Example:\n  cambist account flows --config config/demo.toml")]
+    Flows(Which),
 }
 
 /// Arguments of `account orders`.
@@ -49,7 +53,7 @@ pub struct AdoptArgs {
     /// Whole tokens that came (+1.5) or went (-0.25).
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     amount: String,
-    /// What it was; kept in the log and on the tape.
+    /// What it was; kept in the log, on the tape and in the store.
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -60,6 +64,7 @@ pub fn run(command: &AccountCommand, json: bool) -> anyhow::Result<Exit> {
         AccountCommand::Balances(which) => balances(which, json),
         AccountCommand::Orders(args) => orders(args, json),
         AccountCommand::Adopt(args) => adopt(args, json),
+        AccountCommand::Flows(which) => explained(which, json),
     }
 }
 
@@ -73,6 +78,42 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
         reason: args.reason.clone(),
     };
     operate::tell(&args.which, &wish, json)
+}
+
+fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load(&which.config)?;
+    let flows = flows::explained(&daemon.store.dir)?;
+    if json {
+        let shapes: Vec<_> = flows
+            .iter()
+            .map(|flow| {
+                json!({
+                    "at_us": flow.at_us,
+                    "token": flow.symbol,
+                    "units": flow.amount.to_string(),
+                    "reason": flow.reason,
+                })
+            })
+            .collect();
+        print_json(&shapes)?;
+    } else if flows.is_empty() {
+        print_text("no flows were explained\n")?;
+    } else {
+        let head = ["at_s", "token", "base units", "reason"].map(str::to_owned);
+        let rows = flows.iter().map(|flow| {
+            let at_s = flow.at_us / 1_000_000;
+            let amount = format!("{:+}", flow.amount);
+            vec![
+                at_s.to_string(),
+                flow.symbol.clone(),
+                amount,
+                flow.reason.clone(),
+            ]
+        });
+        let rows: Vec<_> = std::iter::once(head.to_vec()).chain(rows).collect();
+        print_text(&columns(&rows))?;
+    }
+    Ok(Exit::Done)
 }
 
 fn books(which: &Which) -> anyhow::Result<proof::Books> {

@@ -257,6 +257,15 @@ impl Desk {
                 let told = self.keeper.moved(moved.clone());
                 self.told(told, None);
             }
+            Note::Adopted {
+                token,
+                amount,
+                reason,
+            } => {
+                let named = (*token, self.telemetry.symbol(*token));
+                let told = self.keeper.flow(named, *amount, reason.clone());
+                self.told(told, None);
+            }
             Note::LevelChanged { level, .. } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
             Note::Ready { .. } => notify::ready("trading"),
@@ -302,7 +311,6 @@ impl Desk {
             | Note::LevelNotStored
             | Note::CommandTaken { .. }
             | Note::CommandRefused { .. }
-            | Note::Adopted { .. }
             | Note::ForeignAdopted { .. }
             | Note::Dark { .. }
             | Note::Slept { .. } => {}

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use cambist_core::event::{BatchId, Event, Levels, SealFailure};
 use cambist_core::note::{End, Fill, PoolMove};
-use cambist_core::{ClientOrderId, Intent, PoolSpec};
+use cambist_core::{ClientOrderId, Intent, PoolSpec, TokenId};
 use cambist_protocol::encode::{SealError, SignedIntent, sign_order};
 use cambist_protocol::encode_move::{Owner, sign_move};
 use cambist_signing::{Address, SecretKey};
@@ -34,6 +34,7 @@ enum Task {
     Fill(Fill),
     Moved(PoolMove),
     End(ClientOrderId, End),
+    Flow(TokenId, String, i128, String),
     Levels(Levels, String, bool),
     Prune,
 }
@@ -138,6 +139,16 @@ impl Keeper {
         self.tell(Task::Levels(levels, cause, lowers))
     }
 
+    /// Notes a flow that a person explained.
+    pub fn flow(
+        &self,
+        (token, symbol): (TokenId, String),
+        amount: i128,
+        reason: String,
+    ) -> Result<(), KeeperStuck> {
+        self.tell(Task::Flow(token, symbol, amount, reason))
+    }
+
     /// Removes what is old.
     pub fn prune(&self) -> Result<(), KeeperStuck> {
         self.tell(Task::Prune)
@@ -201,6 +212,10 @@ impl Worker {
                     let moved = self.moved.remove(&order);
                     let noted = self.store.end(order, end, filled, moved.as_ref());
                     self.noted("end", noted);
+                }
+                Task::Flow(token, symbol, amount, reason) => {
+                    let noted = self.store.flow((token, &symbol), amount, &reason);
+                    self.noted("flow", noted);
                 }
                 Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
                 Task::Prune => {

@@ -6,6 +6,7 @@
 //! altered one shows.
 
 mod chain;
+pub mod flows;
 mod intents;
 mod level;
 mod lock;

@@ -190,7 +190,7 @@ fn a_store_of_the_first_version_opens_and_keeps_what_it_has() {
     let instance = store.instance();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
-    let back = "DROP TABLE moves; DROP TABLE moved; ALTER TABLE levels DROP COLUMN pauses;
+    let back = "DROP TABLE flows; DROP TABLE moves; DROP TABLE moved; ALTER TABLE levels DROP COLUMN pauses;
         PRAGMA user_version = 1;";
     database.execute_batch(back).unwrap();
     drop(database);

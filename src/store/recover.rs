@@ -9,6 +9,7 @@ use cambist_core::{Amount, Intent, MarketId, TokenId};
 use rusqlite::Connection;
 
 use super::chain::Sum;
+use super::flows;
 use super::intents::{end_sum, fill_sum};
 use super::rows;
 use super::schema::{anchor_sum, counter_sum, meta_sum};
@@ -99,6 +100,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         )));
     }
     ends(database)?;
+    flows::read(database)?;
     match level::newest(database)? {
         Ok(_) => {}
         Err(what) => return Err(Trouble::Damage(what)),

@@ -11,7 +11,7 @@ use super::{StoreError, database_error};
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 3;
+pub(super) const SCHEMA: i64 = 4;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -61,10 +61,17 @@ CREATE TABLE moved (number INTEGER PRIMARY KEY, first TEXT NOT NULL, second TEXT
     lp TEXT NOT NULL, fee TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
 ";
 
+/// Since version 4: flows that a person explained.
+const FLOWS: &str = "
+CREATE TABLE flows (id INTEGER PRIMARY KEY, token INTEGER NOT NULL, symbol TEXT NOT NULL,
+    amount TEXT NOT NULL, reason TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+";
+
 /// What each later version added to the tables of the one before; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
     MOVES,
+    FLOWS,
 ];
 
 /// Opens the file, creating the tables in a new one.

@@ -73,7 +73,7 @@ pub fn level(dir: &Path) -> Result<(Level, String), StoreError> {
     Ok((held.level, held.cause))
 }
 
-fn open(file: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(file, flags).map_err(|error| database_error(file, error))
 }

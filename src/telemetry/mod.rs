@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cambist_core::note::Note;
 use cambist_core::request::Endpoint;
-use cambist_core::{MarketSpec, PoolSpec, Time};
+use cambist_core::{MarketSpec, PoolSpec, Time, TokenId};
 
 use crate::clock::Clock;
 use facts::Facts;
@@ -97,6 +97,12 @@ impl Telemetry {
     pub fn observe_at(&self, now: Time, unix_s: f64, note: &Note) {
         let mut facts = self.facts();
         observe::note(&self.about, &self.metrics, &mut facts, now, unix_s, note);
+    }
+
+    /// The symbol of a token that is traded here; its number if it is not.
+    pub fn symbol(&self, token: TokenId) -> String {
+        let known = observe::token_spec(&self.about, token);
+        known.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone())
     }
 
     /// The line that people watch, shown as part of `/status`.

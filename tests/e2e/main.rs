@@ -12,6 +12,7 @@ mod demo;
 mod hostile;
 mod operator;
 mod panic;
+mod recovery;
 mod rooms;
 mod secrets;
 mod starts;

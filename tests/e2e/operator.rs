@@ -299,6 +299,19 @@ fn a_deposit_is_not_guessed_but_explained() {
         stage.books().totals["ETH"].to_string()
     );
     stage.books().assert_ledger(&daemon.stdout());
+    // What was explained is known after the daemon, and after the next one.
+    let flows = taken(&stage, "account flows");
+    let told = |name: &str| flows[0][name].as_str().unwrap().to_owned();
+    assert_eq!(flows.as_array().unwrap().len(), 1, "{flows}");
+    assert_eq!(
+        (told("token"), told("reason")),
+        ("ETH".to_owned(), "Monday".to_owned())
+    );
+    assert_eq!(told("units"), "1500000000000000000");
+    let mut again = stage.run("daemon");
+    stage.metrics("daemon", &mut again);
+    assert_eq!(taken(&stage, "account flows"), flows);
+    assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
     stage.close();
 }
 

@@ -36,8 +36,9 @@ PROOFS = {"InvalidArgument", "WrongExchange", "InvalidOrderAccount", "MissingSig
 class Books:
     """What both sides say, and what was found wrong."""
 
-    def __init__(self, intents, fills, moves, instance, lines):
+    def __init__(self, intents, fills, moves, flows, instance, lines):
         self.intents, self.fills, self.moves, self.instance = intents, fills, moves, instance
+        self.flows = flows
         self.by_kind = defaultdict(list)
         for line in lines:
             self.by_kind[line["line"]].append(line)
@@ -57,7 +58,8 @@ class Books:
 
 
 def read_store(folder):
-    """Orders by client order id, fills by number and moves of pools by hash, from a copy of the database."""
+    """Orders by client order id, fills by number, moves of pools by hash and explained flows, from a copy of the
+    database."""
     with tempfile.TemporaryDirectory() as copy:
         for name in ("cambist.db", "cambist.db-wal"):
             source = pathlib.Path(folder) / name
@@ -67,7 +69,7 @@ def read_store(folder):
         database.row_factory = sqlite3.Row
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
         if "intents" not in tables:
-            return {}, {}, {}, None
+            return {}, {}, {}, [], None
         instance = database.execute("SELECT instance FROM meta").fetchone()[0]
         intents = {}
         rows = database.execute(
@@ -86,8 +88,11 @@ def read_store(folder):
                 "SELECT m.*, e.end, d.first AS moved_first, d.second AS moved_second, d.lp AS moved_lp, "
                 "d.fee AS moved_fee FROM moves m LEFT JOIN ends e USING (number) LEFT JOIN moved d USING (number)")
             moves = {"0x" + row["hash"].hex(): dict(row) for row in rows}
+        flows = []
+        if "flows" in tables:
+            flows = [dict(row) for row in database.execute("SELECT * FROM flows ORDER BY id")]
         database.close()
-        return intents, fills, moves, instance
+        return intents, fills, moves, flows, instance
 
 
 def ours(books, client_id):
@@ -315,6 +320,28 @@ def money_adds_up(books, summary):
                 books.find(f"{symbol}: the daemon holds {amount}, the exchange {symbols.get(symbol, 0)}")
 
 
+def flows_are_known(books):
+    """What a person explained to the daemon is no more than what came and went there without its orders."""
+    came, went, others = defaultdict(int), defaultdict(int), False
+    for line in books.asked:
+        request = line["request"]
+        if line["taken"] and request["what"] == "deposit":
+            came[request["token"]] += int(request["amount"])
+        elif line["taken"] and request["what"] == "withdrawal":
+            went[request["token"]] += int(request["amount"])
+        others |= line["taken"] and request["what"] in ("transfer", "withdraw")
+    others |= any(order["hash"] not in books.by_hash for order in books.orders.values())
+    for flow in books.flows:
+        token, amount = flow["token"], int(flow["amount"])
+        if not flow["reason"].strip() or amount == 0:
+            books.find(f"flow {flow['id']} has no reason or no amount")
+        (came if amount > 0 else went)[token] -= abs(amount)
+    if books.whole and not others:
+        for name, left in (("came", came), ("went", went)):
+            for token in sorted(token for token, amount in left.items() if amount < 0):
+                books.find(f"token {token}: {-left[token]} more were explained than {name} at the exchange")
+
+
 def last_object(path):
     """The last JSON value of a file that holds several."""
     text, at, found = pathlib.Path(path).read_text(), 0, None
@@ -349,11 +376,13 @@ def main():
     moves_agree(books, arguments.final)
     nothing_lives_after_its_end(books)
     money_adds_up(books, arguments.summary)
+    flows_are_known(books)
     counts = {
         "intents": len(books.intents) + len(books.moves),
         "submits": len(books.submits),
         "orders": len(books.orders),
         "trades": len(books.by_kind["trade"]),
+        "flows": len(books.flows),
         "fills": sum(len(fills) for fills in books.fills.values()),
         "findings": books.findings,
     }
