@@ -101,14 +101,15 @@ impl State {
         }
     }
 
-    /// A control holds a market back for a while; too often within a day, and it stops everything.
+    /// A control holds a market back for a while; too often within a day, and it stops everything. False
+    /// if it holds it back already.
     pub(crate) fn pause_market(
         &mut self,
         now: Time,
         market: MarketId,
         control: Control,
         actions: &mut Vec<Action>,
-    ) {
+    ) -> bool {
         let venue_now = self.clock.at_least(now);
         let filter = Filter::market(market);
         let day_ago = venue_now.minus_ms(DAY_MS);
@@ -123,11 +124,12 @@ impl State {
             .holding(venue_now)
             .any(|pause| pause.filter == filter && pause.cause == control.name());
         if holds {
-            return;
+            return false;
         }
         let full = newest.pauses.len() >= Levels::PAUSES_MAX;
         if full || today(newest) >= self.config.risk.pauses_per_day as usize {
-            return self.raise(Level::CancelOnly, control.name(), actions);
+            self.raise(Level::CancelOnly, control.name(), actions);
+            return true;
         }
         let pause = Pause {
             filter,
@@ -138,6 +140,7 @@ impl State {
         let push = |levels: &mut Levels| levels.pauses.push(pause);
         self.change_levels(control.name(), false, push, actions);
         self.touch_all();
+        true
     }
 
     pub(crate) fn newest(&self) -> &Levels {

@@ -63,10 +63,18 @@ impl Marks {
     /// Forgets what was lost: what is held is worth what the last look said.
     pub(crate) fn begin_anew(&mut self) {
         self.carried = Lost::default();
+        self.forget_hour();
+        if let Some((_, marks, worth)) = &mut self.known {
+            *marks = marks.map(|_| *worth);
+        }
+    }
+
+    /// Forgets what was lost within the hour.
+    pub(crate) fn forget_hour(&mut self) {
         self.lately.clear();
         self.before = None;
         if let Some((_, marks, worth)) = &mut self.known {
-            *marks = marks.map(|_| *worth);
+            marks.hour = *worth;
         }
     }
 

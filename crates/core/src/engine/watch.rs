@@ -72,7 +72,13 @@ impl State {
                 self.raise(Level::CancelOnly, control.name(), actions);
             }
             Control::LossTotal => self.raise(Level::Halted, control.name(), actions),
-            _ => self.pause_market(now, id, control, actions),
+            _ => {
+                // What engaged a pause is done with: it heals, and an hour may lose as much again. What is
+                // lost meanwhile engages the next one.
+                if self.pause_market(now, id, control, actions) {
+                    self.market_mut(id).meter.marks.forget_hour();
+                }
+            }
         }
     }
 

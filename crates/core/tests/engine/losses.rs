@@ -57,6 +57,30 @@ fn a_loss_within_the_hour_pauses_the_market_until_it_heals() {
 }
 
 #[test]
+fn a_loss_that_paused_a_market_does_not_pause_it_again_when_that_has_healed() {
+    let mut desk = desk(|c| {
+        c.markets[0].loss.hour_max = 10 * PER_TICK;
+        c.risk.pause_ms = 20_000;
+    });
+    falls(&mut desk, 11);
+    assert_eq!(pauses(&desk).len(), 1);
+    desk.run_ms(60_000);
+    assert_eq!(pauses(&desk).len(), 1, "it is done with");
+    falls(&mut desk, 10);
+    assert_eq!(pauses(&desk).len(), 1, "an hour may lose as much again");
+    falls(&mut desk, 1);
+    assert_eq!(pauses(&desk).len(), 2);
+    falls(&mut desk, 11);
+    assert_eq!(pauses(&desk).len(), 2, "it is paused");
+    desk.run_ms(60_000);
+    assert_eq!(
+        pauses(&desk).len(),
+        3,
+        "what is lost meanwhile is not forgotten"
+    );
+}
+
+#[test]
 fn a_loss_of_the_day_and_a_drawdown_stop_new_orders_everywhere() {
     for drawdown in [false, true] {
         let limit = |c: &mut EngineConfig| {
