@@ -83,6 +83,17 @@ defects! {
     WallClock "wall_clock" "a wall clock half a minute fast is taken for the venue's"
     SlotRepeated "slot_repeated" "the same storage id is given out again"
     DrainForgetsUnknown "drain_forgets_unknown" "an end is called proven while orders are unknown"
+    TakersPricePaid "takers_price_paid" "the exchange tells trades at another price than the resting order's"
+    QueueJumped "queue_jumped" "the exchange fills a later order before an earlier one"
+    FillTooLarge "fill_too_large" "the exchange tells fills of one unit too many"
+    FeeRoundedUp "fee_rounded_up" "the exchange takes fees rounded up"
+    TradeUntold "trade_untold" "the exchange leaves trades out"
+    FilledAfterCancel "filled_after_cancel" "the exchange fills orders that it has cancelled"
+    CancelledShownOpen "cancelled_shown_open" "the exchange shows cancelled orders as open"
+    BalanceOffByOne "balance_off_by_one" "the exchange shows balances of one unit too many"
+    LocksUntold "locks_untold" "the exchange shows nothing of a balance as bound"
+    BestLevelUntold "best_level_untold" "the exchange leaves the best bid out of its depth"
+    PoolMintsOneMore "pool_mints_one_more" "the exchange counts one pool share too many"
 }
 
 impl std::fmt::Display for Defect {

@@ -10,6 +10,7 @@ use cambist_venue::{
 
 use crate::conduct::Broken;
 use crate::config::{WorldConfig, WorldError};
+use crate::misreport::Misreport;
 use crate::oracle::{Oracle, Said};
 use crate::pool::{FIRST_FOUNDER, LIQUIDITY};
 use crate::sweep;
@@ -30,6 +31,8 @@ pub struct Exchange {
     origin: VenueTime,
     /// Reads everything that goes in and comes out.
     oracle: Oracle,
+    /// What a planted defect makes of what it tells.
+    misreport: Misreport,
     /// Trades since somebody last asked.
     executed: Vec<Executed>,
 }
@@ -42,6 +45,7 @@ impl Exchange {
             agents: Vec::new(),
             origin: config.clock.venue_origin,
             oracle: Oracle::new(&config.venue, OWN_ACCOUNT),
+            misreport: Misreport::default(),
             executed: Vec::new(),
         };
         exchange.venue.write_executed();
@@ -94,8 +98,9 @@ impl Exchange {
         caller: &Caller,
         request: &Request,
     ) -> Result<Response, Refusal> {
-        let answer = self.venue.handle(now, caller, request);
-        let trades = self.venue.take_executed();
+        let mut answer = self.venue.handle(now, caller, request);
+        let mut trades = self.venue.take_executed();
+        self.misreport.distort(&mut answer, &mut trades);
         let said = Said {
             request,
             answer: &answer,

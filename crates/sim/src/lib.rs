@@ -21,6 +21,7 @@ mod falls;
 mod family;
 mod knowledge;
 mod loss;
+mod misreport;
 mod network;
 mod oracle;
 mod outcome;

@@ -178,3 +178,83 @@ fn lost(spec: &MarketSpec, spot: &Spot, mid: u64) -> i128 {
     let fell = before - after;
     fell.div_euclid(parts) + i128::from(fell.rem_euclid(parts) > 0) - spot.moved.1
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::config::WorldConfig;
+    use crate::world::World;
+
+    const ONE: Amount = 1_000_000_000_000_000_000;
+
+    /// A market of a band of 36 to 44, at 2,500.00.
+    fn world() -> (Vec<MarketSpec>, EngineConfig) {
+        let mut config = WorldConfig::calm(1, "ladder");
+        let specs = World::new(config.clone()).unwrap().specs().to_vec();
+        let limits = &mut config.engine.markets[0];
+        (limits.inventory_min, limits.inventory_max) = (36 * ONE, 44 * ONE);
+        (specs, config.engine)
+    }
+
+    /// From 40 held at 2,500.00, what filled, and the middle in cents at the end.
+    fn measured(fills: &[(Side, Amount, Amount)], cents: u64) -> (Losses, Vec<Broken>) {
+        let (specs, engine) = world();
+        let mut meter = Meter::default();
+        meter.left(5, 30);
+        meter.begin(vec![Some(Spot::new(500_000, 40 * ONE))]);
+        for (side, base, quote) in fills {
+            meter.traded(MarketId(0), *side, (*base, *quote, 0));
+        }
+        assert!(!meter.is_over(VenueTime::from_s(29)) && meter.is_over(VenueTime::from_s(30)));
+        let found = meter.end(&specs, &engine, &[Some(cents * 2)]);
+        (meter.losses, found)
+    }
+
+    #[test]
+    fn a_full_band_and_a_jump_come_near_the_bound_and_not_beyond() {
+        // Four more are bought at the mid, then everything is worth a tenth less: 44 · 250 lost.
+        let bought = [(Side::Buy, 4 * ONE, 10_000_000_000)];
+        let (losses, found) = measured(&bought, 225_000);
+        assert_eq!(found, []);
+        // Stated: 11,000 by the jump, 500 by eight filling 2.5 % off, 40 of fees.
+        assert_eq!(
+            losses,
+            Losses {
+                spans: 1,
+                ratio_ppm: 11_000_000_000 / 11_540
+            }
+        );
+        // The other way something is won.
+        let (losses, found) = measured(&bought, 275_000);
+        assert_eq!((losses.spans, losses.ratio_ppm, found), (1, 0, Vec::new()));
+    }
+
+    #[test]
+    fn more_than_the_band_or_far_off_the_collar_is_above_the_bound() {
+        for fill in [
+            (Side::Buy, 8 * ONE, 20_000_000_000),
+            (Side::Buy, 4 * ONE, 11_000_000_000),
+        ] {
+            let (_, found) = measured(&[fill], 225_000);
+            assert_eq!(
+                found.first().map(|(name, _)| *name),
+                Some("loss_above_bound")
+            );
+        }
+    }
+
+    #[test]
+    fn a_newer_order_ends_a_span_and_money_of_others_makes_it_mean_nothing() {
+        let (specs, engine) = world();
+        let mut meter = Meter::default();
+        meter.left(5, 30);
+        meter.begin(vec![Some(Spot::new(500_000, 40 * ONE))]);
+        assert!(meter.is_in_one() && !meter.is_newer(5) && meter.is_newer(6));
+        meter.left(6, 30);
+        assert!(!meter.is_in_one(), "something newer has left");
+        meter.flowed();
+        assert_eq!(meter.end(&specs, &engine, &[Some(1)]), []);
+        assert_eq!(meter.losses.spans, 0);
+    }
+}

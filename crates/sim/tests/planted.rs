@@ -32,6 +32,50 @@ fn every_defect_is_found() {
     assert!(missed.is_empty(), "not found: {missed:?}");
 }
 
+/// What the exchange tells wrongly, and the check of the book-keeper that names it.
+const TOLD_WRONGLY: [(Defect, &str); 11] = [
+    (Defect::TakersPricePaid, "oracle_price"),
+    (Defect::QueueJumped, "oracle_priority"),
+    (Defect::FillTooLarge, "oracle_amount"),
+    (Defect::FeeRoundedUp, "oracle_fee"),
+    (Defect::TradeUntold, "oracle_trade"),
+    (Defect::FilledAfterCancel, "oracle_traded_after_end"),
+    (Defect::CancelledShownOpen, "oracle_state"),
+    (Defect::BalanceOffByOne, "oracle_balance"),
+    (Defect::LocksUntold, "oracle_balance"),
+    (Defect::BestLevelUntold, "oracle_depth"),
+    (Defect::PoolMintsOneMore, "oracle_pool"),
+];
+
+#[test]
+fn the_book_keeper_names_what_the_exchange_tells_wrongly() {
+    for (defect, check) in TOLD_WRONGLY {
+        let found = (1..=SEEDS).any(|seed| {
+            let mut trial = Trial::new(seed, 60_000);
+            trial.planted = Some(defect);
+            let violations = trial.run().unwrap().violations;
+            violations.iter().any(|violation| violation.check == check)
+        });
+        assert!(found, "{defect} is not found by {check}");
+    }
+}
+
+/// What the stated loss rests on: in worlds that sweep everything, a band that is not kept is found.
+#[test]
+fn a_band_that_is_not_kept_is_found_where_everything_is_swept() {
+    let falls = |seed: &u64| Trial::new(*seed, 0).config().falls.mean_ms > 0;
+    let found = (1..=SEEDS).filter(falls).any(|seed| {
+        let mut trial = Trial::new(seed, 1_800_000);
+        trial.planted = Some(Defect::BandForgotten);
+        let violations = trial.run().unwrap().violations;
+        let named = ["inventory_band", "loss_above_bound"];
+        violations
+            .iter()
+            .any(|violation| named.contains(&violation.check.as_str()))
+    });
+    assert!(found, "nobody saw it");
+}
+
 #[test]
 fn nothing_is_found_where_nothing_is_planted() {
     for seed in 1..=20 {

@@ -1,0 +1,98 @@
+//! Planted defects of the exchange: what it tells of its trades and answers, before anybody reads it.
+
+use cambist_core::planted::{BUILT, Defect, armed};
+use cambist_core::{Hash, OrderStatus, Price};
+use cambist_venue::{Executed, Refusal, Response};
+
+/// What such a defect has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Misreport {
+    cancelled: Option<Hash>,
+}
+
+impl Misreport {
+    /// Changes an answer and the trades that came with it, if such a defect is armed.
+    pub(crate) fn distort(
+        &mut self,
+        answer: &mut Result<Response, Refusal>,
+        trades: &mut Vec<Executed>,
+    ) {
+        if !BUILT {
+            return;
+        }
+        self.distort_trades(trades);
+        let Ok(answer) = answer else {
+            return;
+        };
+        match answer {
+            Response::Cancelled(cancelled) if cancelled.status == OrderStatus::Cancelled => {
+                self.cancelled = Some(cancelled.hash);
+            }
+            Response::Balances(balances) => {
+                for view in balances {
+                    view.total += u128::from(armed(Defect::BalanceOffByOne));
+                    if armed(Defect::LocksUntold) {
+                        view.locked = 0;
+                    }
+                }
+            }
+            Response::PoolBalance(view) => {
+                view.lp.amount += u128::from(armed(Defect::PoolMintsOneMore));
+            }
+            Response::Orders(page) if armed(Defect::CancelledShownOpen) => {
+                let cancelled = page.orders.iter_mut();
+                cancelled
+                    .filter(|order| order.status == OrderStatus::Cancelled)
+                    .for_each(|order| order.status = OrderStatus::Processing);
+            }
+            Response::Depth(view) if armed(Defect::BestLevelUntold) && !view.bids.is_empty() => {
+                view.bids.remove(0);
+            }
+            Response::Submitted(_)
+            | Response::Cancelled(_)
+            | Response::Order(_)
+            | Response::Orders(_)
+            | Response::Depth(_)
+            | Response::Account(_)
+            | Response::ApiKey(_)
+            | Response::StorageId { .. }
+            | Response::Exchange(_)
+            | Response::Tokens(_)
+            | Response::Markets(_)
+            | Response::Submission(_)
+            | Response::Pools(_)
+            | Response::PoolTransactions(_)
+            | Response::Done(_)
+            | Response::Log(_) => {}
+        }
+    }
+
+    fn distort_trades(&mut self, trades: &mut Vec<Executed>) {
+        if armed(Defect::QueueJumped) {
+            let taker = trades.first().map(|executed| executed.taker);
+            if let [first, second, ..] = trades.as_mut_slice()
+                && Some(second.taker) == taker
+            {
+                std::mem::swap(first, second);
+            }
+        }
+        if armed(Defect::TradeUntold) {
+            trades.pop();
+        }
+        let Some(Executed { trade, .. }) = trades.last_mut() else {
+            return;
+        };
+        if armed(Defect::TakersPricePaid) {
+            trade.price = Price(trade.price.0 + 1);
+        }
+        if armed(Defect::FillTooLarge) {
+            trade.base += 1;
+        }
+        trade.taker_fee += u128::from(armed(Defect::FeeRoundedUp));
+        if armed(Defect::FilledAfterCancel)
+            && let Some(cancelled) = self.cancelled
+        {
+            trade.maker = cancelled;
+        }
+    }
+}
