@@ -5,20 +5,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use cambist_client::{Client, ClientConfig, Credentials, SecretString};
+use cambist_client::Client;
 use cambist_core::{Amount, TokenId, VenueTime};
-use cambist_signing::SecretKey;
 
 use super::{print_json, print_text};
 use crate::cli::PanicArgs;
 use crate::clock::Clock;
 use crate::config::{Daemon, money};
 use crate::exit::{Exit, Failure};
+use crate::live::access::Access;
 use crate::live::latch::Latch;
 use crate::panic::said::{self, Bound, Came};
 use crate::panic::{Plan, Sweep, Swept};
 use crate::store::view::{self, Open};
-use crate::{secrets, telemetry};
+use crate::telemetry;
 
 /// Beside ttl and grace, this long for asking and cancelling.
 const WORK_S: u64 = 60;
@@ -31,7 +31,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     }
     telemetry::log::start(daemon.log);
     let latch = raise(&daemon, &args.reason);
-    let client = client(&daemon)?;
+    let Access { client, .. } = Access::of(&daemon, daemon.request_timeout_ms)?;
     let clock = Clock::new();
     let ttl_s = args.ttl.unwrap_or(0).max(daemon.orders.ttl_s);
     let within_s = args
@@ -140,23 +140,6 @@ fn raise(daemon: &Daemon, reason: &str) -> anyhow::Result<()> {
     latch
         .raise(&format!("panic: {reason}"))
         .with_context(|| latch.file().display().to_string())
-}
-
-fn client(daemon: &Daemon) -> anyhow::Result<Client> {
-    let secrets = secrets::load(&daemon.keys)?;
-    let key = SecretKey::from_hex(&secrets.eddsa_key).map_err(|_| {
-        let what = "the EdDSA key file does not hold a secret key in hexadecimal";
-        Failure::new(Exit::Refused, what)
-    })?;
-    let owner = crate::live::start::parse_owner(daemon)?;
-    let api_key = SecretString::from(secrets.api_key.as_str());
-    let credentials = Credentials::new(daemon.venue.account_id, Some(owner), Some(api_key), key);
-    let config = ClientConfig {
-        timeout_ms: daemon.request_timeout_ms,
-        ..ClientConfig::new(&daemon.venue.base_url.value)
-    };
-    Client::new(&config, Some(credentials))
-        .map_err(|error| Failure::new(Exit::Refused, error.to_string()).into())
 }
 
 /// What a store remembers without an end. No store, or one that cannot be read, is no

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use cambist_client::{Client, ClientConfig, Credentials, SecretString};
+use cambist_client::Client;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::note::{End, Note};
@@ -12,12 +12,14 @@ use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
 use cambist_report::Session;
-use cambist_signing::SecretKey;
 use cambist_tape::{Reader, compare};
 
 use crate::config::Daemon;
+use crate::live::access::Access;
 use crate::recording::Player;
-use crate::secrets;
+
+/// Longer than a trader waits: a proof is asked for once.
+const TIMEOUT_MS: u64 = 5_000;
 
 /// Entries asked for at once.
 const PAGE: u32 = 500;
@@ -42,23 +44,12 @@ impl Books {
 
 /// Asks the exchange for the account's orders created at or after `from`.
 pub async fn orders_since(daemon: &Daemon, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
-    orders(&client(daemon)?, from).await
-}
-
-/// A client with the daemon's keys.
-fn client(daemon: &Daemon) -> anyhow::Result<Client> {
-    let secrets = secrets::load(&daemon.keys)?;
-    let key = SecretKey::from_hex(&secrets.eddsa_key).context("the daemon's key file")?;
-    let owner = crate::live::start::parse_owner(daemon)?;
-    let api_key = SecretString::from(secrets.api_key.as_str());
-    let credentials = Credentials::new(daemon.venue.account_id, Some(owner), Some(api_key), key);
-    let config = ClientConfig::new(&daemon.venue.base_url.value);
-    Ok(Client::new(&config, Some(credentials))?)
+    orders(&Access::of(daemon, TIMEOUT_MS)?.client, from).await
 }
 
 /// Asks the exchange for the account's orders and balances.
 pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
-    let client = client(daemon)?;
+    let client = Access::of(daemon, TIMEOUT_MS)?.client;
     let tokens = client.tokens().await?;
     let decimals = tokens
         .iter()

@@ -4,6 +4,7 @@
 //! one thread signs and stores, in order ([`keeper`]). People are heard over signals, a latch file and a socket ([`people`], [`door`]). There is no decision here: an `if` about
 //! prices, orders or balances in this folder is a bug.
 
+pub mod access;
 pub mod desk;
 pub mod door;
 pub mod gateway;

@@ -8,28 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
+use cambist_client::{CallError, Client};
 use cambist_core::event::{Level, Levels, Start};
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Reason, TokenId, VenueTime};
-use cambist_protocol::encode_move::Owner;
-use cambist_protocol::query::AccountQuery;
-use cambist_signing::{Address, SecretKey};
 
+use super::access::{self, Access};
 use super::keeper::{Bodies, Signer};
 use super::latch::Latch;
 use crate::config::bind::Listed;
-use crate::config::daemon::Keys;
 use crate::config::pool::ListedPool;
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
-use crate::secrets;
 use crate::store::{Filled, OpenIntent, OpenMove, Store};
 
 /// How often an unreachable venue is asked again before the start is given up.
-const ATTEMPTS: u32 = 10;
+pub(super) const ATTEMPTS: u32 = 10;
 /// Pause between those.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers that the venue's clock is read from at a start.
 const WITNESSES: usize = 3;
@@ -55,7 +51,7 @@ pub struct Started {
 /// Opens the store, asks the venue, and puts the first event together.
 pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     let begun = begin(daemon, seed).await;
-    begun.map_err(|error| keys_first(daemon, error))
+    begun.map_err(|error| access::keys_first(daemon, error))
 }
 
 async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
@@ -63,38 +59,9 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     if let Some(reason) = Latch::of(&daemon.store.dir).raised() {
         return Err(halted(daemon, &reason).into());
     }
-    let secrets = secrets::load(&daemon.keys)?;
-    let refused = |what: String| anyhow::Error::new(Failure::new(Exit::Refused, what));
-    let key = Arc::new(SecretKey::from_hex(&secrets.eddsa_key).map_err(|_| {
-        refused("the EdDSA key file does not hold a secret key in hexadecimal".to_owned())
-    })?);
-    let config = ClientConfig {
-        timeout_ms: daemon.request_timeout_ms,
-        ..ClientConfig::new(&daemon.venue.base_url.value)
-    };
-    let api_key = SecretString::from(secrets.api_key.as_str());
-    let owner = parse_owner(daemon)?;
-    let credentials = Credentials::new(
-        daemon.venue.account_id,
-        Some(owner),
-        Some(api_key),
-        Arc::clone(&key),
-    );
-    let client = Client::new(&config, Some(credentials)).map_err(|e| refused(e.to_string()))?;
-
-    let info = patiently(|| client.exchange_info()).await?;
-    let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
-    let account = patiently(|| client.account(AccountQuery::Owner(owner))).await;
-    let account = account.map_err(|error| no_account(daemon, error))?;
-    check_account(daemon, &account)?;
-    if account.public_key != key.public() {
-        return Err(refused(format!(
-            "the EdDSA key file does not belong to account {}: the venue knows another public key",
-            daemon.venue.account_id
-        )));
-    }
-    check_api_key(daemon, &client).await?;
-
+    let access = Access::of(daemon, daemon.request_timeout_ms)?;
+    let (exchange, owner) = access.check(daemon).await?;
+    let Access { client, key } = access;
     let bound = bind(daemon, &client).await?;
     let names: Vec<_> = bound
         .markets
@@ -138,10 +105,7 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         key,
         exchange,
         account_id: daemon.venue.account_id,
-        owner: Owner {
-            address: owner,
-            chain_id: info.chain_id,
-        },
+        owner,
         pools: bound.pools.clone(),
     };
     Ok(Started {
@@ -258,106 +222,6 @@ fn split(open: Vec<OpenIntent>) -> Parts {
     parts
 }
 
-fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::Result<Address> {
-    let wrong = |what: String| Err(Failure::new(Exit::Refused, what).into());
-    if let Some(expected) = daemon.venue.chain_id
-        && expected != chain_id
-    {
-        return wrong(format!(
-            "venue.chain_id = {expected}, but the venue is on chain {chain_id}"
-        ));
-    }
-    if let Some(expected) = &daemon.venue.exchange
-        && !same_address(expected, exchange)
-    {
-        return wrong(format!(
-            "venue.exchange = {expected}, but the venue's exchange is {exchange}"
-        ));
-    }
-    Ok(exchange)
-}
-
-/// A venue that says that nobody has this owner address has answered: asking again will not help.
-fn no_account(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
-    let owner = &daemon.venue.owner;
-    let what = match error.downcast_ref::<CallError>() {
-        Some(CallError::Refused { reason, .. }) => match reason {
-            Reason::RateLimited => return error,
-            Reason::AddressNotFound | Reason::UserNotFound => {
-                format!("venue.owner = {owner} has no account at the venue")
-            }
-            _ => format!("venue.owner = {owner}: {error:#}"),
-        },
-        Some(_) | None => return error,
-    };
-    Failure::new(Exit::Refused, what).into()
-}
-
-/// Asks for something that only the account's own keys are answered: wrong ones are refused now, before
-/// anything is traded. Any other trouble is met again, and told, by what follows.
-async fn check_api_key(daemon: &Daemon, client: &Client) -> anyhow::Result<()> {
-    for _ in 0..ATTEMPTS {
-        match client.query(&Query::Balances, &[]).await.outcome {
-            Outcome::Refused(Reason::RateLimited) => tokio::time::sleep(PAUSE).await,
-            Outcome::Refused(reason) => {
-                return key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()));
-            }
-            Outcome::Reply(_) | Outcome::NotSent | Outcome::Unknown(_) => return Ok(()),
-        }
-    }
-    Ok(())
-}
-
-/// The refusal of our API key, if that is what a reason means.
-fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
-    let account_id = daemon.venue.account_id;
-    let file = match &daemon.keys {
-        Keys::Files { api_key, .. } => api_key.display().to_string(),
-        Keys::Credentials => "the credential api_key".to_owned(),
-    };
-    let what = match reason {
-        Reason::EmptyApiKey | Reason::InvalidApiKey => {
-            format!("the venue does not know the API key in {file}")
-        }
-        Reason::InvalidAccount => {
-            format!("the API key in {file} is not that of account {account_id}")
-        }
-        _ => return None,
-    };
-    Some(Failure::new(Exit::Refused, what))
-}
-
-/// Some venues look at the key of every request, whatever it asks for.
-fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
-    match error.downcast_ref::<CallError>() {
-        Some(CallError::Refused { reason, .. }) => {
-            key_refusal(daemon, *reason).map_or(error, Into::into)
-        }
-        Some(_) | None => error,
-    }
-}
-
-fn check_account(daemon: &Daemon, account: &cambist_protocol::wire::Account) -> anyhow::Result<()> {
-    if account.account_id != daemon.venue.account_id {
-        let what = format!(
-            "venue.account_id = {}, but {} owns account {}",
-            daemon.venue.account_id, daemon.venue.owner, account.account_id
-        );
-        return Err(Failure::new(Exit::Refused, what).into());
-    }
-    Ok(())
-}
-
-/// The owner's address of a checked file.
-pub fn parse_owner(daemon: &Daemon) -> anyhow::Result<Address> {
-    Address::from_hex(&daemon.venue.owner).context("venue.owner")
-}
-
-fn same_address(text: &str, address: Address) -> bool {
-    text.parse::<Address>()
-        .is_ok_and(|parsed| parsed == address)
-}
-
 /// The higher of what the store and what the venue say comes next. A venue without that endpoint says
 /// nothing; an answer that cannot be had stops the start, because ids must never go back.
 async fn storage_ids(
@@ -411,7 +275,7 @@ async fn venue_time(client: &Client) -> anyhow::Result<VenueTime> {
 }
 
 /// Asks again while no byte reaches the venue or no usable answer comes back.
-async fn patiently<T, F>(call: impl Fn() -> F) -> anyhow::Result<T>
+pub(super) async fn patiently<T, F>(call: impl Fn() -> F) -> anyhow::Result<T>
 where
     F: Future<Output = Result<T, CallError>>,
 {
