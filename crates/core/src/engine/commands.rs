@@ -7,7 +7,8 @@ use crate::reload;
 use crate::time::Time;
 use crate::token::TokenId;
 
-use super::state::{Market, State};
+use super::market::Market;
+use super::state::State;
 
 impl State {
     /// Takes a wish or refuses it, and says which.

@@ -17,7 +17,8 @@ use super::orders::Tracked;
 use super::propose::Wanted;
 use super::ramp::scaled;
 
-use super::state::{Broken, Seat, State};
+use super::market::Broken;
+use super::state::{Seat, State};
 
 impl State {
     /// Asks the strategies of every changed market and acts on what they want.

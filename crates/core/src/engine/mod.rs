@@ -19,7 +19,9 @@ mod hear;
 mod ledger;
 mod levels;
 mod life;
+mod lists;
 mod losses;
+mod market;
 mod markout;
 mod marks;
 mod meter;
@@ -42,6 +44,7 @@ mod status;
 mod storage;
 mod tally;
 mod used;
+mod wakeup;
 mod watch;
 mod window;
 

@@ -7,16 +7,11 @@ use crate::action::Action;
 use crate::event::Amounts;
 use crate::note::Note;
 use crate::request::{Endpoint, Query};
-use crate::time::{Time, VenueTime};
+use crate::time::Time;
 
-use super::clock::LEAP_MS;
-use super::life::Phase;
-use super::passes::{Pass, Purpose as PassPurpose};
+use super::passes::Purpose as PassPurpose;
 use super::state::{Purpose, State};
 
-/// How much earlier than what our bound of its clock said the venue may have created an order. A wrong
-/// answer can put the bound ahead by a whole leap, and an order outside the window would never be seen.
-const WINDOW_MARGIN_MS: u64 = 2 * LEAP_MS;
 /// Pause after a pass that failed.
 const RETRY_MS: u64 = 500;
 /// Pause between proofs.
@@ -25,16 +20,16 @@ const PROOF_PAUSE_MS: u64 = 1_000;
 /// When each thing is due next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Polls {
-    depth: Vec<Time>,
-    balances: Time,
-    markets: Time,
-    tokens: Time,
-    account: Time,
-    look: Time,
-    proof: Time,
-    pools: Time,
-    moves: Time,
-    moves_proof: Time,
+    pub(super) depth: Vec<Time>,
+    pub(super) balances: Time,
+    pub(super) markets: Time,
+    pub(super) tokens: Time,
+    pub(super) account: Time,
+    pub(super) look: Time,
+    pub(super) proof: Time,
+    pub(super) pools: Time,
+    pub(super) moves: Time,
+    pub(super) moves_proof: Time,
 }
 
 impl Polls {
@@ -121,7 +116,7 @@ impl State {
     }
 
     /// Pays for a request or notes that it could not.
-    fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
+    pub(super) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
         let paid = self.budget.take(now, endpoint);
         if !paid && !self.denied {
             self.denied = true;
@@ -130,7 +125,7 @@ impl State {
         paid
     }
 
-    fn is_asked(&self, wanted: impl Fn(&Purpose) -> bool) -> bool {
+    pub(super) fn is_asked(&self, wanted: impl Fn(&Purpose) -> bool) -> bool {
         self.asked.values().any(|asked| wanted(&asked.purpose))
     }
 
@@ -196,7 +191,7 @@ impl State {
         }
     }
 
-    fn has_pools(&self) -> bool {
+    pub(super) fn has_pools(&self) -> bool {
         self.markets.iter().any(|market| market.pool.is_some())
     }
 
@@ -220,65 +215,6 @@ impl State {
         }
     }
 
-    /// Goes on with the pass over joins and exits under way, or begins the one that is due: often while
-    /// a move is undecided, now and then otherwise, so that somebody else's are noticed.
-    fn poll_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let under_way = self.moves_pass.as_ref().map(|pass| pass.request.is_some());
-        let due = match under_way {
-            Some(waiting) => !waiting,
-            None => now >= self.moves_at(now),
-        };
-        if !due || !self.pay(now, Endpoint::Moves, actions) {
-            return;
-        }
-        let mut pass = match self.moves_pass.take() {
-            Some(pass) => pass,
-            None => self.begin_moves_pass(now),
-        };
-        let query = Query::Moves(pass.page());
-        pass.request = Some(self.send(now, Purpose::MovesPage, query, actions));
-        self.moves_pass = Some(pass);
-    }
-
-    /// When the next pass over joins and exits is due.
-    fn moves_at(&self, now: Time) -> Time {
-        if !self.has_pools() && self.orders.moves.is_empty() {
-            return Time(u64::MAX);
-        }
-        if self.moves_proof_is_wanted(now) {
-            return self.polls.moves.min(self.polls.moves_proof);
-        }
-        self.polls.moves
-    }
-
-    fn moves_proof_is_wanted(&self, now: Time) -> bool {
-        let (venue_now, grace_ms) = (self.clock.at_least(now), self.config.grace_ms);
-        let mut moves = self.orders.moves.iter();
-        moves.any(|t| t.life.is_past_fence(venue_now, grace_ms))
-    }
-
-    fn begin_moves_pass(&mut self, now: Time) -> Pass {
-        let venue_now = self.clock.at_least(now);
-        let limit = self.config.poll.orders_page;
-        let oldest = self.orders.moves.iter().map(|t| t.life.made_at).min();
-        if self.moves_proof_is_wanted(now) && now >= self.polls.moves_proof {
-            let from = oldest.unwrap_or(venue_now).minus_ms(WINDOW_MARGIN_MS);
-            return Pass::proof(now, venue_now, from, limit);
-        }
-        let poll = &self.config.poll;
-        let undecided = self.orders.moves.iter().any(|t| t.life.may_have_left());
-        let (pause_ms, back_ms) = if undecided {
-            (poll.orders_ms, self.config.grace_ms)
-        } else {
-            // What happened since the pass before must be in this one.
-            (poll.meta_ms, self.config.grace_ms + 2 * poll.meta_ms)
-        };
-        self.polls.moves = now.plus_ms(pause_ms);
-        let recent = venue_now.minus_ms(back_ms);
-        let from = oldest.map_or(recent, |oldest| oldest.min(recent));
-        Pass::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
-    }
-
     /// Orders whose report is wanted by hash: one request each, one at a time.
     fn poll_reads(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.is_asked(|purpose| matches!(purpose, Purpose::Read(_))) {
@@ -298,158 +234,6 @@ impl State {
             if let Some(hash) = tracked.life.hash {
                 self.send(now, Purpose::Read(id), Query::Order(hash), actions);
             }
-        }
-    }
-
-    /// Goes on with the pass under way, or begins the one that is due.
-    fn poll_orders(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self
-            .pass
-            .as_ref()
-            .is_some_and(|pass| pass.request.is_some())
-        {
-            return;
-        }
-        if self.pass.is_none() && !self.pass_is_due(now) {
-            return;
-        }
-        if !self.pay(now, Endpoint::Orders, actions) {
-            return;
-        }
-        let mut pass = self.pass.take().unwrap_or_else(|| self.begin_pass(now));
-        let query = Query::Orders(pass.page());
-        pass.request = Some(self.send(now, Purpose::Page, query, actions));
-        self.pass = Some(pass);
-    }
-
-    fn pass_is_due(&self, now: Time) -> bool {
-        now >= self.polls.look || (self.proof_is_wanted(now) && now >= self.polls.proof)
-    }
-
-    fn begin_pass(&mut self, now: Time) -> Pass {
-        let venue_now = self.clock.at_least(now);
-        let limit = self.config.poll.orders_page;
-        if self.proof_is_wanted(now) && now >= self.polls.proof {
-            let from = self.proof_from(venue_now);
-            return Pass::proof(now, venue_now, from, limit);
-        }
-        self.polls.look = now.plus_ms(self.config.poll.orders_ms);
-        // Back to the oldest order that may be alive, and a little further, so that a fill of an order
-        // that has just ended is seen as well.
-        let recent = venue_now.minus_ms(self.config.grace_ms);
-        let from = self
-            .orders
-            .oldest_made()
-            .map_or(recent, |oldest| oldest.min(recent));
-        Pass::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
-    }
-
-    fn proof_is_wanted(&self, now: Time) -> bool {
-        let venue_now = self.clock.at_least(now);
-        let grace_ms = self.config.grace_ms;
-        let mut orders = self.orders.iter();
-        self.drain_wants_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
-    }
-
-    /// The window of a proof: back to the oldest order that may be alive; when draining, back to where
-    /// even an order nobody remembers would have expired.
-    fn proof_from(&self, venue_now: VenueTime) -> VenueTime {
-        let oldest = self.orders.oldest_made().unwrap_or(venue_now);
-        let from = if self.drain.is_some() {
-            oldest.min(venue_now.minus_ms(self.config.ttl_ms + self.config.grace_ms))
-        } else {
-            oldest
-        };
-        from.minus_ms(WINDOW_MARGIN_MS)
-    }
-
-    /// The earliest time at which something is due by itself.
-    pub(crate) fn earliest(&self, now: Time) -> Time {
-        let mut wake = self.status_due;
-        let mut at = |time: Time| wake = wake.min(time);
-        for (index, market) in self.markets.iter().enumerate() {
-            let asked = self.is_asked(|purpose| purpose.is_depth_of(market.spec.id));
-            if !asked {
-                at(self.polls.depth.get(index).copied().unwrap_or(now));
-            }
-            market.rest.left(now).into_iter().for_each(&mut at);
-            if let Some(pool) = &market.pool {
-                let id = market.spec.id;
-                if !self.is_asked(|p| matches!(p, Purpose::PoolBalance(of) if *of == id)) {
-                    at(pool.poll_at);
-                }
-                pool.rest.left(now).into_iter().for_each(&mut at);
-            }
-        }
-        if self.moves_pass.is_none() {
-            at(self.moves_at(now));
-        }
-        if self.has_pools() && !self.is_asked(|purpose| matches!(purpose, Purpose::Pools)) {
-            at(self.polls.pools);
-        }
-        if self.pass.is_none() {
-            at(self.polls.look);
-            if self.proof_is_wanted(now) {
-                at(self.polls.proof);
-            }
-        }
-        if !self.is_asked(|purpose| matches!(purpose, Purpose::Balances { .. })) {
-            at(self.polls.balances);
-        }
-        if !self.is_asked(|purpose| matches!(purpose, Purpose::Markets | Purpose::Account)) {
-            at(self.polls.markets.min(self.polls.account));
-        }
-        if !self.is_asked(|purpose| matches!(purpose, Purpose::Tokens)) {
-            at(self.polls.tokens);
-        }
-        if let Some((_, oldest)) = self.asked.first_key_value() {
-            at(self.lost_at(oldest));
-        }
-        let venue_now = self.clock.at_least(now);
-        let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
-        for (_, life) in self.orders.lives() {
-            if self.may_be_resent(now, life) {
-                self.resend_at(life).into_iter().for_each(&mut at);
-            }
-            self.cancel_at(life).into_iter().for_each(&mut at);
-            if life.may_have_left() {
-                let fence = life.valid_until.plus_ms(self.config.grace_ms);
-                if venue_now <= fence {
-                    at(local(fence));
-                }
-            }
-            if life.phase == Phase::Sealed {
-                at(now.plus_ms(100));
-            }
-        }
-        for tracked in self.orders.iter() {
-            if tracked.life.cancel.is_none() && venue_now < self.refresh_at(tracked) {
-                at(local(self.refresh_at(tracked)));
-            }
-        }
-        self.permits.retry_at().into_iter().for_each(&mut at);
-        self.permits
-            .heals_at()
-            .map(local)
-            .into_iter()
-            .for_each(&mut at);
-        self.foreign.due().into_iter().for_each(&mut at);
-        self.ramp
-            .grows_at(now, &self.config.ramp)
-            .into_iter()
-            .for_each(&mut at);
-        if let Some(drain) = &self.drain {
-            at(drain.deadline());
-        }
-        // What was denied budget, and what is overdue for another reason, is tried again soon.
-        let again = now.plus_ms(20);
-        if self.denied {
-            at(again);
-        }
-        if wake <= now {
-            again
-        } else {
-            wake.max(now.plus_ms(1))
         }
     }
 }

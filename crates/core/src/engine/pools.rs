@@ -17,10 +17,11 @@ use crate::strategy::PoolView;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
+use super::market::{Market, Rest};
 use super::pool_moves::TrackedMove;
 use super::risk::pools::{PoolSituation, Wanted};
 use super::rules::value_at;
-use super::state::{Market, Rest, State};
+use super::state::State;
 use super::storage::Parity;
 
 /// The pool beside a market.

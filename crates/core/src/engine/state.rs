@@ -8,22 +8,22 @@ use crate::action::Action;
 use crate::config::EngineConfig;
 use crate::event::{BatchId, Level, Start};
 use crate::intent::RecoveredMove;
-use crate::market::{MarketId, MarketSpec};
-use crate::note::{Control, Fill, Note};
+use crate::market::MarketId;
+use crate::note::{Fill, Note};
 use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::planted::{self, Defect};
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
 
-use super::book::{MarketBook, OwnLevels};
+use super::book::OwnLevels;
 use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
 use super::foreign::Foreign;
 use super::ledger::Ledger;
 use super::levels::Permits;
-use super::meter::Meter;
+use super::market::{Market, Rest};
 use super::orders::{Orders, Tracked};
 use super::passes::Pass;
 use super::poll::Polls;
@@ -32,95 +32,9 @@ use super::pools::Pool;
 use super::ramp::Ramp;
 use super::storage::StorageIds;
 use super::tally::Tally;
-use super::window::Extremes;
 
-/// Longest pause after refusals in a row.
-const REST_MAX_MS: u64 = 60_000;
 /// A request whose answer the shell owes for so many of its deadlines is taken for lost.
 const LOST_AFTER: u64 = 5;
-
-/// One market's part of the state.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Market {
-    pub(crate) spec: MarketSpec,
-    pub(crate) book: MarketBook,
-    /// Mids of lately, and how far they lie apart.
-    pub(crate) moves: Extremes,
-    pub(crate) moved_bps: u64,
-    /// The last mid that might be priced from.
-    pub(crate) mid: Option<u64>,
-    pub(crate) meter: Meter,
-    pub(crate) misfit: Misfit,
-    /// A side that was broken before it is made again.
-    pub(crate) broken: [Broken; 2],
-    /// Why nothing is quoted.
-    pub(crate) withheld: Option<Control>,
-    /// Controls that refused something in the last decision.
-    pub(crate) refused: BTreeSet<Control>,
-    /// Both sides live.
-    pub(crate) both: bool,
-    /// Something changed since the last decision.
-    pub(crate) dirty: bool,
-    /// After refused orders.
-    pub(crate) rest: Rest,
-    /// The pool beside it.
-    pub(crate) pool: Option<Pool>,
-}
-
-/// What the venue lists differently than at the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Misfit {
-    /// The market itself.
-    pub(crate) market: bool,
-    /// One of its tokens.
-    pub(crate) token: bool,
-}
-
-impl Market {
-    /// The venue lists it and its tokens as it did at the start.
-    pub(crate) fn is_as_listed(&self) -> bool {
-        self.misfit == Misfit::default()
-    }
-}
-
-/// A venue that refuses is not asked again at once.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Rest {
-    /// Refusals since the venue last took one.
-    refusals: u32,
-    /// Nothing new is sent before.
-    until: Time,
-}
-
-impl Rest {
-    /// The venue refused; each refusal in a row doubles the pause.
-    pub(crate) fn refused(&mut self, now: Time, pause_ms: u64) {
-        let doubled = pause_ms.saturating_mul(1 << self.refusals.min(6));
-        self.until = now.plus_ms(doubled.min(REST_MAX_MS));
-        self.refusals = self.refusals.saturating_add(1);
-    }
-
-    /// The venue took one.
-    pub(crate) fn taken(&mut self) {
-        self.refusals = 0;
-    }
-
-    /// Until when, if it is not over.
-    pub(crate) fn left(&self, now: Time) -> Option<Time> {
-        (now < self.until).then_some(self.until)
-    }
-}
-
-/// A side whose order went before its replacement came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Broken {
-    /// It did not.
-    No,
-    /// That is decided.
-    Decided,
-    /// Nothing of the side rests since then.
-    Dark(Time),
-}
 
 /// A strategy's place at a market.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -240,31 +154,12 @@ impl State {
             let (spec, config) = pools.find(|(spec, _)| spec.market == market)?;
             Some(Pool::new(spec.clone(), config.clone()))
         };
-        let meter = |market: MarketId| {
-            let mut meter = Meter::default();
-            meter
-                .marks
-                .carry(start.levels.lost.get(&market).copied().unwrap_or_default());
-            meter
-        };
         let markets = start
             .markets
             .iter()
-            .map(|spec| Market {
-                spec: spec.clone(),
-                book: MarketBook::default(),
-                moves: Extremes::default(),
-                moved_bps: 0,
-                mid: None,
-                meter: meter(spec.id),
-                misfit: Misfit::default(),
-                broken: [Broken::No; 2],
-                withheld: None,
-                refused: BTreeSet::new(),
-                both: false,
-                dirty: false,
-                rest: Rest::default(),
-                pool: pool(spec.id),
+            .map(|spec| {
+                let lost = start.levels.lost.get(&spec.id).copied();
+                Market::new(spec.clone(), lost.unwrap_or_default(), pool(spec.id))
             })
             .collect();
         let seats = start

@@ -6,8 +6,9 @@ use crate::note::{MarketStatus, Note, Status};
 use crate::time::Time;
 
 use super::life::Phase;
+use super::market::Broken;
 use super::orders::Tracked;
-use super::state::{Broken, State};
+use super::state::State;
 
 impl State {
     /// Tells a change of both-sidedness at once and everything now and then.

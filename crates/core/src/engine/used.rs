@@ -5,7 +5,8 @@ use crate::note::Control;
 use crate::time::Time;
 use crate::token::Amount;
 
-use super::state::{Market, State};
+use super::market::Market;
+use super::state::State;
 
 const WHOLE_BPS: u128 = 10_000;
 
