@@ -18,6 +18,8 @@ pub struct Facts {
     pub(super) ready: bool,
     pub(super) draining: bool,
     pub(super) level: Level,
+    /// The level that was announced last.
+    pub(super) announced: Level,
     pub(super) operator_asked: bool,
     pub(super) opening: Amounts,
     /// When a depth was last taken in, by market.
@@ -45,6 +47,7 @@ impl Facts {
             ready: false,
             draining: false,
             level: Level::Trading,
+            announced: Level::Trading,
             operator_asked: false,
             opening: Amounts::new(),
             depth: vec![None; markets],

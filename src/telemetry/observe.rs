@@ -486,7 +486,9 @@ fn level_changed(m: &Metrics, facts: &mut Facts, level: Level, why: &str) {
     let number = kill_number(level);
     m.kill_level.set(number);
     let operator = std::mem::take(&mut facts.operator_asked);
-    if level > facts.level {
+    // A status may have told of it before: it holds from the moment it is wanted, this says that it is stored.
+    let before = std::mem::replace(&mut facts.announced, level);
+    if level > before {
         let cause = if operator { "operator" } else { "engine" };
         m.kill_engagements
             .with_label_values(&[&number.to_string(), cause])

@@ -309,6 +309,27 @@ fn a_status_sets_the_gauges_and_the_page() {
     assert_eq!(page["ledger"]["USDC"], "5000");
 }
 
+/// A level holds before it is stored: a status that tells of it first does not make it go unsaid.
+#[test]
+fn a_level_is_announced_once_whatever_told_of_it_before() {
+    let telemetry = telemetry();
+    let level = Level::CancelOnly;
+    telemetry.observe(&Note::Status(Box::new(Status {
+        level,
+        ..Status::default()
+    })));
+    let changed = Note::LevelChanged {
+        level,
+        cause: "store".to_owned(),
+    };
+    for _ in 0..2 {
+        telemetry.observe(&changed);
+        let text = telemetry.render().unwrap();
+        let series = "cambist_kill_switch_engagements_total{cause=\"engine\",level=\"2\"}";
+        assert_eq!(value(&text, series), "1");
+    }
+}
+
 #[test]
 fn ready_means_ticking_trading_and_fresh() {
     let telemetry = telemetry();

@@ -8,6 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use cambist::store::view::level;
+use cambist_core::event::Level;
+
 use crate::cuts::{CUTS, Cut, KILL};
 use crate::support::clock::within;
 use crate::support::process::{CAMBIST, run};
@@ -214,7 +217,9 @@ impl Campaign {
         let when = format!("after {cut:?}, call {nth}");
         assert_known(&self.ground.stage.books(), &self.keeping(), &when);
         let _ = std::fs::remove_file(&trace);
-        if log.contains("trading is stopped") {
+        // Killed in its first life it may have left no store.
+        let level = level(&self.ground.stage.path("daemon-state"));
+        if level.is_ok_and(|(level, _)| level != Level::Trading) {
             self.resume(&when);
         }
         Ran {
