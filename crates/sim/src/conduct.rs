@@ -183,8 +183,8 @@ impl Conduct {
         engine: &EngineConfig,
     ) -> Option<Broken> {
         let budget = &engine.budget;
-        // A token is taken when an order is approved and the order leaves when it is durable: what was
-        // paid for earlier may come together. One token of rounding is allowed.
+        // A move's token is taken when it is approved, and it leaves when it is durable: what was paid
+        // for earlier may come together. One token of rounding is allowed.
         let needed = match endpoint {
             Endpoint::Cancel => 1,
             Endpoint::Submit | Endpoint::Join | Endpoint::Exit => 0,

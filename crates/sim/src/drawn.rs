@@ -109,6 +109,7 @@ impl WorldConfig {
         if random.chance(1, 5) {
             config = config.with_pool();
         }
+        config = config.among_drawn_traders(&mut random);
         if random.chance(1, 12) {
             config = config.falling(&mut random);
         }
@@ -116,7 +117,7 @@ impl WorldConfig {
     }
 }
 
-fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+pub(crate) fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
     let index = random.below(choices.len() as u64);
     &choices[usize::try_from(index).unwrap_or(0)]
 }

@@ -2,7 +2,7 @@
 
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Side, Time, VenueTime};
-use cambist_venue::agents::{Agents, AgentsConfig, found};
+use cambist_venue::agents::{Agents, AgentsConfig, What, found};
 use cambist_venue::{
     AccountId, ApiKey, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request, Response,
     Venue,
@@ -176,6 +176,14 @@ impl Exchange {
         }
         for population in &mut self.agents {
             population.shock(market, now, sweep::signed(way, gap_bps));
+        }
+    }
+
+    /// Something happens to all markets.
+    pub(crate) fn feel(&mut self, now: Time, what: What) {
+        let now = self.clock(now);
+        for population in &mut self.agents {
+            population.feel(now, what);
         }
     }
 

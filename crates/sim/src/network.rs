@@ -1,10 +1,51 @@
 //! The network between shell and venue: how long a message travels, and what becomes of it.
 //!
-//! It knows nothing of what the messages say.
+//! Of what the messages say it knows no more than which endpoint they are for.
 
+use std::collections::BTreeMap;
+
+use cambist_core::request::Endpoint;
 use cambist_venue::Random;
 
 use crate::config::{NetworkConfig, PARTS};
+
+/// One kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Nothing left.
+    NotSent,
+    /// The request was lost.
+    RequestLost,
+    /// A 429.
+    Limited,
+    /// A 5xx, before or after the venue acted.
+    ServerError,
+    /// A redirect.
+    Redirect,
+    /// It arrived twice.
+    Duplicate,
+    /// It, or its answer, was delayed and overtaken.
+    Delayed,
+    /// The answer was lost.
+    AnswerLost,
+    /// The answer was cut short or garbled.
+    Garbled,
+}
+
+impl Fault {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::NotSent,
+        Self::RequestLost,
+        Self::Limited,
+        Self::ServerError,
+        Self::Redirect,
+        Self::Duplicate,
+        Self::Delayed,
+        Self::AnswerLost,
+        Self::Garbled,
+    ];
+}
 
 /// What becomes of a request on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +90,10 @@ pub struct Network {
     config: NetworkConfig,
     random: Random,
     faults: u64,
+    /// Faults by what they struck.
+    struck: BTreeMap<(Endpoint, Fault), u64>,
+    /// What is under way at the moment.
+    carried: Endpoint,
     /// Faults happen.
     stormy: bool,
 }
@@ -59,6 +104,8 @@ impl Network {
             config,
             random,
             faults: 0,
+            struck: BTreeMap::new(),
+            carried: Endpoint::Depth,
             stormy: true,
         }
     }
@@ -66,6 +113,11 @@ impl Network {
     /// Faults so far.
     pub const fn faults(&self) -> u64 {
         self.faults
+    }
+
+    /// Faults by the endpoint whose message they struck.
+    pub const fn struck(&self) -> &BTreeMap<(Endpoint, Fault), u64> {
+        &self.struck
     }
 
     /// Ends all faults; ways stay as long as they are.
@@ -78,30 +130,35 @@ impl Network {
         self.stormy = stormy;
     }
 
-    pub(crate) fn outbound(&mut self) -> Outbound {
-        if self.strikes(self.config.not_sent) {
+    pub(crate) fn outbound(&mut self, endpoint: Endpoint) -> Outbound {
+        self.carried = endpoint;
+        if self.strikes(Fault::NotSent, self.config.not_sent) {
             return Outbound::NotSent {
                 after_us: self.way_us(),
             };
         }
-        if self.strikes(self.config.loss_before) {
+        if self.strikes(Fault::RequestLost, self.config.loss_before) {
             return Outbound::Lost {
                 broken_us: self.broken_us(),
             };
         }
         let gateways = [
-            (self.config.limited, Gateway::Limited),
-            (self.config.server_error / 2, Gateway::ServerError),
-            (self.config.redirect, Gateway::Redirect),
+            (self.config.limited, Fault::Limited, Gateway::Limited),
+            (
+                self.config.server_error / 2,
+                Fault::ServerError,
+                Gateway::ServerError,
+            ),
+            (self.config.redirect, Fault::Redirect, Gateway::Redirect),
         ];
-        for (rate, answer) in gateways {
-            if self.strikes(rate) {
+        for (rate, fault, answer) in gateways {
+            if self.strikes(fault, rate) {
                 let after_us = self.way_us() * 2;
                 return Outbound::Turned { after_us, answer };
             }
         }
         let first_us = self.delayed_us();
-        if !self.strikes(self.config.duplicate) {
+        if !self.strikes(Fault::Duplicate, self.config.duplicate) {
             return Outbound::Arrives {
                 after_us: first_us,
                 copy_us: None,
@@ -118,14 +175,15 @@ impl Network {
         Outbound::Arrives { after_us, copy_us }
     }
 
-    pub(crate) fn inbound(&mut self) -> Inbound {
-        if self.strikes(self.config.loss_after) {
+    pub(crate) fn inbound(&mut self, endpoint: Endpoint) -> Inbound {
+        self.carried = endpoint;
+        if self.strikes(Fault::AnswerLost, self.config.loss_after) {
             return Inbound::Lost {
                 broken_us: self.broken_us(),
             };
         }
-        let garbled = self.strikes(self.config.garbled);
-        let failed = !garbled && self.strikes(self.config.server_error / 2);
+        let garbled = self.strikes(Fault::Garbled, self.config.garbled);
+        let failed = !garbled && self.strikes(Fault::ServerError, self.config.server_error / 2);
         let after_us = self.delayed_us();
         if garbled {
             Inbound::Garbled { after_us }
@@ -136,9 +194,12 @@ impl Network {
         }
     }
 
-    fn strikes(&mut self, parts: u32) -> bool {
+    fn strikes(&mut self, fault: Fault, parts: u32) -> bool {
         let strikes = parts > 0 && self.stormy && self.random.chance(u64::from(parts), PARTS);
-        self.faults += u64::from(strikes);
+        if strikes {
+            self.faults += 1;
+            *self.struck.entry((self.carried, fault)).or_default() += 1;
+        }
         strikes
     }
 
@@ -149,7 +210,7 @@ impl Network {
 
     fn delayed_us(&mut self) -> u64 {
         let way = self.way_us();
-        if self.strikes(self.config.reorder) {
+        if self.strikes(Fault::Delayed, self.config.reorder) {
             way + self.random.below(self.config.reorder_ms * 1_000)
         } else {
             way

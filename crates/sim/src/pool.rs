@@ -228,7 +228,7 @@ impl WorldConfig {
             strategy: cambist_strategies::LP_MANAGER.to_owned(),
             // A target that what is held outside crosses again and again: joins and exits.
             parameters: "target_share_bps = 1000\nenter_below_bps = 999\nleave_above_bps = 1001\n\
-                         cool_down_s = 20\npause_above_bps = 5000"
+                         cool_down_s = 5\npause_above_bps = 5000"
                 .to_owned(),
             market: MarketId(0),
             order_base: 0,

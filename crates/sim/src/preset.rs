@@ -24,7 +24,7 @@ const ONE: Amount = 1_000_000_000_000_000_000;
 /// One whole quote token.
 const UNIT: Amount = 1_000_000;
 /// 2500.00 quote tokens.
-const PRICE: Price = Price(250_000);
+pub(crate) const PRICE: Price = Price(250_000);
 
 const LADDER: &str = "
 bid_spread_bps = 15

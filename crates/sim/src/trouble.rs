@@ -32,6 +32,10 @@ pub enum Trouble {
     DepthFrozen,
     /// Depths of the past are shown again, from a cache.
     DepthOld,
+    /// The price leaps, and most who make the market step back.
+    MarketCrash,
+    /// Nobody else makes the market any more.
+    MarketDeserted,
     /// Fees rise.
     FeesRaised,
     /// The API key is refused.
@@ -64,7 +68,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::ExchangeHalted,
         Self::ExchangeCancelOnly,
         Self::ExchangePostOnly,
@@ -77,6 +81,8 @@ impl Trouble {
         Self::OneAway,
         Self::DepthFrozen,
         Self::DepthOld,
+        Self::MarketCrash,
+        Self::MarketDeserted,
         Self::FeesRaised,
         Self::KeyRefused,
         Self::StoreFailed,
@@ -108,6 +114,8 @@ impl Trouble {
             | Self::OneAway
             | Self::DepthFrozen
             | Self::DepthOld
+            | Self::MarketCrash
+            | Self::MarketDeserted
             | Self::FeesRaised
             | Self::KeyRefused => Family::Venue,
             Self::StoreFailed | Self::SigningFailed | Self::StoreSlow => Family::Disk,
@@ -144,6 +152,8 @@ impl Trouble {
             | Self::OneAway
             | Self::DepthFrozen
             | Self::DepthOld
+            | Self::MarketCrash
+            | Self::MarketDeserted
             | Self::FeesRaised
             | Self::StoreSlow
             | Self::Suspended

@@ -56,6 +56,11 @@ impl Foreign {
         self.told.values().flatten()
     }
 
+    /// Whether any order of somebody else may be open.
+    pub(crate) fn is_any_known(&self) -> bool {
+        !self.told.is_empty()
+    }
+
     /// Whether a managed order may be open.
     pub(crate) fn is_any_managed(&self) -> bool {
         self.managed().next().is_some()

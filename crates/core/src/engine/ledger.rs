@@ -5,12 +5,14 @@
 //! no fill was booked from before the balances were asked for until a pass over the orders that began
 //! after the balances had arrived: that is a *cut*.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::Amounts;
 use crate::market::{MarketSpec, Side};
+use crate::order::ClientOrderId;
 use crate::planted::{self, Defect};
 use crate::pool::{MoveKind, Moved, UnsignedMove};
 use crate::request::Balance;
@@ -18,6 +20,10 @@ use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
 use super::orders::Increment;
+
+/// What each of our orders and moves bound at most when the balances were asked for, and whether it
+/// surely did.
+pub(crate) type OwnLocks = BTreeMap<(TokenId, ClientOrderId), (Amount, bool)>;
 
 /// Balances waiting for a pass that confirms nothing happened around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,8 +53,11 @@ pub(crate) struct Ledger {
     venue: BTreeMap<TokenId, Balance>,
     /// When the venue's balances were asked for.
     asked: Option<Time>,
-    /// What our orders bound when the balances were asked for, by token.
-    own_locked: Amounts,
+    /// What our orders bound when the balances were asked for.
+    own_locked: OwnLocks,
+    /// Tokens of which somebody else locks some: more was locked than all of ours can have bound, and
+    /// never since exactly what they bound.
+    shared: BTreeSet<TokenId>,
     /// What was booked since then, by token: paid, got. The venue's balances may not contain it.
     since: BTreeMap<TokenId, (Amount, Amount)>,
     /// How our books and the venue's differed at the last cut, by token: ours, the venue's.
@@ -143,7 +152,7 @@ impl Ledger {
         asked: Time,
         arrived: Time,
         fills_before: u64,
-        own_locked: Amounts,
+        own_locked: OwnLocks,
         balances: &[Balance],
     ) {
         if self.asked.is_some_and(|known| known > asked) {
@@ -159,6 +168,14 @@ impl Ledger {
             .iter()
             .map(|balance| (balance.token, *balance))
             .collect();
+        for Balance { token, locked, .. } in balances {
+            let own = self.own_locked.iter().filter(|((of, _), _)| of == token);
+            match (*locked).cmp(&own.map(|(_, (most, _))| *most).sum()) {
+                Ordering::Greater => drop(self.shared.insert(*token)),
+                Ordering::Equal => drop(self.shared.remove(token)),
+                Ordering::Less => {}
+            }
+        }
         let balances = balances
             .iter()
             .map(|balance| (balance.token, balance.total))
@@ -243,11 +260,27 @@ impl Ledger {
     }
 
     /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders
-    /// lock there, less what our orders bind.
-    pub(crate) fn free(&self, token: TokenId, reserved: Amount) -> Amount {
+    /// lock there, less what our orders bind. Where others are known to have orders, only what ours
+    /// surely bound and bind `still` is taken for ours: what one of them released since the balances
+    /// were asked for may have been released before the venue looked.
+    pub(crate) fn free(
+        &self,
+        token: TokenId,
+        reserved: Amount,
+        others: bool,
+        still: impl Fn(ClientOrderId) -> Amount,
+    ) -> Amount {
         let venue = self.venue.get(&token);
         let locked = venue.map_or(0, |balance| balance.locked);
-        let foreign = locked.saturating_sub(self.own_locked.get(&token).copied().unwrap_or(0));
+        let own = self.own_locked.iter().filter(|((of, _), _)| *of == token);
+        let careful = others || self.shared.contains(&token);
+        let own = own.map(|((_, id), (most, surely))| match (careful, surely) {
+            (false, _) => *most,
+            (true, true) => (*most).min(still(*id)),
+            (true, false) => 0,
+        });
+        let own = own.sum();
+        let foreign = locked.saturating_sub(own);
         let (least, _) = self.bounds(token);
         let there = least.saturating_sub(foreign);
         self.total(token).min(there).saturating_sub(reserved)
@@ -283,7 +316,7 @@ mod tests {
 
     fn opened(total: Amount) -> Ledger {
         let mut ledger = Ledger::default();
-        ledger.balances(Time(1), Time(2), 0, Amounts::new(), &balance(total, 0));
+        ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(total, 0));
         assert!(matches!(
             ledger.pass_ended(Time(3), true),
             Some(Cut::Opening(_))
@@ -294,7 +327,7 @@ mod tests {
     #[test]
     fn a_cut_needs_a_pass_begun_after_the_balances_and_no_fill_between() {
         let mut ledger = Ledger::default();
-        ledger.balances(Time(1), Time(5), 0, Amounts::new(), &balance(100, 0));
+        ledger.balances(Time(1), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
             ledger.pass_ended(Time(4), true),
             None,
@@ -306,13 +339,13 @@ mod tests {
             None,
             "a fill lies between"
         );
-        ledger.balances(Time(7), Time(8), 1, Amounts::new(), &balance(100, 0));
+        ledger.balances(Time(7), Time(8), 1, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
             ledger.pass_ended(Time(9), false),
             None,
             "an order was not seen"
         );
-        ledger.balances(Time(10), Time(11), 1, Amounts::new(), &balance(100, 0));
+        ledger.balances(Time(10), Time(11), 1, OwnLocks::new(), &balance(100, 0));
         assert!(matches!(
             ledger.pass_ended(Time(12), true),
             Some(Cut::Opening(_))
@@ -322,7 +355,7 @@ mod tests {
     #[test]
     fn a_difference_names_both_sides_and_a_vanished_token() {
         let mut ledger = opened(100);
-        ledger.balances(Time(4), Time(5), 0, Amounts::new(), &[]);
+        ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &[]);
         assert_eq!(
             ledger.pass_ended(Time(6), true),
             Some(Cut::Differs(vec![(TOKEN, 100, 0)]))
@@ -332,15 +365,40 @@ mod tests {
     #[test]
     fn free_is_the_smaller_of_both_books_less_foreign_locks_and_reservations() {
         let mut ledger = opened(100);
-        assert_eq!(ledger.free(TOKEN, 30), 70);
-        let own = Amounts::from([(TOKEN, 30)]);
+        let whole = |_| Amount::MAX;
+        assert_eq!(ledger.free(TOKEN, 30, false, whole), 70);
+        let id = ClientOrderId {
+            instance: 1,
+            strategy: crate::StrategyId(0),
+            number: 1,
+        };
+        let own = OwnLocks::from([((TOKEN, id), (30, true))]);
         ledger.balances(Time(4), Time(5), 0, own, &balance(90, 50));
         assert_eq!(
-            ledger.free(TOKEN, 30),
+            ledger.free(TOKEN, 30, false, whole),
             40,
             "90 less 20 foreign less 30 of ours"
         );
-        assert_eq!(ledger.free(TOKEN, 100), 0);
+        assert_eq!(ledger.free(TOKEN, 100, false, whole), 0);
+        assert_eq!(
+            ledger.free(TOKEN, 0, false, |_| 10),
+            50,
+            "more was locked than ours: 20 of ours may have been gone, then 40 are foreign"
+        );
+        let own = OwnLocks::from([((TOKEN, id), (30, false))]);
+        ledger.balances(Time(6), Time(7), 0, own.clone(), &balance(90, 20));
+        assert_eq!(
+            ledger.free(TOKEN, 30, false, whole),
+            40,
+            "ours may not have arrived: the 20 are still theirs"
+        );
+        ledger.balances(Time(8), Time(9), 0, own, &balance(90, 30));
+        assert_eq!(ledger.free(TOKEN, 30, false, whole), 60, "exactly ours");
+        assert_eq!(
+            ledger.free(TOKEN, 30, true, |_| 0),
+            30,
+            "an order of theirs is known"
+        );
     }
 
     #[test]
@@ -364,7 +422,7 @@ mod tests {
         let spec = MarketSpec::new(id, "A-B", base, quote, 0, true).expect("a plain market");
         let mut ledger = opened(100);
         // Somebody took 40.
-        ledger.balances(Time(4), Time(5), 0, Amounts::new(), &balance(60, 0));
+        ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
         let cut = ledger.pass_ended(Time(6), true);
         assert_eq!(cut, Some(Cut::Differs(vec![(TOKEN, 100, 60)])));
@@ -375,7 +433,7 @@ mod tests {
         };
         assert!(ledger.book(&spec, Side::Sell, step));
         assert_eq!(ledger.bounds(TOKEN), (50, 90), "the venue has 50 by now");
-        ledger.balances(Time(8), Time(9), 1, Amounts::new(), &balance(90, 0));
+        ledger.balances(Time(8), Time(9), 1, OwnLocks::new(), &balance(90, 0));
         assert_eq!(ledger.pass_ended(Time(10), true), Some(Cut::Balanced));
         assert_eq!(ledger.bounds(TOKEN), (90, 90));
     }
@@ -383,9 +441,9 @@ mod tests {
     #[test]
     fn balances_that_were_asked_for_earlier_do_not_replace_newer_ones() {
         let mut ledger = opened(100);
-        ledger.balances(Time(8), Time(9), 0, Amounts::new(), &balance(80, 0));
-        ledger.balances(Time(7), Time(10), 0, Amounts::new(), &balance(100, 0));
-        assert_eq!(ledger.free(TOKEN, 0), 80);
+        ledger.balances(Time(8), Time(9), 0, OwnLocks::new(), &balance(80, 0));
+        ledger.balances(Time(7), Time(10), 0, OwnLocks::new(), &balance(100, 0));
+        assert_eq!(ledger.free(TOKEN, 0, false, |_| Amount::MAX), 80);
     }
 
     #[test]
@@ -394,14 +452,14 @@ mod tests {
             totals: Some(Amounts::from([(TOKEN, 100)])),
             ..Ledger::default()
         };
-        ledger.balances(Time(1), Time(2), 0, Amounts::new(), &balance(60, 0));
+        ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
         ledger.since.insert(TOKEN, (15, 5));
         ledger.totals = Some(Amounts::from([(TOKEN, 90)]));
         assert_eq!(ledger.bounds(TOKEN), (45, 90));
         ledger.totals = Some(Amounts::from([(TOKEN, 50)]));
         assert_eq!(ledger.bounds(TOKEN), (50, 65));
-        ledger.balances(Time(3), Time(4), 0, Amounts::new(), &balance(60, 0));
+        ledger.balances(Time(3), Time(4), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (50, 60));
     }
 }

@@ -303,6 +303,13 @@ impl Orders {
         orders.saturating_add(self.moves.reserved(token))
     }
 
+    /// Units of `token` bound by one order or move; 0 once it has ended.
+    pub(crate) fn reserved_of(&self, id: ClientOrderId, token: TokenId) -> Amount {
+        let order = self.get(id).filter(|t| t.order.sell_token == token);
+        let wanted = self.moves.get(id).map(|t| t.wanted.reserved(token));
+        order.map(Tracked::reserved).or(wanted).unwrap_or(0)
+    }
+
     /// Units of `token` that all orders and moves that may be alive, of whatever market, may still
     /// bring in.
     pub(crate) fn incoming(&self, token: TokenId) -> Amount {

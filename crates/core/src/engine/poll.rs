@@ -4,11 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
-use crate::event::Amounts;
 use crate::note::Note;
 use crate::request::{Endpoint, Query};
 use crate::time::Time;
 
+use super::ledger::OwnLocks;
+use super::life::Phase;
 use super::passes::Purpose as PassPurpose;
 use super::state::{Purpose, State};
 
@@ -149,13 +150,16 @@ impl State {
         }
         self.polls.balances = now.plus_ms(self.config.poll.balances_ms);
         let fills = self.ledger.fills();
-        let mut own_locked = Amounts::new();
+        let mut own_locked = OwnLocks::new();
         for tracked in self.orders.iter() {
-            *own_locked.entry(tracked.order.sell_token).or_default() += tracked.reserved();
+            let of = (tracked.order.sell_token, tracked.order.client_id);
+            let surely = tracked.life.phase == Phase::Live;
+            own_locked.insert(of, (tracked.reserved(), surely));
         }
         for wanted in self.orders.moves.iter().map(|t| &t.wanted) {
             for token in [wanted.pooled[0], wanted.pooled[1], wanted.lp] {
-                *own_locked.entry(token).or_default() += wanted.reserved(token);
+                let most = wanted.reserved(token);
+                own_locked.insert((token, wanted.client_id), (most, false));
             }
         }
         self.send(

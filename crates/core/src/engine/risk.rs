@@ -10,7 +10,7 @@ use crate::note::Control;
 use crate::order::{ClientOrderId, StrategyId};
 use crate::planted;
 use crate::time::{Time, VenueTime};
-use crate::token::Amount;
+use crate::token::{Amount, TokenId};
 
 pub(crate) mod pools;
 
@@ -86,6 +86,14 @@ pub(crate) struct Situation<'a> {
 }
 
 impl Situation<'_> {
+    /// What a new order or move may bind of a token.
+    pub(crate) fn free(&self, token: TokenId) -> Amount {
+        let still = |id| self.orders.reserved_of(id, token);
+        let reserved = self.orders.reserved(token);
+        let others = self.foreign.is_any_known();
+        self.ledger.free(token, reserved, others, still)
+    }
+
     /// Judges a new order against everything. `alike` says how many equal quotes are wanted.
     pub(crate) fn approve(
         &self,

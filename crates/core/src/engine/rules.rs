@@ -172,7 +172,7 @@ fn is_covered(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
         Side::Buy => (s.spec.quote.id, c.quote),
         Side::Sell => (s.spec.base.id, c.base),
     };
-    amount <= s.ledger.free(token, s.orders.reserved(token))
+    amount <= s.free(token)
 }
 
 /// As many equal orders as quotes within the window, and no more: a comparison that forgets what it has

@@ -21,7 +21,7 @@ use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
 use super::foreign::Foreign;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, OwnLocks};
 use super::levels::Permits;
 use super::market::{Market, Rest};
 use super::orders::{Orders, Tracked};
@@ -51,10 +51,7 @@ pub(crate) enum Purpose {
     /// Depth of a market, with the own orders that it may show.
     Depth { market: MarketId, own: OwnLevels },
     /// Balances, with the count of fills and our locks when they were asked for.
-    Balances {
-        fills: u64,
-        own_locked: crate::event::Amounts,
-    },
+    Balances { fills: u64, own_locked: OwnLocks },
     /// A page of the pass under way.
     Page,
     /// Market configuration.

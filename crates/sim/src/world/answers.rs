@@ -1,6 +1,6 @@
 //! What troubles do to single answers of the exchange on their way to the network.
 
-use cambist_core::{Amount, Hash, Reason, Side, VenueTime};
+use cambist_core::{Amount, Hash, Price, Reason, Side, VenueTime};
 use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
 use crate::conduct::mid;
@@ -99,7 +99,26 @@ impl World {
             let at = own.iter().filter(|t| t.side == side && t.price == price);
             at.map(|t| t.base.saturating_sub(t.filled.0)).sum()
         };
-        let best = |rows: &[DepthRow], side| {
+        // What may be alive as far as the daemon can know is taken out by it as well.
+        let doubted = |side: Side, price| -> Amount {
+            let durable = self.disk.durable();
+            let open = durable.open.iter().filter_map(|id| durable.intents.get(id));
+            let unseen = open.filter(|intent| {
+                let order = &intent.order;
+                (order.market, order.side, order.price) == (spec.id, side, price)
+                    && own.iter().all(|taken| taken.id != order.client_id)
+            });
+            let base = unseen.filter_map(|intent| spec.base_amount(intent.order.qty));
+            base.sum::<Amount>().saturating_add(left(side, price))
+        };
+        // An old snapshot shows what has ended since, and quotes stand evenly around what they were
+        // made from.
+        let ever = |side: Side, price| -> Amount {
+            let mut taken = self.truth.iter().map(|(_, taken)| taken);
+            let was_there = taken.any(|t| (t.market, t.side, t.price) == (spec.id, side, price));
+            if was_there { Amount::MAX } else { 0 }
+        };
+        let best = |rows: &[DepthRow], side, left: &dyn Fn(Side, Price) -> Amount| {
             let mut rows = rows.iter();
             let others = |row: &&DepthRow| {
                 let size = row.size.saturating_sub(left(side, row.price));
@@ -107,10 +126,20 @@ impl World {
             };
             rows.find(others).map(|row| row.price)
         };
+        let of_others = |left: &dyn Fn(Side, Price) -> Amount| {
+            mid(
+                best(&view.bids, Side::Buy, left),
+                best(&view.asks, Side::Sell, left),
+            )
+        };
         let shown = |rows: &[DepthRow]| rows.first().map(|row| row.price);
-        let true_mid = mid(best(&view.bids, Side::Buy), best(&view.asks, Side::Sell));
+        let true_mid = of_others(&left);
+        // Another pair of levels may have the same middle: a middle that caution alone explains proves
+        // nothing.
         if let Some(with_own) = mid(shown(&view.bids), shown(&view.asks))
             && Some(with_own) != true_mid
+            && Some(with_own) != of_others(&doubted)
+            && Some(with_own) != of_others(&ever)
         {
             let of = (spec.id, view.timestamp);
             self.conduct.shown_own(of, with_own, true_mid);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::market::MarketSpec;
+use cambist_core::request::Endpoint;
 use cambist_core::{Amount, Time, TokenId};
 use cambist_report::Session;
 
@@ -11,6 +12,7 @@ use crate::config::WorldConfig;
 use crate::disk::Disk;
 use crate::exchange::{Exchange, OWN_ACCOUNT};
 use crate::loss::Losses;
+use crate::network::Fault;
 use crate::outcome::Counts;
 use crate::trace::TraceHash;
 
@@ -51,6 +53,11 @@ impl World {
     /// What losses of control cost.
     pub(crate) const fn losses(&self) -> Losses {
         self.loss.losses
+    }
+
+    /// Faults of the network by the endpoint whose message they struck.
+    pub const fn struck(&self) -> &BTreeMap<(Endpoint, Fault), u64> {
+        self.network.struck()
     }
 
     /// The session of the present or last start.

@@ -123,7 +123,8 @@ impl World {
         let heard_ms = poll.balances_age_max_ms.max(poll.orders_age_max_ms)
             + 2 * self.config.engine.request_timeout_ms
             + self.config.store.seal_max_ms
-            + 2 * self.longest_ms();
+            + 2 * self.longest_ms()
+            + self.storms.hidden_ms;
         let until = self.now.plus_ms(heard_ms);
         self.storms.touched = Some(self.now);
         self.storms.disturb(until);

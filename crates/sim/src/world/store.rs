@@ -2,6 +2,7 @@
 
 use cambist_core::event::{BatchId, Event, Levels, SealFailure};
 use cambist_core::planted::{Defect, armed};
+use cambist_core::request::Endpoint;
 use cambist_core::{Intent, Time};
 
 use crate::disk::Write;
@@ -110,6 +111,8 @@ impl World {
             })
             .collect();
         for (order, hash) in &sealed {
+            // Approved is paid for: what leaves later, and then perhaps together, has its tokens.
+            self.obey_budget(Endpoint::Submit);
             self.checks.sealing(order, self.disk.durable());
             if let Some(daemon) = &mut self.daemon {
                 daemon

@@ -3,9 +3,12 @@
 
 use cambist_core::event::{Command, Level};
 use cambist_core::request::Endpoint;
+use cambist_core::{MarketId, Side};
+use cambist_venue::agents::{Regime, What};
 use cambist_venue::{Delays, ExchangeMode, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
+use crate::preset::PRICE;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -41,6 +44,23 @@ impl World {
                 let index = usize::try_from(index).unwrap_or(0);
                 self.storms.away = Endpoint::ALL.get(index).copied();
             }
+            Trouble::MarketCrash => {
+                let best = self.exchange.venue().best(MarketId(0), Side::Buy);
+                let random = &mut self.storms.random;
+                let far = i32::try_from(random.between(100, 900)).unwrap_or(0);
+                // Not out of the prices that the daemon may make: there nothing could come back.
+                let up = match best {
+                    Some(best) if best.0 < PRICE.0 / 5 * 4 => true,
+                    Some(best) if best.0 > PRICE.0 / 4 * 5 => false,
+                    Some(_) | None => random.chance(1, 2),
+                };
+                let bps = if up { far } else { -far };
+                let regime = Regime::Volatile;
+                self.feel(What::Jump { bps });
+                self.feel(What::Regime { regime, up: None });
+                self.feel(What::Liquidity { percent: 30 });
+            }
+            Trouble::MarketDeserted => self.feel(What::Liquidity { percent: 0 }),
             Trouble::FeesRaised => self.set_fees(true),
             Trouble::Suspended | Trouble::Held => {
                 self.lose_control();
@@ -92,6 +112,12 @@ impl World {
             Trouble::MarketClosed => self.enable_market(true),
             Trouble::ExchangeSlow => self.operate(Operator::SetDelays(Delays::default())),
             Trouble::OrdersHidden => self.storms.hidden_ms = 0,
+            Trouble::MarketCrash => {
+                let regime = Regime::Calm;
+                self.feel(What::Regime { regime, up: None });
+                self.feel(What::Liquidity { percent: 100 });
+            }
+            Trouble::MarketDeserted => self.feel(What::Liquidity { percent: 100 }),
             Trouble::FeesRaised => self.set_fees(false),
             Trouble::ForeignOrder => {
                 if let Some(hash) = self.storms.foreign.take() {
@@ -122,6 +148,10 @@ impl World {
             | Trouble::Deposit
             | Trouble::Withdrawal => {}
         }
+    }
+
+    fn feel(&mut self, what: What) {
+        self.exchange.feel(self.now, what);
     }
 
     pub(super) fn operate(&mut self, wish: Operator) {

@@ -9,6 +9,9 @@ use super::World;
 use super::happen::Happening;
 use super::people::CARE_MS;
 
+/// Milliseconds of an hour.
+const HOUR_MS: u64 = 3_600_000;
+
 impl World {
     /// Plans the first change of weather, the first trouble and the first look of the person.
     pub(super) fn plan_storms(&mut self) {
@@ -78,7 +81,13 @@ impl World {
             .nth(usize::try_from(index).unwrap_or(0))
             .copied();
         let longest = self.config.troubles.length_max_ms.max(1_000);
-        let length_ms = self.storms.random.between(1_000, longest);
+        let mut length_ms = self.storms.random.between(1_000, longest);
+        if let Some(Trouble::Suspended | Trouble::Held) = kind
+            && self.storms.random.chance(1, 200)
+        {
+            // Somebody closed the lid and went for lunch.
+            length_ms = HOUR_MS;
+        }
         if let Some(kind) = kind
             && self.storms.stormy
             && self.storms.active.insert(kind)

@@ -63,7 +63,9 @@ impl World {
         self.checks.slot(&order, again);
         self.leave(order.client_id, order.market, order.valid_until_s);
         self.loss.left(order.client_id.number, order.valid_until_s);
-        self.obey_budget(Endpoint::Submit);
+        if again {
+            self.obey_budget(Endpoint::Submit);
+        }
         let exchange = self.config.venue.exchange;
         let mut asked = adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
         if let Request::Submit(sent) = &mut asked {
@@ -93,7 +95,7 @@ impl World {
         self.break_rules(broken);
     }
 
-    fn obey_budget(&mut self, endpoint: Endpoint) {
+    pub(super) fn obey_budget(&mut self, endpoint: Endpoint) {
         let engine = &self.config.engine;
         let times = (self.now, self.shown);
         let broken = self.conduct.send(times, endpoint, engine);
@@ -147,7 +149,7 @@ impl World {
         } else if self.storms.is(Trouble::OneAway) && self.storms.away == Some(endpoint) {
             Outbound::Lost { broken_us: None }
         } else {
-            self.network.outbound()
+            self.network.outbound(endpoint)
         };
         let (at, end) = match outbound {
             Outbound::NotSent { after_us } => ends(after(after_us), Outcome::NotSent),
@@ -222,7 +224,7 @@ impl World {
         let outcome = pool::outcome(&self.pools, &answer)
             .unwrap_or_else(|| adapter::outcome(&self.specs, answer));
         let venue_time = Some(told);
-        let (after_us, outcome, venue_time) = match self.network.inbound() {
+        let (after_us, outcome, venue_time) = match self.network.inbound(endpoint_of(request)) {
             Inbound::Lost { broken_us: None } => return,
             Inbound::Lost {
                 broken_us: Some(us),
@@ -329,6 +331,26 @@ impl World {
             Outcome::Reply(Reply::Orders { .. }) => knowledge.answer(Endpoint::Orders, drawn),
             _ => {}
         }
+    }
+}
+
+/// What a request asks of the venue, as far as our account asks it.
+const fn endpoint_of(request: &Request) -> Endpoint {
+    match request {
+        Request::Submit(_) => Endpoint::Submit,
+        Request::Cancel { .. } => Endpoint::Cancel,
+        Request::Join(_) => Endpoint::Join,
+        Request::Exit(_) => Endpoint::Exit,
+        Request::Order { .. } => Endpoint::Order,
+        Request::Orders(_) => Endpoint::Orders,
+        Request::Balances { .. } => Endpoint::Balances,
+        Request::Account(_) => Endpoint::Account,
+        Request::Markets => Endpoint::Markets,
+        Request::Tokens => Endpoint::Tokens,
+        Request::Pools => Endpoint::Pools,
+        Request::PoolBalance { .. } => Endpoint::PoolBalance,
+        Request::PoolTransactions(_) => Endpoint::Moves,
+        _ => Endpoint::Depth,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Pools in a world: joins and exits happen once, and the books stay equal, whatever is lost.
 
-use cambist_sim::{WorldConfig, run};
+use cambist_core::Time;
+use cambist_core::request::Endpoint;
+use cambist_sim::{Fault, World, WorldConfig, run};
 
 use crate::{assert_sound, minutes};
 
@@ -23,4 +25,33 @@ fn faults_and_crashes_change_nothing_about_that() {
         moved += pool.joins + pool.exits;
     }
     assert!(moved > 6, "{moved} moves");
+}
+
+#[test]
+fn every_fault_of_the_network_strikes_orders_joins_and_exits() {
+    let mut struck = std::collections::BTreeMap::new();
+    for seed in 0..10 {
+        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").with_pool().lossy());
+        let network = &mut config.network;
+        (network.limited, network.server_error, network.redirect) = (800, 1_600, 800);
+        (network.not_sent, network.garbled, network.duplicate) = (800, 800, 800);
+        (network.loss_before, network.loss_after) = (800, 800);
+        let mut world = World::new(config).unwrap();
+        world.run_until(Time::from_ms(world.config().duration_ms));
+        crate::assert_kept(world.violations(), &format!("seed {seed}"));
+        for (of, count) in world.struck() {
+            *struck.entry(*of).or_insert(0) += count;
+        }
+    }
+    for endpoint in [
+        Endpoint::Submit,
+        Endpoint::Cancel,
+        Endpoint::Join,
+        Endpoint::Exit,
+    ] {
+        for fault in Fault::ALL {
+            let count = struck.get(&(endpoint, fault)).copied().unwrap_or(0);
+            assert!(count > 0, "{fault:?} never struck {endpoint:?}: {struck:?}");
+        }
+    }
 }

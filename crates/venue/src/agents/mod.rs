@@ -158,7 +158,23 @@ impl Agents {
         };
         self.moment += 1;
         let mut requests = timeline::wishes(moment.what);
-        match moment.what {
+        self.feel(now, moment.what);
+        if let What::Drain { percent } = moment.what {
+            self.made += 1;
+            let founder = self.config.pool.map_or(AccountId(0), |seat| seat.founder);
+            let mut random = Random::new(self.made);
+            let hash = trader::synthetic_hash(founder, now, self.made, &mut random);
+            if let Some(scene) = Scene::new(&self.config, self.fair.price, now, venue) {
+                requests.extend(timeline::drain(&scene, percent, hash));
+            }
+        }
+        requests
+    }
+
+    /// Something happens to the market now, besides what the timeline says. Only what changes the
+    /// traders: what asks anything of the exchange is the caller's to ask.
+    pub fn feel(&mut self, now: VenueTime, what: What) {
+        match what {
             What::Regime { regime, up } => self.fair.enter(regime, up),
             What::Jump { bps } => self.fair.jump(f64::from(bps)),
             What::Liquidity { percent } => {
@@ -170,18 +186,8 @@ impl Agents {
                     }
                 }
             }
-            What::Drain { percent } => {
-                self.made += 1;
-                let founder = self.config.pool.map_or(AccountId(0), |seat| seat.founder);
-                let mut random = Random::new(self.made);
-                let hash = trader::synthetic_hash(founder, now, self.made, &mut random);
-                if let Some(scene) = Scene::new(&self.config, self.fair.price, now, venue) {
-                    requests.extend(timeline::drain(&scene, percent, hash));
-                }
-            }
-            What::Mode(_) | What::Refuse(_) => {}
+            What::Drain { .. } | What::Mode(_) | What::Refuse(_) => {}
         }
-        requests
     }
 
     /// The fair price of their market leaps, and those who keep quotes see it at once.

@@ -185,8 +185,7 @@ impl Situation<'_> {
         let fees = [0, pool.config.fee_max];
         for at in 0..2 {
             let token = pool.spec.pooled[at];
-            let reserved = self.orders.reserved(token);
-            if amounts[at].saturating_add(fees[at]) > self.ledger.free(token, reserved) {
+            if amounts[at].saturating_add(fees[at]) > self.free(token) {
                 return Err(Control::Balance);
             }
         }
@@ -203,7 +202,7 @@ impl Situation<'_> {
 
     fn exit_is_covered(&self, pool: &PoolSituation<'_>, new: &Wanted) -> Result<(), Control> {
         let lp = pool.spec.lp.id;
-        if new.limits.lp > self.ledger.free(lp, self.orders.reserved(lp)) {
+        if new.limits.lp > self.free(lp) {
             return Err(Control::Balance);
         }
         // A fee must not eat what the exit is for: it comes out of the last token.
