@@ -1,0 +1,170 @@
+//! The other side of the desk: what the venue shows of itself, and how it takes what was sent.
+
+use std::collections::BTreeMap;
+
+use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus};
+use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, RequestId};
+use cambist_core::{MarketId, Price, Qty, Reason, Side};
+
+use super::Desk;
+use super::setup::{BASE, LOT, OTHER, QUOTE, listed, spec};
+
+impl Desk {
+    /// The book as the venue shows it: one strange level a side and our open orders.
+    fn levels(&self, market: MarketId, side: Side) -> Vec<DepthLevel> {
+        let strange = match side {
+            Side::Buy => self.depth.0,
+            Side::Sell => self.depth.1,
+        };
+        let mut levels = BTreeMap::from([(Price(strange), 1_000 * LOT)]);
+        for report in self.list.iter().filter(|report| !report.status.is_final()) {
+            let order = self.sealed.values().find(|(hash, _)| *hash == report.hash);
+            if let Some((_, order)) = order.filter(|(_, o)| o.market == market && o.side == side) {
+                *levels.entry(order.price).or_default() += report.base_amount - report.base_filled;
+            }
+        }
+        let levels = levels
+            .into_iter()
+            .map(|(price, size)| DepthLevel { price, size });
+        match side {
+            Side::Buy => levels.rev().collect(),
+            Side::Sell => levels.collect(),
+        }
+    }
+
+    pub(super) fn answer_query(&mut self, request: RequestId, query: &Query) {
+        let reply = match query {
+            Query::Depth(market) => Reply::Depth(Depth {
+                market: *market,
+                version: {
+                    self.version += 1;
+                    self.version
+                },
+                timestamp: self.cached.unwrap_or(self.venue_now()),
+                bids: self.levels(*market, Side::Buy),
+                asks: self.levels(*market, Side::Sell),
+            }),
+            Query::Balances => Reply::Balances(
+                [
+                    (BASE, self.balances.0),
+                    (QUOTE, self.balances.1),
+                    (OTHER, self.balances.1),
+                ]
+                .map(|(token, total)| Balance {
+                    token,
+                    total,
+                    locked: 0,
+                })
+                .to_vec(),
+            ),
+            Query::Orders(page) => {
+                let within = |r: &&OrderReport| {
+                    r.valid_since >= page.from
+                        && (page.to.0 == 0 || r.valid_since <= page.to)
+                        && !(self.forgets && r.status.is_final())
+                };
+                let all: Vec<_> = self.list.iter().filter(within).cloned().collect();
+                let total = u32::try_from(all.len()).unwrap();
+                let orders = all
+                    .into_iter()
+                    .skip(page.offset as usize)
+                    .take(page.limit as usize)
+                    .collect();
+                Reply::Orders { orders, total }
+            }
+            Query::Order(hash) => {
+                self.reads.push(*hash);
+                match self.list.iter().find(|report| report.hash == *hash) {
+                    Some(report) => Reply::Order(report.clone()),
+                    None => return self.answer(request, Outcome::Refused(Reason::OrderNotFound)),
+                }
+            }
+            Query::Cancel(hash) => return self.cancels.push_back((request, *hash)),
+            Query::Markets => Reply::Markets {
+                listed: [("T0-T1", QUOTE), ("T0-T2", OTHER)]
+                    .map(|(name, quote)| Listed {
+                        price_decimals: self.price_decimals,
+                        ..listed(name, quote)
+                    })
+                    .to_vec(),
+            },
+            Query::Tokens => Reply::Tokens(self.tokens.clone()),
+            Query::Account => Reply::Account { frozen: false },
+            Query::Pools | Query::PoolBalance(_) | Query::Moves(_) => {
+                return self.answer(request, Outcome::Refused(Reason::UnknownError));
+            }
+        };
+        self.answer(request, Outcome::Reply(reply));
+    }
+
+    /// The venue takes the oldest waiting submit and lists it.
+    pub fn accept(&mut self) -> ClientOrderId {
+        let (request, id) = self.submits.pop_front().expect("a submit waits");
+        self.show(id, OrderStatus::Processing, 0);
+        let hash = self.sealed[&id].0;
+        let status = OrderStatus::Processing;
+        self.answer(
+            request,
+            Outcome::Reply(Reply::Submitted {
+                hash,
+                status,
+                idempotent: false,
+            }),
+        );
+        id
+    }
+
+    pub fn accept_all(&mut self) {
+        while !self.submits.is_empty() {
+            self.accept();
+        }
+    }
+
+    /// Answers the oldest waiting submit.
+    pub fn answer_submit(&mut self, outcome: Outcome) -> ClientOrderId {
+        let (request, id) = self.submits.pop_front().expect("a submit waits");
+        self.answer(request, outcome);
+        id
+    }
+
+    /// Puts an order on the list, or changes it there. `lots` are filled at its own price, free of fee.
+    pub fn show(&mut self, id: ClientOrderId, status: OrderStatus, lots: u64) {
+        let (hash, order) = self.sealed[&id].clone();
+        let spec = spec();
+        let (base_amount, quote_amount) = match order.side {
+            Side::Buy => (order.buy_amount, order.sell_amount),
+            Side::Sell => (order.sell_amount, order.buy_amount),
+        };
+        let report = OrderReport {
+            hash,
+            client_id: Some(id),
+            market: "T0-T1".into(),
+            side: order.side,
+            status,
+            base_amount,
+            quote_amount,
+            base_filled: spec.base_amount(Qty(lots)).unwrap(),
+            quote_filled: spec.quote_amount(order.price, Qty(lots)).unwrap(),
+            fee: 0,
+            valid_until_s: order.valid_until_s,
+            valid_since: order.made_at,
+        };
+        self.list.retain(|known| known.hash != hash);
+        self.list.push(report);
+    }
+
+    /// The venue takes the oldest waiting cancel.
+    pub fn accept_cancel(&mut self) {
+        let (request, hash) = self.cancels.pop_front().expect("a cancel waits");
+        let id = *self
+            .sealed
+            .iter()
+            .find(|(_, (h, _))| *h == hash)
+            .expect("ours")
+            .0;
+        let lots = 0;
+        self.show(id, OrderStatus::Cancelled, lots);
+        let status = OrderStatus::Cancelled;
+        self.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
+    }
+}
