@@ -94,6 +94,18 @@ defects! {
     LocksUntold "locks_untold" "the exchange shows nothing of a balance as bound"
     BestLevelUntold "best_level_untold" "the exchange leaves the best bid out of its depth"
     PoolMintsOneMore "pool_mints_one_more" "the exchange counts one pool share too many"
+    NeverLeftIsDeath "never_left_is_death" "a resend that never left is taken for all copies before it"
+    RecoveredUnsent "recovered_unsent" "a restart takes what earlier runs left for never sent"
+    WindowFromNewest "window_from_newest" "lists are asked for from the newest order on instead of the oldest"
+    ExpiredFillsDropped "expired_fills_dropped" "fills of orders that expired are not booked"
+    FeesBookedAgain "fees_booked_again" "every later fill of an order books the fees of the earlier ones again"
+    CutAcrossFills "cut_across_fills" "books are compared though something was booked in between"
+    BatchUnreserved "batch_unreserved" "orders bind no funds before they have left"
+    CancelsMisdirected "cancels_misdirected" "all cancels of a step go to the first of its orders"
+    BudgetRenewed "budget_renewed" "a restart spends as if nothing had been spent before it"
+    RetryAfterIgnored "retry_after_ignored" "the venue says for how long to rest and is not heard"
+    DepthAgeFromHeader "depth_age_from_header" "a depth is as old as its header says, whatever it says itself"
+    SnapshotForgetsRequests "snapshot_forgets_requests" "a snapshot leaves out the requests under way"
 }
 
 impl std::fmt::Display for Defect {

@@ -199,8 +199,16 @@ impl Checks {
     }
 
     /// The daemon ends with proof: from now on nothing of it is alive, at the venue or on the way there.
-    pub(crate) fn ends_proven(&mut self, truth: &Truth) {
+    pub(crate) fn ends_proven(&mut self, truth: &Truth, durable: &Durable) {
         self.proven = true;
+        let kept = durable.open.iter().chain(durable.moves.keys());
+        let forgotten: Vec<_> = kept.filter(|id| !self.ended.contains_key(id)).collect();
+        if let Some(id) = forgotten.first() {
+            self.fail(
+                "forgotten",
+                format!("{id} has no end and all is called proven"),
+            );
+        }
         for (_, taken) in truth.open() {
             self.fail("open_after_proof", format!("{} is open", taken.id));
         }

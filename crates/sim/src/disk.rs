@@ -146,9 +146,9 @@ impl Disk {
         }
     }
 
-    /// The first order below a number whose end is not durable.
+    /// The first order or move below a number whose end is not durable.
     pub(crate) fn unresolved(&self, below: u64) -> Option<ClientOrderId> {
-        let mut open = self.durable.open.iter();
+        let mut open = self.durable.open.iter().chain(self.durable.moves.keys());
         open.find(|id| id.number < below).copied()
     }
 

@@ -84,7 +84,8 @@ impl State {
                 }
                 let endpoint = self.asked.get(request).map(|a| a.purpose.endpoint());
                 self.hear_answer(now, *request, outcome, *venue_time, actions);
-                if let (Some(endpoint), Some(ms)) = (endpoint, retry_after_ms) {
+                let heard = !planted::armed(Defect::RetryAfterIgnored);
+                if let (Some(endpoint), Some(ms), true) = (endpoint, retry_after_ms, heard) {
                     self.budget
                         .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));
                 }
@@ -177,8 +178,10 @@ impl State {
             Purpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
                     // A depth has two times; a cache, or a clock that errs, may have touched either.
-                    let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
-                    let drawn = self.drawn(now, sent, Some(told));
+                    let alone = planted::armed(Defect::DepthAgeFromHeader);
+                    let stamped = Some(depth.timestamp).filter(|_| !alone);
+                    let told = told.into_iter().chain(stamped).min();
+                    let drawn = self.drawn(now, sent, told);
                     self.market(market).book.add_parted(drawn, &mut own);
                     self.hear_depth(now, drawn, (market, own), depth, actions);
                 }

@@ -123,6 +123,9 @@ impl Life {
             answered: false,
         };
         self.attempts = attempts_max;
+        if planted::armed(Defect::RecoveredUnsent) {
+            self.phase = Phase::Sealed;
+        }
     }
 
     /// Whether any byte of it may have left.
@@ -193,7 +196,8 @@ impl Life {
             Outcome::NotSent => {
                 self.disproved = self.disproved.saturating_add(1);
                 if waiting {
-                    let never_left = fence::are_all_disproved(self.attempts, self.disproved);
+                    let never_left = fence::are_all_disproved(self.attempts, self.disproved)
+                        || planted::armed(Defect::NeverLeftIsDeath);
                     self.phase = if never_left {
                         Phase::Sealed
                     } else {

@@ -54,6 +54,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::event::{Event, Start};
+use crate::planted::{self, Defect};
 use crate::strategy::Strategy;
 use crate::time::Time;
 
@@ -116,8 +117,12 @@ impl Engine {
 
     /// Everything the engine is, as a value.
     pub fn save(&self) -> Snapshot {
+        let mut state = self.state.clone();
+        if planted::armed(Defect::SnapshotForgetsRequests) {
+            state.iter_mut().for_each(|state| state.asked.clear());
+        }
         Snapshot {
-            state: self.state.clone(),
+            state,
             strategies: self
                 .strategies
                 .iter()

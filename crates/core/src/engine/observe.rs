@@ -36,11 +36,15 @@ impl State {
         }
         self.markets[usize::from(market.0)].dirty |= new;
         let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
-        let dropped = planted::armed(Defect::LastFillDropped) && report.status.is_final();
+        let expired = report.status == OrderStatus::Expired;
+        let dropped = planted::armed(Defect::LastFillDropped) && report.status.is_final()
+            || planted::armed(Defect::ExpiredFillsDropped) && expired;
         if let Some(step) = Increment::between(known, report).filter(|_| !dropped) {
             tracked.base_filled += step.base;
             tracked.quote_filled += step.quote;
-            tracked.fee += step.fee;
+            if !planted::armed(Defect::FeesBookedAgain) {
+                tracked.fee += step.fee;
+            }
             let over = tracked.is_overfilled();
             self.book(now, (id, market, side), step, actions);
             if planted::armed(Defect::FillBookedTwice) {

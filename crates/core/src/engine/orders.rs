@@ -108,7 +108,10 @@ impl Tracked {
 
     /// Whether it counts for funds and limits: always.
     fn counts(&self) -> bool {
-        !planted::armed(Defect::UnknownUnreserved) || self.life.unknown_since().is_none()
+        let forgotten = planted::armed(Defect::UnknownUnreserved)
+            && self.life.unknown_since().is_some()
+            || planted::armed(Defect::BatchUnreserved) && !self.may_have_left();
+        !forgotten
     }
 
     /// Whether any byte of it may have left.
@@ -343,6 +346,10 @@ impl Orders {
 
     /// When the oldest order that may be alive was made.
     pub(crate) fn oldest_made(&self) -> Option<VenueTime> {
-        self.iter().map(|t| t.order.made_at).min()
+        let made = self.iter().map(|t| t.order.made_at);
+        if planted::armed(Defect::WindowFromNewest) {
+            return made.max();
+        }
+        made.min()
     }
 }

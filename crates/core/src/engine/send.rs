@@ -176,7 +176,10 @@ impl State {
             .filter(|(_, life)| self.cancel_at(life).is_some_and(|at| at <= now))
             .filter_map(|(id, life)| Some((id, life.hash?)))
             .collect();
+        let first = due.first().map(|(_, hash)| *hash);
+        let misdirected = first.filter(|_| planted::armed(Defect::CancelsMisdirected));
         for (id, hash) in due {
+            let hash = misdirected.unwrap_or(hash);
             if !self.budget.take(now, Endpoint::Cancel) {
                 self.denied = true;
                 return;

@@ -176,7 +176,7 @@ impl State {
             actions.push(Action::Note(Note::Paused(pause.clone())));
         }
         let mut budget = Budget::new(now, start.config.budget.clone());
-        if start.next_number > 1 {
+        if start.next_number > 1 && !planted::armed(Defect::BudgetRenewed) {
             budget.spend_all(now);
         }
         Self {

@@ -83,7 +83,8 @@ impl World {
                     self.exchange.advance(self.now);
                     self.take_trades();
                     self.truth.prune(self.exchange.venue());
-                    self.checks.ends_proven(&self.truth);
+                    let durable = self.disk.durable();
+                    self.checks.ends_proven(&self.truth, durable);
                 }
                 self.daemon = None;
             }
