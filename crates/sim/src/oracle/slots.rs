@@ -10,7 +10,10 @@ const SLOTS: u32 = 16_384;
 
 /// The last id of every slot, and the number of the order or submission that used it.
 #[derive(Debug, Default)]
-pub(super) struct Slots(BTreeMap<(AccountId, TokenId, u32), (u32, u64)>);
+pub(super) struct Slots(BTreeMap<(AccountId, TokenId), Vec<Used>>);
+
+/// What a slot remembers.
+type Used = Option<(u32, u64)>;
 
 impl Slots {
     /// Who used the slot of an id last; an error says that the id was used or is behind.
@@ -20,14 +23,38 @@ impl Slots {
         token: TokenId,
         id: u32,
     ) -> Result<Option<u64>, u32> {
-        match self.0.get(&(account, token, id % SLOTS)) {
-            Some((used, _)) if *used >= id => Err(*used),
-            Some((_, number)) => Ok(Some(*number)),
-            None => Ok(None),
+        let slots = self.0.get(&(account, token));
+        match slots.and_then(|slots| slots.get((id % SLOTS) as usize)) {
+            Some(Some((used, _))) if *used >= id => Err(*used),
+            Some(Some((_, number))) => Ok(Some(*number)),
+            Some(None) | None => Ok(None),
         }
     }
 
     pub(super) fn spend(&mut self, account: AccountId, token: TokenId, id: u32, number: u64) {
-        self.0.insert((account, token, id % SLOTS), (id, number));
+        let slots = self.0.entry((account, token)).or_default();
+        let slot = (id % SLOTS) as usize;
+        if slots.len() <= slot {
+            slots.resize(slot + 1, None);
+        }
+        slots[slot] = Some((id, number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_takes_only_larger_ids() {
+        let (who, token) = (AccountId(1), TokenId(2));
+        let mut slots = Slots::default();
+        assert_eq!(slots.last(who, token, 3), Ok(None));
+        slots.spend(who, token, SLOTS + 3, 9);
+        assert_eq!(slots.last(who, token, 3), Err(SLOTS + 3));
+        assert_eq!(slots.last(who, token, SLOTS + 3), Err(SLOTS + 3));
+        assert_eq!(slots.last(who, token, 2 * SLOTS + 3), Ok(Some(9)));
+        assert_eq!(slots.last(who, token, 2), Ok(None));
+        assert_eq!(slots.last(who, TokenId(3), 3), Ok(None));
     }
 }

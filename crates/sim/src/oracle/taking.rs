@@ -72,7 +72,8 @@ impl Oracle {
     /// Whether the exchange may take an order, and what that binds.
     fn admit(&mut self, asked: &NewOrder) -> Result<u64, Broken> {
         let hash = asked.hash;
-        if self.by_hash.contains_key(&hash) || self.ours.0.contains_key(&hash) {
+        let ours = asked.account == self.own && self.ours.0.contains_key(&hash);
+        if ours || self.by_hash.contains_key(&hash) {
             return Err(refused(hash, "it was taken before"));
         }
         let mut markets = self.markets.iter().enumerate();
@@ -203,7 +204,8 @@ impl Oracle {
 
     /// Keeps what became of one of ours.
     pub(super) fn note_own(&mut self, number: u64) {
-        let Some(order) = self.orders.get(&number) else {
+        let order = self.orders.get(&number);
+        let Some(order) = order.filter(|order| order.account == self.own) else {
             return;
         };
         if let Some(known) = self.ours.0.get_mut(&order.hash) {

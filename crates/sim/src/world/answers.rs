@@ -41,7 +41,8 @@ impl World {
             Ok(Response::Depth(view)) => {
                 if let Some(of) = self.distort_depth(view) {
                     time = header_time(of);
-                } else {
+                } else if !self.storms.is(Trouble::DepthFrozen) {
+                    // What stood still shows own orders that have ended since.
                     self.note_own_prices(view);
                 }
             }
