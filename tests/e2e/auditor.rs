@@ -64,6 +64,24 @@ const JOINED: &str =
 fn in_the_store() -> Vec<Case> {
     vec![
         (
+            "a deposit was explained that nobody made",
+            "INSERT INTO flows VALUES (1, 0, 'ETH', '5', 'a gift', 1, x'00')",
+            as_it_is,
+            "token 0: 5 more were explained than came",
+        ),
+        (
+            "what left was explained, and nothing did",
+            "INSERT INTO flows VALUES (1, 1, 'USDC', '-7', 'rent', 1, x'00')",
+            as_it_is,
+            "token 1: 7 more were explained than went",
+        ),
+        (
+            "a flow without a reason",
+            "INSERT INTO flows VALUES (1, 0, 'ETH', '5', ' ', 1, x'00')",
+            as_it_is,
+            "flow 1 has no reason",
+        ),
+        (
             "an intent is missing",
             "DELETE FROM intents WHERE number = FILLED",
             as_it_is,
