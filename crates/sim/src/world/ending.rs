@@ -13,7 +13,8 @@ impl World {
     pub fn recover(&mut self) {
         let engine = &self.config.engine;
         let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
-        let held = self.storms.held_until.ms_since(self.now);
+        let alive_at = self.storms.held_until.max(self.dead_until);
+        let held = alive_at.ms_since(self.now);
         let bound = under_way
             + held
             + engine.risk.pause_ms

@@ -42,6 +42,7 @@ impl World {
         self.storms.obstruct(again);
         self.queue.plan(again, Happening::Start);
         self.fallen += 1;
+        self.dead_until = again;
         for spec in &self.specs {
             self.exchange
                 .fall(self.now, spec, way, self.config.falls.gap_bps);

@@ -94,8 +94,9 @@ pub struct World {
     trace: Trace,
     counts: Counts,
     loss: Meter,
-    /// Falls so far.
+    /// Falls so far, and until when the last one keeps the daemon dead.
     fallen: u64,
+    dead_until: Time,
     tap: Option<Tap>,
     /// The first broken promise ends the watching.
     tap_ends: bool,
@@ -154,6 +155,7 @@ impl World {
             counts: Counts::default(),
             loss: Meter::default(),
             fallen: 0,
+            dead_until: Time(0),
             tap: None,
             tap_ends: false,
             actions: Vec::new(),
