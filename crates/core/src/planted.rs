@@ -104,7 +104,6 @@ defects! {
     CancelsMisdirected "cancels_misdirected" "all cancels of a step go to the first of its orders"
     BudgetRenewed "budget_renewed" "a restart spends as if nothing had been spent before it"
     RetryAfterIgnored "retry_after_ignored" "the venue says for how long to rest and is not heard"
-    DepthAgeFromHeader "depth_age_from_header" "a depth is as old as its header says, whatever it says itself"
     SnapshotForgetsRequests "snapshot_forgets_requests" "a snapshot leaves out the requests under way"
 }
 

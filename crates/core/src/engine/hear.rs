@@ -178,10 +178,8 @@ impl State {
             Purpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
                     // A depth has two times; a cache, or a clock that errs, may have touched either.
-                    let alone = planted::armed(Defect::DepthAgeFromHeader);
-                    let stamped = Some(depth.timestamp).filter(|_| !alone);
-                    let told = told.into_iter().chain(stamped).min();
-                    let drawn = self.drawn(now, sent, told);
+                    let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
+                    let drawn = self.drawn(now, sent, Some(told));
                     self.market(market).book.add_parted(drawn, &mut own);
                     self.hear_depth(now, drawn, (market, own), depth, actions);
                 }
