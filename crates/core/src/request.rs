@@ -74,6 +74,22 @@ impl Endpoint {
         matches!(self, Self::Join | Self::Exit)
     }
 
+    /// Whether its answers are about one account, so that no cache may give them.
+    pub const fn is_of_the_account(self) -> bool {
+        match self {
+            Self::Submit
+            | Self::Cancel
+            | Self::Order
+            | Self::Orders
+            | Self::Balances
+            | Self::Account
+            | Self::Join
+            | Self::Exit
+            | Self::Moves => true,
+            Self::Depth | Self::Markets | Self::Pools | Self::PoolBalance | Self::Tokens => false,
+        }
+    }
+
     /// The label used in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,6 +2,10 @@
 //!
 //! Only the venue's own answers move it, and between them only our monotonic clock carries it, a
 //! little slow on purpose: fences may be late, never early. The wall clock plays no part.
+//!
+//! A single wrong answer may have moved it a few seconds too far ahead. For fences that is what grace is
+//! for, and the bound stays; but everything honest would look old beside it for hours. Ages are therefore
+//! reckoned without what the account's own answers agree to be too much.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +19,15 @@ pub(crate) const LEAP_MS: u64 = 5_000;
 /// How far two answers may disagree about a leap.
 const AGREEMENT_MS: u64 = 5_000;
 
+/// Times in answers may be whole seconds, rounded down.
+const RESOLUTION_MS: u64 = 1_000;
+/// So many answers in a row,
+const DOUBTS_MIN: u32 = 3;
+/// over at least so long,
+const DOUBTED_MS: u64 = 10_000;
+/// that agree as well as this, show that the bound is ahead.
+const DOUBTS_APART_MS: u64 = 2_000;
+
 /// A time that the venue's clock has certainly passed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct VenueClock {
@@ -22,6 +35,19 @@ pub(crate) struct VenueClock {
     heard: Time,
     /// A leap that one answer claimed and no second one has confirmed.
     leap: Option<(VenueTime, Time)>,
+    /// Answers in a row whose time the bound had passed before they were asked for.
+    doubt: Option<Doubt>,
+    /// By how much the bound was shown to be ahead, for ages.
+    ahead_ms: u64,
+}
+
+/// What a row of answers says about the bound: it is ahead by at least this.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Doubt {
+    since: Time,
+    answers: u32,
+    least_ms: u64,
+    most_ms: u64,
 }
 
 impl VenueClock {
@@ -31,7 +57,43 @@ impl VenueClock {
             bound: heard,
             heard: now,
             leap: None,
+            doubt: None,
+            ahead_ms: 0,
         }
+    }
+
+    /// The venue's clock as ages are reckoned by it: rather ahead than behind.
+    pub(crate) fn for_ages(&self, now: Time) -> VenueTime {
+        self.at_least(now).minus_ms(self.ahead_ms)
+    }
+
+    /// Takes in the time of an answer that no cache can have given: it was drawn up after `sent`. A bound
+    /// that was already behind it then was moved by something wrong.
+    pub(crate) fn compare(&mut self, now: Time, sent: Time, told: VenueTime) {
+        let latest = told.plus_ms(RESOLUTION_MS + now.ms_since(sent));
+        let ahead_ms = self.at_least(now).ms_since(latest);
+        if ahead_ms == 0 {
+            self.doubt = None;
+            return;
+        }
+        let doubt = match &self.doubt {
+            Some(known) if known.agrees(ahead_ms) => Doubt {
+                since: known.since,
+                answers: known.answers.saturating_add(1),
+                least_ms: known.least_ms.min(ahead_ms),
+                most_ms: known.most_ms.max(ahead_ms),
+            },
+            Some(_) | None => Doubt {
+                since: now,
+                answers: 1,
+                least_ms: ahead_ms,
+                most_ms: ahead_ms,
+            },
+        };
+        if doubt.answers >= DOUBTS_MIN && now.ms_since(doubt.since) >= DOUBTED_MS {
+            self.ahead_ms = doubt.most_ms;
+        }
+        self.doubt = Some(doubt);
     }
 
     /// The venue's clock shows at least this now. One part in a thousand is given up to drift.
@@ -49,6 +111,8 @@ impl VenueClock {
     /// Takes in a time read from an answer that arrived at `now`.
     pub(crate) fn hear(&mut self, now: Time, told: VenueTime) {
         let known = self.at_least(now);
+        // Whatever is told, the clock that ages are reckoned by is not behind it.
+        self.ahead_ms = self.ahead_ms.min(known.ms_since(told));
         if told <= known {
             self.leap = None;
             return;
@@ -69,6 +133,12 @@ impl VenueClock {
         } else if self.leap.is_none_or(|(_, at)| now.ms_since(at) >= 1_000) {
             self.leap = Some((told, now));
         }
+    }
+}
+
+impl Doubt {
+    fn agrees(&self, ahead_ms: u64) -> bool {
+        self.most_ms.max(ahead_ms) - self.least_ms.min(ahead_ms) <= DOUBTS_APART_MS
     }
 }
 
@@ -119,5 +189,57 @@ mod tests {
         clock.hear(Time::from_ms(1_500), ORIGIN.plus_ms(900));
         clock.hear(Time::from_ms(2_500), ORIGIN.plus_ms(3_601_500));
         assert!(clock.at_least(Time::from_ms(2_500)) < ORIGIN.plus_ms(3_000));
+    }
+
+    /// A clock that one wrong answer has moved 4.5 s ahead, and honest answers of `private` requests,
+    /// one every four seconds, each on its way for 100 ms and cut to the second.
+    fn misled(answers: u64) -> (VenueClock, Time) {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(5_500));
+        let mut now = Time::from_ms(1_000);
+        for n in 1..=answers {
+            now = Time::from_ms(1_000 + n * 4_100);
+            let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).as_ms() / 1_000 * 1_000);
+            clock.hear(now, told);
+            clock.compare(now, now.minus_ms(100), told);
+        }
+        (clock, now)
+    }
+
+    #[test]
+    fn ages_forget_a_wrong_time_that_honest_answers_contradict_and_fences_do_not() {
+        let (clock, now) = misled(6);
+        let true_now = ORIGIN.plus_ms(now.as_ms());
+        assert!(clock.for_ages(now) >= true_now, "nothing looks younger");
+        assert!(clock.for_ages(now) <= true_now.plus_ms(1_100));
+        assert!(clock.at_least(now) >= true_now.plus_ms(4_400), "stays");
+        let (few, now) = misled(3);
+        assert_eq!(few.for_ages(now), few.at_least(now), "too early to say");
+    }
+
+    #[test]
+    fn answers_that_fit_or_disagree_prove_nothing_against_the_bound() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN.plus_ms(10_000));
+        for n in 1..=20_u64 {
+            let now = Time::from_ms(n * 1_000);
+            let honest = ORIGIN.plus_ms(10_000 + n * 1_000);
+            // A private answer that was held up for a minute says nothing; every third is honest.
+            let (sent, told) = match n % 3 {
+                0 => (now, honest),
+                1 => (now.minus_ms(0), honest.minus_ms(30_000 + n * 5_000)),
+                _ => (now.minus_ms(900), honest.minus_ms(1_800)),
+            };
+            clock.hear(now, told);
+            clock.compare(now, sent, told);
+            assert_eq!(clock.for_ages(now), clock.at_least(now));
+        }
+    }
+
+    #[test]
+    fn a_later_answer_takes_the_correction_back() {
+        let (mut clock, now) = misled(6);
+        let later = clock.at_least(now);
+        clock.hear(now, later);
+        assert_eq!(clock.for_ages(now), later);
     }
 }

@@ -138,6 +138,9 @@ impl State {
             return;
         };
         let endpoint = purpose.endpoint();
+        if let Some(told) = told.filter(|_| endpoint.is_of_the_account()) {
+            self.clock.compare(now, sent, told);
+        }
         let order = purpose.order();
         actions.push(Action::Note(Note::Answered {
             endpoint,
@@ -216,7 +219,7 @@ impl State {
     /// When an answer was drawn up at the latest: one whose own clock lies behind was drawn up that long
     /// ago, however fast it came, because a cache in front of the venue answers at once.
     fn drawn(&self, now: Time, sent: Time, told: Option<VenueTime>) -> Time {
-        let behind = told.map_or(0, |told| self.clock.at_least(now).ms_since(told));
+        let behind = told.map_or(0, |told| self.clock.for_ages(now).ms_since(told));
         sent.min(now.minus_ms(behind))
     }
 
