@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-use crate::config::{EmptyBook, EngineConfig, ForeignOrders, MarketConfig};
+use crate::config::{EmptyBook, EngineConfig, ForeignOrders, MarketConfig, PoolConfig};
 use crate::token::Amount;
 
 /// Says what changes, or why the new configuration is not taken over.
@@ -18,6 +18,13 @@ pub fn judge(
             "there are {} markets now and {} in the new configuration; markets change with a restart",
             old.markets.len(),
             new.markets.len()
+        ));
+    }
+    if old.pools.len() != new.pools.len() {
+        return Err(format!(
+            "there are {} pools now and {} in the new configuration; pools change with a restart",
+            old.pools.len(),
+            new.pools.len()
         ));
     }
     let looser = loosens(old, new);
@@ -67,6 +74,9 @@ pub fn loosens(old: &EngineConfig, new: &EngineConfig) -> Vec<String> {
     found.risk(old, new);
     for (index, (old, new)) in old.markets.iter().zip(&new.markets).enumerate() {
         found.market(index, old, new);
+    }
+    for (index, (old, new)) in old.pools.iter().zip(&new.pools).enumerate() {
+        found.pool(index, old, new);
     }
     found.0
 }
@@ -179,5 +189,18 @@ impl Looser {
         self.wider(name("loss_day_max"), a.day_max, b.day_max);
         self.wider(name("loss_total_max"), a.total_max, b.total_max);
         self.wider(name("drawdown_max"), a.drawdown_max, b.drawdown_max);
+    }
+
+    fn pool(&mut self, index: usize, old: &PoolConfig, new: &PoolConfig) {
+        let name = |key: &str| format!("pool {index} {key}");
+        let ages = (old.age_max_ms, new.age_max_ms);
+        self.wider(name("age_max_ms"), ages.0, ages.1);
+        self.wider(name("slippage_bps"), old.slippage_bps, new.slippage_bps);
+        let apart = (old.divergence_max_bps, new.divergence_max_bps);
+        self.wider(name("divergence_max_bps"), apart.0, apart.1);
+        let worth = (old.move_value_max, new.move_value_max);
+        self.wider(name("move_value_max"), worth.0, worth.1);
+        self.wider(name("value_max"), old.value_max, new.value_max);
+        self.wider(name("fee_max"), old.fee_max, new.fee_max);
     }
 }

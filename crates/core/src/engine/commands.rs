@@ -36,6 +36,9 @@ impl State {
             } => reload::judge(&self.config, config, *allow_loosening).inspect(|_| {
                 self.budget.reconfigure(&config.budget);
                 self.config = (**config).clone();
+                for pool in self.markets.iter_mut().filter_map(|m| m.pool.as_mut()) {
+                    pool.config = config.pools[pool.at].clone();
+                }
                 self.touch_all();
             }),
         };

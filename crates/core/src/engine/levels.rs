@@ -119,15 +119,16 @@ impl State {
             });
             engaged.count()
         };
-        let newest = self.newest();
+        let mut newest = self.newest().clone();
         let holds = newest
             .holding(venue_now)
             .any(|pause| pause.filter == filter && pause.cause == control.name());
         if holds {
             return false;
         }
+        Self::forget_old_pauses(&mut newest, venue_now);
         let full = newest.pauses.len() >= Levels::PAUSES_MAX;
-        if full || today(newest) >= self.config.risk.pauses_per_day as usize {
+        if full || today(&newest) >= self.config.risk.pauses_per_day as usize {
             self.raise(Level::CancelOnly, control.name(), actions);
             return true;
         }
@@ -137,7 +138,10 @@ impl State {
             until: Some(venue_now.plus_ms(self.config.risk.pause_ms)),
             cause: control.name().to_owned(),
         };
-        let push = |levels: &mut Levels| levels.pauses.push(pause);
+        let push = |levels: &mut Levels| {
+            Self::forget_old_pauses(levels, venue_now);
+            levels.pauses.push(pause);
+        };
         self.change_levels(control.name(), false, push, actions);
         self.touch_all();
         true

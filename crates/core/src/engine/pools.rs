@@ -28,6 +28,8 @@ use super::storage::Parity;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pool {
     pub(crate) spec: PoolSpec,
+    /// Its place in the configuration.
+    pub(crate) at: usize,
     pub(crate) config: PoolConfig,
     /// What it held, and when that was drawn up at the latest.
     held: Option<(PoolBalances, Time)>,
@@ -40,9 +42,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(spec: PoolSpec, config: PoolConfig) -> Self {
+    pub(crate) fn new(spec: PoolSpec, at: usize, config: PoolConfig) -> Self {
         Self {
             spec,
+            at,
             config,
             held: None,
             poll_at: Time(0),

@@ -147,9 +147,9 @@ impl State {
     pub(crate) fn new(now: Time, start: &Start, actions: &mut Vec<Action>) -> Self {
         let (storage, orders) = recovered(now, start);
         let pool = |market: MarketId| {
-            let mut pools = start.pools.iter().zip(&start.config.pools);
-            let (spec, config) = pools.find(|(spec, _)| spec.market == market)?;
-            Some(Pool::new(spec.clone(), config.clone()))
+            let at = start.pools.iter().position(|pool| pool.market == market)?;
+            let config = start.config.pools.get(at)?.clone();
+            Some(Pool::new(start.pools[at].clone(), at, config))
         };
         let markets = start
             .markets

@@ -6,7 +6,7 @@ use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
 use cambist_core::{MarketId, Side};
 
-use crate::desk::{Desk, config};
+use crate::desk::{Desk, ORIGIN, config};
 
 /// Low enough that no fall of the book here crosses it.
 const BID: (Side, u64, u64) = (Side::Buy, 9_600, 10);
@@ -475,4 +475,30 @@ fn a_level_that_is_being_lowered_can_be_raised_meanwhile() {
     assert_eq!(desk.stored.level, Level::CancelOnly);
     desk.run_ms(5_000);
     assert!(desk.submits.is_empty());
+}
+
+#[test]
+fn pauses_that_healed_days_ago_fill_no_list() {
+    let healed = Pause {
+        filter: Filter::market(MarketId(0)),
+        since: ORIGIN.minus_ms(30 * 86_400_000),
+        until: Some(ORIGIN.minus_ms(30 * 86_400_000 - 1_000)),
+        cause: Control::LossHour.name().to_owned(),
+    };
+    let stored = Levels {
+        pauses: vec![healed; Levels::PAUSES_MAX],
+        ..Levels::default()
+    };
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 10 * PER_TICK;
+    let mut config = config();
+    config.risk.move_bps = 10_000;
+    limit(&mut config);
+    let mut desk = Desk::with(&[BID], config, Vec::new());
+    desk.starts_with(stored);
+    desk.until_a_submit_waits();
+    desk.accept();
+    desk.run_ms(1_000);
+    falls(&mut desk, 12);
+    assert_eq!(desk.stored.level, Level::Trading, "a pause, and no more");
+    assert_eq!(desk.stored.pauses.len(), 1);
 }

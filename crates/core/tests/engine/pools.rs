@@ -296,3 +296,31 @@ fn ending_leaves_the_shares_and_waits_for_the_undecided_move() {
     assert_eq!(desk.ends(), [End::Filled]);
     assert!(desk.sent.is_empty(), "no exit on the way out");
 }
+
+#[test]
+fn a_reload_takes_over_the_limits_of_pools_and_a_looser_one_needs_a_word() {
+    let mut tight = limits();
+    tight.pools[0].move_value_max = 1;
+    let mut desk = Beside::new(1_000, tight, Vec::new());
+    desk.run_ms(3_000);
+    assert!(desk.sent.is_empty() && desk.refused(Control::OrderValue));
+    let reload = |allow_loosening| {
+        Event::Operator(Command::Reconfigure {
+            config: Box::new(limits()),
+            allow_loosening,
+        })
+    };
+    desk.hear(&reload(false));
+    desk.run_ms(3_000);
+    assert!(desk.sent.is_empty(), "nobody allowed it");
+    desk.hear(&reload(true));
+    desk.until_sent();
+    let mut two = limits();
+    two.pools.push(two.pools[0].clone());
+    let refused = |n: &Note| matches!(n, Note::CommandRefused { .. });
+    desk.hear(&Event::Operator(Command::Reconfigure {
+        config: Box::new(two),
+        allow_loosening: true,
+    }));
+    assert_eq!(desk.count(refused), 2, "pools change with a restart");
+}
