@@ -199,7 +199,7 @@ mod tests {
         let mut now = Time::from_ms(1_000);
         for n in 1..=answers {
             now = Time::from_ms(1_000 + n * 4_100);
-            let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).as_ms() / 1_000 * 1_000);
+            let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).0 / 1_000 * 1_000);
             clock.hear(now, told);
             clock.compare(now, now.minus_ms(100), told);
         }
