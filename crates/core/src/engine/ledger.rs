@@ -249,15 +249,18 @@ impl Ledger {
         let ours = self.total(token);
         let there = self.venue.get(&token).map_or(0, |balance| balance.total);
         let (ledger, venue) = self.differing.get(&token).copied().unwrap_or_default();
-        let least = ours.saturating_sub(ledger.saturating_sub(venue));
-        let most = ours.saturating_add(venue.saturating_sub(ledger));
-        // Where the books differ, by whatever hand, what was booked since then comes on top.
+        let expected = ours.saturating_add(venue).saturating_sub(ledger);
+        let (least, most) = (ours.min(expected), ours.max(expected));
+        // What was booked since the venue was asked is in its balances whole or not at all, as far as
+        // both can be told from one number. Where neither explains them, some other hand was there, and
+        // what was booked comes on top.
         let (paid, got) = self.since.get(&token).copied().unwrap_or_default();
+        let before = expected.saturating_add(paid).checked_sub(got);
+        if there == expected || Some(there) == before {
+            return (least, most);
+        }
         let (low, high) = (there.saturating_sub(paid), there.saturating_add(got));
-        (
-            if ours > there { least.min(low) } else { least },
-            if ours < there { most.max(high) } else { most },
-        )
+        (least.min(low), most.max(high))
     }
 
     /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders
