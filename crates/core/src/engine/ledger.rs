@@ -461,9 +461,22 @@ mod tests {
         ledger.since.insert(TOKEN, (15, 5));
         ledger.totals = Some(Amounts::from([(TOKEN, 90)]));
         assert_eq!(ledger.bounds(TOKEN), (45, 90));
+        ledger.totals = Some(Amounts::from([(TOKEN, 49)]));
+        assert_eq!(ledger.bounds(TOKEN), (45, 65));
         ledger.totals = Some(Amounts::from([(TOKEN, 50)]));
-        assert_eq!(ledger.bounds(TOKEN), (50, 65));
+        assert_eq!(
+            ledger.bounds(TOKEN),
+            (50, 50),
+            "the venue has not booked it yet, and nothing else was there"
+        );
+        ledger.since.insert(TOKEN, (55, 0));
+        ledger.totals = Some(Amounts::from([(TOKEN, 45)]));
+        assert_eq!(
+            ledger.bounds(TOKEN),
+            (5, 60),
+            "100 less 40 that somebody took less 55 sold: the sale does not hide the taking"
+        );
         ledger.balances(Time(3), Time(4), 0, OwnLocks::new(), &balance(60, 0));
-        assert_eq!(ledger.bounds(TOKEN), (50, 60));
+        assert_eq!(ledger.bounds(TOKEN), (45, 60));
     }
 }
