@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cambist_client::{CallError, Client};
 use cambist_core::event::{Level, Levels, Start};
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{OrdersPage, Outcome, Query, Reply, UnknownCause};
 use cambist_core::{ClientOrderId, Reason, TokenId, VenueTime};
 
 use super::access::{self, Access};
@@ -131,11 +131,31 @@ async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> an
     if store.newest_number() == 0 {
         return Ok(());
     }
-    // A venue that does not answer is met again, and told, by what follows.
-    let answered = client.query(&Query::Orders(page), &[]).await;
-    let Outcome::Reply(Reply::Orders { orders, .. }) = answered.outcome else {
-        return Ok(());
-    };
+    // Without an answer nothing is known: it is asked for again, and there is no start without one.
+    let orders = patiently(async || {
+        let (call, detail) = ("orders", String::new());
+        match client.query(&Query::Orders(page), &[]).await.outcome {
+            Outcome::Reply(Reply::Orders { orders, .. }) => Ok(orders),
+            Outcome::Refused(reason) => Err(CallError::Refused {
+                call,
+                reason,
+                detail,
+                retry_after_ms: None,
+            }),
+            Outcome::NotSent => Err(CallError::NotSent { call, detail }),
+            Outcome::Unknown(cause) => Err(CallError::Unknown {
+                call,
+                cause,
+                detail,
+            }),
+            Outcome::Reply(_) => Err(CallError::Unknown {
+                call,
+                cause: UnknownCause::Undecodable,
+                detail,
+            }),
+        }
+    })
+    .await?;
     let (instance, newest) = (store.instance(), store.newest_number());
     let ours = orders.iter().filter_map(|order| order.client_id);
     let forgotten = ours
