@@ -1,6 +1,7 @@
 //! What people tell a running daemon, over its socket and by signals: what happens at the exchange, what
 //! survives a kill, what is refused.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cambist_core::Side;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::process::run;
 use crate::support::stage::{lively, quick};
-use crate::support::{Edit, Program, Stage, until};
+use crate::support::{Edit, Fault, Program, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
@@ -332,6 +333,14 @@ fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     std::fs::remove_dir_all(&state).unwrap();
     std::fs::rename(&backup, &state).unwrap();
+    // The list that shows it may stay without an answer at first: no start goes on without one.
+    let proxy = Proxy::start(&stage.address);
+    let lost = AtomicU32::new(0);
+    proxy.plan(move |seen| {
+        let list = seen.is_read_of("orders") && lost.fetch_add(1, Ordering::Relaxed) < 3;
+        if list { Fault::LoseAnswer } else { Fault::Pass }
+    });
+    stage.daemon("daemon", &proxy.url, quick);
     for _ in 0..2 {
         let mut refused = stage.run("daemon");
         assert_eq!(refused.end(SOON), 78, "{}", refused.last_words());
@@ -341,6 +350,7 @@ fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
             refused.last_words()
         );
     }
+    assert_eq!(proxy.faults(), 3, "it was asked for again");
     taken(&stage, "resume --reason looked");
     let mut again = started(&stage);
     assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
