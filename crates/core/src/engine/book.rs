@@ -43,8 +43,10 @@ pub(crate) struct MarketBook {
     own: OwnLevels,
     /// Own orders that ended, and when that was seen: a snapshot drawn up before shows them.
     parted: BTreeMap<ClientOrderId, (Time, OwnLevel)>,
-    /// The accepted depth may have been drawn up as early as that.
+    /// The accepted depth may have been drawn up as early as that,
     drawn: Time,
+    /// and this is the time it told.
+    told: VenueTime,
     /// When its content last changed.
     changed: Time,
     refused: u32,
@@ -90,9 +92,17 @@ impl MarketBook {
         }
         self.refused = 0;
         self.drawn = drawn;
+        self.told = depth.timestamp;
         self.depth = Some(depth.clone());
         self.own = own;
         Ok(())
+    }
+
+    /// The venue's clock is known to show `venue_now`: later than was thought when the depth came, it may
+    /// be, and then the depth is older.
+    pub(crate) fn reckon(&mut self, now: Time, venue_now: VenueTime) {
+        let drawn = now.minus_ms(venue_now.ms_since(self.told));
+        self.drawn = self.drawn.min(drawn);
     }
 
     /// An own order has ended.
@@ -259,6 +269,26 @@ fn check_shape(depth: &Depth) -> Result<(), DepthFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_depth_is_older_when_the_venue_turns_out_to_be_later() {
+        let (mut book, now) = (MarketBook::default(), Time::from_ms(1_000));
+        let depth = Depth {
+            market: crate::MarketId(0),
+            version: 1,
+            timestamp: VenueTime(50_000),
+            bids: Vec::new(),
+            asks: Vec::new(),
+        };
+        let taken = book.take(now.minus_ms(100), now, &depth, OwnLevels::new());
+        assert_eq!(taken, Ok(()));
+        book.reckon(now, VenueTime(50_050));
+        assert_eq!(book.age_ms(now), Some(100), "never younger");
+        book.reckon(now, VenueTime(50_900));
+        assert_eq!(book.age_ms(now), Some(900));
+        book.reckon(now, VenueTime(50_200));
+        assert_eq!(book.age_ms(now), Some(900), "what was known is known");
+    }
 
     #[test]
     fn a_depth_that_shows_less_than_rests_is_noticed_and_what_lies_beyond_it_is_not_judged() {

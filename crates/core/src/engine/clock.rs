@@ -21,12 +21,12 @@ const AGREEMENT_MS: u64 = 5_000;
 
 /// Times in answers may be whole seconds, rounded down.
 const RESOLUTION_MS: u64 = 1_000;
-/// So many answers in a row,
-const DOUBTS_MIN: u32 = 3;
-/// over at least so long,
+/// Answers in a row show that the bound is ahead: over at least so long,
 const DOUBTED_MS: u64 = 10_000;
-/// that agree as well as this, show that the bound is ahead.
+/// that agree as well as this,
 const DOUBTS_APART_MS: u64 = 2_000;
+/// by as much as so many of them say, whatever a wrong one among them says.
+const DOUBTS_MIN: usize = 3;
 
 /// A time that the venue's clock has certainly passed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,9 +45,9 @@ pub(crate) struct VenueClock {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Doubt {
     since: Time,
-    answers: u32,
     least_ms: u64,
-    most_ms: u64,
+    /// The highest, falling.
+    most_ms: [u64; DOUBTS_MIN],
 }
 
 impl VenueClock {
@@ -76,22 +76,18 @@ impl VenueClock {
             self.doubt = None;
             return;
         }
-        let doubt = match &self.doubt {
-            Some(known) if known.agrees(ahead_ms) => Doubt {
-                since: known.since,
-                answers: known.answers.saturating_add(1),
-                least_ms: known.least_ms.min(ahead_ms),
-                most_ms: known.most_ms.max(ahead_ms),
-            },
-            Some(_) | None => Doubt {
-                since: now,
-                answers: 1,
-                least_ms: ahead_ms,
-                most_ms: ahead_ms,
-            },
-        };
-        if doubt.answers >= DOUBTS_MIN && now.ms_since(doubt.since) >= DOUBTED_MS {
-            self.ahead_ms = doubt.most_ms;
+        let known = self.doubt.take().filter(|known| known.agrees(ahead_ms));
+        let mut doubt = known.unwrap_or(Doubt {
+            since: now,
+            least_ms: ahead_ms,
+            most_ms: [0; DOUBTS_MIN],
+        });
+        doubt.least_ms = doubt.least_ms.min(ahead_ms);
+        let lowest = &mut doubt.most_ms[DOUBTS_MIN - 1];
+        *lowest = ahead_ms.max(*lowest);
+        doubt.most_ms.sort_unstable_by(|a, b| b.cmp(a));
+        if now.ms_since(doubt.since) >= DOUBTED_MS {
+            self.ahead_ms = doubt.most_ms[DOUBTS_MIN - 1];
         }
         self.doubt = Some(doubt);
     }
@@ -138,7 +134,7 @@ impl VenueClock {
 
 impl Doubt {
     fn agrees(&self, ahead_ms: u64) -> bool {
-        self.most_ms.max(ahead_ms) - self.least_ms.min(ahead_ms) <= DOUBTS_APART_MS
+        self.most_ms[0].max(ahead_ms) - self.least_ms.min(ahead_ms) <= DOUBTS_APART_MS
     }
 }
 

@@ -81,6 +81,10 @@ impl State {
             } => {
                 if let Some(told) = venue_time {
                     self.clock.hear(now, *told);
+                    let venue_now = self.clock.for_ages(now);
+                    for market in &mut self.markets {
+                        market.book.reckon(now, venue_now);
+                    }
                 }
                 let endpoint = self.asked.get(request).map(|a| a.purpose.endpoint());
                 self.hear_answer(now, *request, outcome, *venue_time, actions);
