@@ -105,6 +105,10 @@ defects! {
     BudgetRenewed "budget_renewed" "a restart spends as if nothing had been spent before it"
     RetryAfterIgnored "retry_after_ignored" "the venue says for how long to rest and is not heard"
     SnapshotForgetsRequests "snapshot_forgets_requests" "a snapshot leaves out the requests under way"
+    BandWithoutOrders "band_without_orders" "the band leaves open bids out"
+    PauseForgotten "pause_forgotten" "a pause that a control engages heals at once"
+    LotsDoubled "lots_doubled" "an approved order is made twice as large"
+    MovesUnpaused "moves_unpaused" "joins and exits heed no level and no pause"
 }
 
 impl std::fmt::Display for Defect {
@@ -125,6 +129,11 @@ pub fn disables(control: Control) -> bool {
         _ => return false,
     };
     armed(defect)
+}
+
+/// A number, or nothing at all if a defect is armed.
+pub fn unless<T: Default>(defect: Defect, number: T) -> T {
+    if armed(defect) { T::default() } else { number }
 }
 
 #[cfg(feature = "planted")]

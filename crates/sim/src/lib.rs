@@ -20,6 +20,7 @@ mod exchange;
 mod falls;
 mod family;
 mod knowledge;
+mod limits;
 mod loss;
 mod market;
 mod misreport;

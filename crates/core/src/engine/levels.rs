@@ -11,6 +11,7 @@ use crate::level::{Filter, Level, Levels, Lost, Pause};
 use crate::market::{MarketId, Side};
 use crate::note::Note;
 use crate::order::StrategyId;
+use crate::planted::{self, Defect};
 use crate::time::{Time, VenueTime};
 
 use super::state::State;
@@ -132,10 +133,11 @@ impl State {
             self.raise(Level::CancelOnly, control.name(), actions);
             return true;
         }
+        let pause_ms = planted::unless(Defect::PauseForgotten, self.config.risk.pause_ms);
         let pause = Pause {
             filter,
             since: venue_now,
-            until: Some(venue_now.plus_ms(self.config.risk.pause_ms)),
+            until: Some(venue_now.plus_ms(pause_ms)),
             cause: control.name().to_owned(),
         };
         let push = |levels: &mut Levels| {

@@ -8,6 +8,7 @@ use crate::event::Level;
 use crate::fence;
 use crate::market::Side;
 use crate::note::Control;
+use crate::planted::{self, Defect};
 use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
 
 use super::risk::{Candidate, Situation};
@@ -132,6 +133,7 @@ fn stays_in_band(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
                 .orders
                 .incoming(token)
                 .saturating_add(s.foreign.bringing(token));
+            let coming = planted::unless(Defect::BandWithoutOrders, coming);
             most.saturating_add(coming.saturating_add(c.base)) <= s.limits.inventory_max
         }
         Side::Sell => {

@@ -8,6 +8,7 @@ mod ending;
 mod falls;
 mod happen;
 mod health;
+mod limits;
 mod lingering;
 mod look;
 mod people;
@@ -33,6 +34,7 @@ use crate::config::{WorldConfig, WorldError};
 use crate::daemon::Daemon;
 use crate::disk::Disk;
 use crate::exchange::Exchange;
+use crate::limits::Limits;
 use crate::loss::Meter;
 use crate::network::Network;
 use crate::outcome::Counts;
@@ -91,6 +93,7 @@ pub struct World {
     truth: Truth,
     checks: Checks,
     conduct: Conduct,
+    limits: Option<Limits>,
     trace: Trace,
     counts: Counts,
     loss: Meter,
@@ -151,6 +154,7 @@ impl World {
             truth: Truth::default(),
             checks: Checks::new(config.seed),
             conduct: Conduct::default(),
+            limits: None,
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),

@@ -21,6 +21,9 @@ impl World {
         let shown = daemon.clock.at(self.now);
         self.shown = shown;
         self.conduct.hear(event);
+        if let Some(limits) = &mut self.limits {
+            limits.hear(shown, event);
+        }
         daemon.engine.on_event(shown, event, &mut actions);
         let idle = actions.is_empty() && *event == Event::Wake;
         self.counts.idle_wakes += u64::from(idle);
@@ -95,6 +98,7 @@ impl World {
         self.counts.observe(note);
         let broken = self.conduct.note(shown, note, &self.config.engine);
         self.break_rules(broken);
+        self.limits_hear(shown, note);
         if let (Note::LevelChanged { level, .. }, Some(daemon)) = (note, &mut self.daemon) {
             daemon.level = *level;
             if *level > Level::Trading {

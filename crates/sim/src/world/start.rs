@@ -12,6 +12,7 @@ use cambist_report::Session;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::exchange::Exchange;
+use crate::limits::Wishes;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -26,10 +27,12 @@ impl World {
         self.starts += 1;
         let engine =
             strategies(&self.config, &self.specs).expect("checked when the world was made");
+        let (wishes, engine) = Wishes::witness(engine);
         let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
         let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
         let start = self.start_event();
         let told = start.venue_time;
+        self.limits_begin(wishes, &start);
         let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
         self.daemon = Some(Daemon {

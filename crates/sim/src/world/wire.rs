@@ -63,6 +63,10 @@ impl World {
         self.checks.slot(&order, again);
         self.leave(order.client_id, order.market, order.valid_until_s);
         self.loss.left(order.client_id.number, order.valid_until_s);
+        let left = (order.client_id, hash);
+        let broken = self.limits.as_mut();
+        let broken = broken.map(|l| l.leaving(self.shown, left, &self.config.engine));
+        self.break_rules(broken.into_iter().flatten());
         if again {
             self.obey_budget(Endpoint::Submit);
         }
@@ -116,6 +120,7 @@ impl World {
         endpoint: Endpoint,
     ) {
         self.obey_budget(endpoint);
+        self.limits_move(id);
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let durable = self.disk.durable().moves.get(&id);
         let asked = sealed.and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash));

@@ -5,6 +5,7 @@ use crate::fence;
 use crate::market::{Price, Qty, Side};
 use crate::note::Control;
 use crate::order::{ClientOrderId, StrategyId};
+use crate::planted::{self, Defect};
 use crate::pool::{MoveKind, PoolBalances, PoolSpec};
 use crate::shares::{self, Limits};
 use crate::token::{AMOUNT_MAX, Amount};
@@ -154,6 +155,9 @@ impl Situation<'_> {
             sealed: None,
             alike: 0,
         };
+        if planted::armed(Defect::MovesUnpaused) {
+            return Ok(());
+        }
         let mut sides = Side::BOTH.map(candidate).into_iter();
         sides.try_for_each(|side| {
             let refuses = READY.iter().find(|rule| !(rule.passes)(self, &side));

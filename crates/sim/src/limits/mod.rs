@@ -1,0 +1,327 @@
+//! Limits: whether what is sealed and what leaves keeps every limit of the configuration in force. Each
+//! is derived a second time, from what was asked of the engine, what it was shown, what it sent and what
+//! the exchange really executed; nothing of the gate is shared.
+//!
+//! Where the engine may know less than the truth, the truth is on the stricter side of what it knew, so
+//! that a limit broken here was broken there.
+
+mod lately;
+mod order;
+mod pauses;
+mod reach;
+mod wishes;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::config::EngineConfig;
+use cambist_core::event::{Command, Event, Start};
+use cambist_core::note::Note;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::request::{DepthLevel, Outcome, Reply};
+use cambist_core::strategy::Quote;
+use cambist_core::{
+    Amount, ClientOrderId, Hash, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId,
+};
+
+use crate::conduct::Broken;
+use crate::truth::Truth;
+
+use lately::{Lately, MINUTE_MS};
+use order::{sane, sees_a_book};
+use pauses::Pauses;
+pub(crate) use wishes::{Wish, Wishes};
+
+/// Happenings are kept for so long.
+const KEPT_MS: u64 = 120_000;
+const WHOLE_BPS: u128 = 10_000;
+
+/// An order that may be alive.
+#[derive(Clone, Debug)]
+struct Alive {
+    order: UnsignedOrder,
+    hash: Option<Hash>,
+}
+
+/// What makes two orders equal.
+type Like = (MarketId, StrategyId, Side, Price, Qty);
+
+/// What was seen of a market.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The mid of the last depth that was taken in, if it had one.
+    mid: Option<u64>,
+    /// The last depth answered, and when it was first another one.
+    content: Option<(Vec<DepthLevel>, Vec<DepthLevel>)>,
+    changed: Time,
+}
+
+/// Everything that limits are derived from, of one run of the daemon.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    specs: Vec<MarketSpec>,
+    seats: Vec<(StrategyId, MarketId)>,
+    wishes: Wishes,
+    alive: BTreeMap<ClientOrderId, Alive>,
+    seen: BTreeMap<MarketId, Seen>,
+    sealed: Lately<Like>,
+    cancels: Lately<()>,
+    sent: Lately<()>,
+    fills: Lately<()>,
+    filled: Lately<()>,
+    /// More was sent or filled than any budget explains.
+    wild: bool,
+    /// When balances and a page of orders were last heard.
+    balances: Option<Time>,
+    orders: Option<Time>,
+    pauses: Pauses,
+}
+
+/// What the exchange holds of ours.
+pub(crate) type Held<'a> = &'a dyn Fn(TokenId) -> Amount;
+
+impl Limits {
+    /// A run that begins with this.
+    pub(crate) fn begin(specs: &[MarketSpec], wishes: Wishes, start: &Start) -> Self {
+        let recovered = start.open.iter().map(|open| {
+            let (order, hash) = (open.order.clone(), Some(open.hash));
+            (open.order.client_id, Alive { order, hash })
+        });
+        Self {
+            specs: specs.to_vec(),
+            seats: start.strategies.clone(),
+            wishes,
+            alive: recovered.collect(),
+            seen: BTreeMap::new(),
+            sealed: Lately::of(KEPT_MS),
+            cancels: Lately::of(KEPT_MS),
+            sent: Lately::of(KEPT_MS),
+            fills: Lately::of(KEPT_MS),
+            filled: Lately::of(KEPT_MS),
+            wild: false,
+            balances: None,
+            orders: None,
+            pauses: Pauses::begin(&start.levels),
+        }
+    }
+
+    /// The daemon hears something.
+    pub(crate) fn hear(&mut self, shown: Time, event: &Event) {
+        self.pauses.hear(event);
+        if matches!(event, Event::Operator(Command::Lower { .. })) {
+            self.wild = false;
+        }
+        let Event::Answer {
+            outcome: Outcome::Reply(reply),
+            ..
+        } = event
+        else {
+            return;
+        };
+        match reply {
+            Reply::Balances(_) => self.balances = Some(shown),
+            Reply::Orders { .. } => self.orders = Some(shown),
+            _ => {}
+        }
+        if let Reply::Depth(depth) = reply {
+            let seen = self.seen.entry(depth.market).or_default();
+            let content = (depth.bids.clone(), depth.asks.clone());
+            if seen.content.as_ref() != Some(&content) {
+                (seen.content, seen.changed) = (Some(content), shown);
+            }
+        }
+    }
+
+    /// The daemon says something.
+    pub(crate) fn note(
+        &mut self,
+        shown: Time,
+        note: &Note,
+        engine: &EngineConfig,
+    ) -> Option<Broken> {
+        match note {
+            Note::DepthTaken { market, mid, .. } => {
+                let seen = self.seen.entry(*market).or_default();
+                seen.mid = *mid;
+            }
+            Note::Filled(_) => self.fills.add(shown, ()),
+            Note::Ended { order, end, .. } => {
+                if *end == cambist_core::note::End::Filled {
+                    self.filled.add(shown, ());
+                    self.grow_wild(shown, engine);
+                }
+                self.alive.remove(order);
+            }
+            Note::CancelSent { .. } => self.cancels.add(shown, ()),
+            _ => {}
+        }
+        self.pauses.note(note, &engine.risk)
+    }
+
+    fn grow_wild(&mut self, shown: Time, engine: &EngineConfig) {
+        let most = u64::from(engine.risk.executions_per_min);
+        self.wild |= self.sent.count(shown, MINUTE_MS) >= most
+            || self.filled.count(shown, MINUTE_MS) >= most;
+    }
+
+    /// Orders are handed over to be sealed, all of one decision.
+    pub(crate) fn sealing(
+        &mut self,
+        shown: Time,
+        orders: &[UnsignedOrder],
+        engine: &EngineConfig,
+        (truth, held): (&Truth, Held<'_>),
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        for order in orders {
+            let index = usize::from(order.market.0);
+            let (spec, limits) = (self.specs[index].clone(), &engine.markets[index]);
+            if let Some(wish) = self.wish_of(order).filter(|wish| wish.at == shown) {
+                self.is_wanted(shown, order, &wish, engine, &mut broken);
+                sees_a_book(order, &wish, limits, &mut broken);
+            } else {
+                let detail = format!("{} was decided by nobody", order.client_id);
+                broken.push(("unwanted", detail));
+            }
+            sane(order, &spec, engine, &mut broken);
+            let alive = Alive {
+                order: order.clone(),
+                hash: None,
+            };
+            self.alive.insert(order.client_id, alive);
+            self.counts(shown, order, engine, &mut broken);
+            self.exposes(order, &spec, engine, (truth, held), &mut broken);
+        }
+        self.is_parted(orders, &mut broken);
+        broken.extend(self.may_trade(shown, orders.iter(), engine));
+        broken
+    }
+
+    /// An order's bytes leave, for the first time or again.
+    pub(crate) fn leaving(
+        &mut self,
+        shown: Time,
+        (id, hash): (ClientOrderId, Hash),
+        engine: &EngineConfig,
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        if self.wild {
+            let detail = format!("{id} leaves after too much was sent or filled");
+            broken.push(("executions", detail));
+        }
+        self.sent.add(shown, ());
+        self.grow_wild(shown, engine);
+        let Some(alive) = self.alive.get_mut(&id) else {
+            return broken;
+        };
+        alive.hash = Some(hash);
+        let order = alive.order.clone();
+        broken.extend(self.may_trade(shown, std::iter::once(&order), engine));
+        broken
+    }
+
+    /// A join or an exit leaves: the level forbids it.
+    pub(crate) fn moving(&self, id: ClientOrderId, market: MarketId) -> Option<Broken> {
+        self.pauses.forbid(id, market)
+    }
+
+    /// What holds whenever something is sealed or leaves.
+    fn may_trade<'a>(
+        &self,
+        shown: Time,
+        orders: impl Iterator<Item = &'a UnsignedOrder>,
+        engine: &EngineConfig,
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        for order in orders {
+            let id = order.client_id;
+            let limits = &engine.markets[usize::from(order.market.0)];
+            let seen = self.seen.get(&order.market);
+            match seen.and_then(|seen| seen.mid) {
+                Some(mid) => {
+                    let away = u128::from((order.price.0 * 2).abs_diff(mid));
+                    if away * WHOLE_BPS > u128::from(limits.collar_bps) * u128::from(mid) {
+                        let detail = format!("{id} at {} with the mid at {mid}/2", order.price.0);
+                        broken.push(("price_collar", detail));
+                    }
+                }
+                None => {
+                    broken.push(("no_price", format!("{id} without a mid")));
+                }
+            }
+            let poll = &engine.poll;
+            let known = [
+                ("balances", self.balances, poll.balances_age_max_ms),
+                ("orders", self.orders, poll.orders_age_max_ms),
+            ];
+            for (what, at, most_ms) in known {
+                if at.is_none_or(|at| shown.ms_since(at) > most_ms) {
+                    let detail = format!("{id} leaves with {what} of {at:?}");
+                    broken.push(("stale_books", detail));
+                }
+            }
+            let still = seen.map_or(0, |seen| shown.ms_since(seen.changed));
+            if limits.frozen_after_ms > 0 && still > limits.frozen_after_ms {
+                broken.push(("frozen_book", format!("{id} on a book {still} ms old")));
+            }
+            broken.extend(self.pauses.forbid(id, order.market));
+        }
+        broken
+    }
+
+    fn wish_of(&self, order: &UnsignedOrder) -> Option<Wish> {
+        let seat = (order.client_id.strategy, order.market);
+        let at = self.seats.iter().position(|known| *known == seat)?;
+        self.wishes.of(at)
+    }
+
+    /// The strategy asked for it, at that price, and for no less; and for as many of it.
+    fn is_wanted(
+        &self,
+        shown: Time,
+        order: &UnsignedOrder,
+        wish: &Wish,
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let id = order.client_id;
+        let like = |quote: &&Quote| quote.side == order.side && quote.price == order.price;
+        let wanted = wish.quotes.iter().filter(like);
+        let Some(most) = wanted.clone().map(|quote| quote.qty.0).max() else {
+            let detail = format!("{id} at {}, which nobody wants", order.price.0);
+            return broken.push(("unwanted", detail));
+        };
+        if order.qty.0 > most {
+            let detail = format!("{id}: {} lots of {most}", order.qty.0);
+            broken.push(("larger_than_wanted", detail));
+        }
+        let like = like_of(order);
+        let lately = self.sealed.within(shown, engine.risk.duplicate_ms);
+        let twins = lately.filter(|made| **made == like).count();
+        if twins >= wanted.count() {
+            broken.push(("duplicate", format!("{id} is like {twins} before it")));
+        }
+    }
+
+    /// All orders of a decision together are no more than was decided, by strategy, market and side.
+    fn is_parted(&self, orders: &[UnsignedOrder], broken: &mut Vec<Broken>) {
+        let part = |o: &UnsignedOrder| (o.client_id.strategy, o.market, o.side);
+        for part_of in orders.iter().map(part).collect::<BTreeSet<_>>() {
+            let of_part: Vec<_> = orders.iter().filter(|o| part(o) == part_of).collect();
+            let lots: u128 = of_part.iter().map(|o| u128::from(o.qty.0)).sum();
+            let wish = of_part.first().and_then(|order| self.wish_of(order));
+            let wanted = wish.map_or(0, |wish| {
+                let quotes = wish.quotes.iter().filter(|q| q.side == part_of.2);
+                quotes.map(|q| u128::from(q.qty.0)).sum::<u128>()
+            });
+            if lots > wanted {
+                let detail = format!("{lots} lots sealed of {wanted} wanted");
+                broken.push(("parent_child", detail));
+            }
+        }
+    }
+}
+
+const fn like_of(order: &UnsignedOrder) -> Like {
+    let strategy = order.client_id.strategy;
+    (order.market, strategy, order.side, order.price, order.qty)
+}

@@ -1,0 +1,90 @@
+//! How much may be alive at once and how fast: numbers, rates and band.
+
+use cambist_core::config::EngineConfig;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, MarketSpec, Side, Time, TokenId};
+
+use crate::conduct::Broken;
+use crate::truth::Truth;
+
+use super::lately::MINUTE_MS;
+use super::{Held, Limits, like_of};
+
+impl Limits {
+    /// Numbers and rates.
+    pub(super) fn counts(
+        &mut self,
+        shown: Time,
+        order: &UnsignedOrder,
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let (id, risk) = (order.client_id, &engine.risk);
+        let limits = &engine.markets[usize::from(order.market.0)];
+        let beside = self.alive.values().map(|alive| &alive.order);
+        let beside = beside.filter(|o| (o.market, o.side) == (order.market, order.side));
+        let beside = beside.count();
+        if beside > limits.open_orders_max as usize {
+            let detail = format!("{id}: {beside} may be alive on its side");
+            broken.push(("open_orders", detail));
+        }
+        let made = self.sealed.count(shown, MINUTE_MS);
+        let cancels = self.cancels.count(shown, MINUTE_MS);
+        if made >= risk.orders_per_min.into() || cancels >= risk.cancels_per_min.into() {
+            let detail = format!("{id} after {made} orders and {cancels} cancels");
+            broken.push(("message_rate", detail));
+        }
+        let messages = self.sent.count(shown, MINUTE_MS) + cancels;
+        let fills = self.fills.count(shown, MINUTE_MS + 1_001).max(1);
+        let most = u64::from(risk.messages_per_fill) * fills;
+        if most > 0 && messages >= most {
+            let detail = format!("{id} after {messages} messages for {fills} fills");
+            broken.push(("order_to_fill", detail));
+        }
+        self.sealed.add(shown, like_of(order));
+    }
+
+    /// Base units that orders of a side may still trade, in every market of the token.
+    fn left(&self, token: TokenId, side: Side, truth: &Truth) -> Amount {
+        let of_token = self.alive.values().filter(|alive| {
+            let spec = &self.specs[usize::from(alive.order.market.0)];
+            spec.base.id == token && alive.order.side == side
+        });
+        let left = of_token.map(|alive| {
+            let taken = alive.hash.and_then(|hash| truth.get(&hash));
+            base_of(&alive.order).saturating_sub(taken.map_or(0, |taken| taken.filled.0))
+        });
+        left.sum()
+    }
+
+    /// The band, if everything that may be alive filled.
+    pub(super) fn exposes(
+        &self,
+        order: &UnsignedOrder,
+        spec: &MarketSpec,
+        engine: &EngineConfig,
+        (truth, held): (&Truth, Held<'_>),
+        broken: &mut Vec<Broken>,
+    ) {
+        let (id, token) = (order.client_id, spec.base.id);
+        let limits = &engine.markets[usize::from(order.market.0)];
+        let most = held(token).saturating_add(self.left(token, Side::Buy, truth));
+        let going = self.left(token, Side::Sell, truth);
+        let least = held(token).checked_sub(going);
+        let beyond = match order.side {
+            Side::Buy => most > limits.inventory_max,
+            Side::Sell => least.is_none_or(|least| least < limits.inventory_min),
+        };
+        if beyond {
+            let detail = format!("{id}: {least:?} to {most} base units possible");
+            broken.push(("inventory_band", detail));
+        }
+    }
+}
+
+const fn base_of(order: &UnsignedOrder) -> Amount {
+    match order.side {
+        Side::Buy => order.buy_amount,
+        Side::Sell => order.sell_amount,
+    }
+}

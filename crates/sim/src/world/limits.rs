@@ -1,0 +1,50 @@
+//! Limits around the daemon: somebody who derives them a second time hears what it hears and says.
+
+use cambist_core::event::Start;
+use cambist_core::note::Note;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{ClientOrderId, Time};
+
+use crate::exchange::OWN_ACCOUNT;
+use crate::limits::{Held, Limits, Wishes};
+
+use super::World;
+
+impl World {
+    /// A run begins.
+    pub(super) fn limits_begin(&mut self, wishes: Wishes, start: &Start) {
+        self.limits = Some(Limits::begin(&self.specs, wishes, start));
+    }
+
+    /// The daemon says something.
+    pub(super) fn limits_hear(&mut self, shown: Time, note: &Note) {
+        if let Some(limits) = &mut self.limits {
+            let broken = limits.note(shown, note, &self.config.engine);
+            self.break_rules(broken);
+        }
+    }
+
+    /// A join or an exit leaves.
+    pub(super) fn limits_move(&mut self, id: ClientOrderId) {
+        let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
+        if let (Some((wanted, _)), Some(limits)) = (sealed, &self.limits) {
+            let broken = limits.moving(id, wanted.market);
+            self.break_rules(broken);
+        }
+    }
+
+    /// Orders of one decision are handed over to be sealed.
+    pub(super) fn limits_judge(&mut self, orders: &[UnsignedOrder]) {
+        self.take_trades();
+        let venue = self.exchange.venue();
+        let held = |token| {
+            let account = venue.account(OWN_ACCOUNT);
+            account.map_or(0, |account| account.balance(token).total)
+        };
+        if let Some(limits) = &mut self.limits {
+            let truth = (&self.truth, &held as Held<'_>);
+            let broken = limits.sealing(self.shown, orders, &self.config.engine, truth);
+            self.break_rules(broken);
+        }
+    }
+}
