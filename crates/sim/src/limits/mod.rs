@@ -17,7 +17,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, Start};
 use cambist_core::note::Note;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::request::{DepthLevel, Outcome, Reply};
+use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::Quote;
 use cambist_core::{
     Amount, ClientOrderId, Hash, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId,
@@ -50,9 +50,6 @@ type Like = (MarketId, StrategyId, Side, Price, Qty);
 struct Seen {
     /// The mid of the last depth that was taken in, if it had one.
     mid: Option<u64>,
-    /// The last depth answered, and when it was first another one.
-    content: Option<(Vec<DepthLevel>, Vec<DepthLevel>)>,
-    changed: Time,
 }
 
 /// Everything that limits are derived from, of one run of the daemon.
@@ -121,13 +118,6 @@ impl Limits {
             Reply::Balances(_) => self.balances = Some(shown),
             Reply::Orders { .. } => self.orders = Some(shown),
             _ => {}
-        }
-        if let Reply::Depth(depth) = reply {
-            let seen = self.seen.entry(depth.market).or_default();
-            let content = (depth.bids.clone(), depth.asks.clone());
-            if seen.content.as_ref() != Some(&content) {
-                (seen.content, seen.changed) = (Some(content), shown);
-            }
         }
     }
 
@@ -258,10 +248,6 @@ impl Limits {
                     let detail = format!("{id} leaves with {what} of {at:?}");
                     broken.push(("stale_books", detail));
                 }
-            }
-            let still = seen.map_or(0, |seen| shown.ms_since(seen.changed));
-            if limits.frozen_after_ms > 0 && still > limits.frozen_after_ms {
-                broken.push(("frozen_book", format!("{id} on a book {still} ms old")));
             }
             broken.extend(self.pauses.forbid(id, order.market));
         }
