@@ -9,7 +9,14 @@ use cambist_sim::Trial;
 /// Seeds tried per defect; the program tries up to 2,000.
 const SEEDS: u64 = 60;
 /// Those that need more seeds than a test may take: `cambist sim --planted all` shows them found.
-const RARE: [Defect; 2] = [Defect::SelfCrossForgotten, Defect::MarginForgotten];
+const RARE: [Defect; 6] = [
+    Defect::SelfCrossForgotten,
+    Defect::MarginForgotten,
+    Defect::GraceForgotten,
+    Defect::RefusalAfterResendIsDeath,
+    Defect::NeverLeftIsDeath,
+    Defect::BudgetRenewed,
+];
 
 #[test]
 fn every_defect_is_found() {
