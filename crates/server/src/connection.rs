@@ -110,6 +110,8 @@ pub(crate) async fn serve(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
+        // Who has said all and waits is answered: an end of what is sent is no sign that nobody reads.
+        .half_close(true)
         .header_read_timeout(Duration::from_millis(limits.head_timeout_ms))
         .max_buf_size(limits.head_bytes_max.max(8_192))
         .max_headers(HEADERS_MAX);

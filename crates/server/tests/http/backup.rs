@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use cambist_server::{DataError, DataFolder, Server, backup, restore, verify};
+use cambist_server::{DataError, DataFolder, backup, restore, verify};
 
 use super::crash::{Folder, customer, populated};
-use super::support::{Connection, Want, config};
+use super::support::{Connection, Exchange, Want};
 
 /// Serves a data folder until the task is done, and ends.
 fn serve<T>(data: &Path, task: impl FnOnce(&mut Connection) -> T) -> T {
@@ -14,25 +14,8 @@ fn serve<T>(data: &Path, task: impl FnOnce(&mut Connection) -> T) -> T {
         .recover()
         .unwrap()
         .unwrap_or_else(|| folder.begin(populated(), Vec::new()).unwrap());
-    let server = Server::bind_durable(&config(), durable).unwrap();
-    let address = server.local_addr();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let thread = std::thread::spawn(move || {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(server.run(async {
-                let _ = stopped.await;
-            }))
-    });
-    let mut connection = Connection::open(address);
-    let done = task(&mut connection);
-    drop(connection);
-    drop(stop);
-    thread.join().unwrap().unwrap();
-    done
+    let exchange = Exchange::durable(durable);
+    task(&mut exchange.connect())
 }
 
 fn listed(connection: &mut Connection, number: u8) -> u64 {

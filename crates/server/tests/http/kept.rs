@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use cambist_server::{DataError, DataFolder, Server, verify};
+use cambist_server::{DataError, DataFolder, verify};
 
 use super::crash::{Folder, customer, populated};
-use super::support::{Connection, Want, config};
+use super::support::{Exchange, Want};
 
 const ORDERS: u64 = 5;
 
@@ -27,24 +27,11 @@ fn copy(from: &Path, to: &Path) {
 fn write(data: &Path) {
     let folder = DataFolder::take(data).unwrap().with_segment_bytes(65_536);
     let durable = folder.begin(populated(), Vec::new()).unwrap();
-    let server = Server::bind_durable(&config(), durable).unwrap();
-    let address = server.local_addr();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let thread = std::thread::spawn(move || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(server.run(async {
-                let _ = stopped.await;
-            }))
-    });
-    let (mut connection, mut maker) = (Connection::open(address), customer(1));
+    let exchange = Exchange::durable(durable);
+    let (mut connection, mut maker) = (exchange.connect(), customer(1));
     for _ in 0..ORDERS {
         connection.ask(&maker.submit(Want::Sell, 100_000, 1)).good();
     }
-    drop((connection, stop));
-    thread.join().unwrap().unwrap();
 }
 
 #[test]

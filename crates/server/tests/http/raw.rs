@@ -1,7 +1,9 @@
 //! Bytes that no library would send: each is a coded error or a closed connection, and changes nothing.
 
+use cambist_server::DataFolder;
 use serde_json::json;
 
+use crate::crash::{Folder, customer, populated};
 use crate::support::{Call, Exchange, START_S, Want, config};
 
 /// What comes back for raw bytes: the status of each answer, until the connection is closed or `answers`
@@ -91,6 +93,27 @@ fn unusual_but_right_requests_are_served() {
         text.starts_with("HTTP/1.1 404"),
         "and nothing of it sent: {text}"
     );
+}
+
+/// An answer waits for the disk here, so the end of what is sent is seen long before it.
+#[test]
+fn who_sends_an_order_and_says_no_more_is_answered() {
+    let folder = Folder::new("said-all");
+    let data = DataFolder::take(&folder.path().join("data")).unwrap();
+    let exchange = Exchange::durable(data.begin(populated(), Vec::new()).unwrap());
+    let mut alice = customer(1);
+    for _ in 0..20 {
+        let mut order = alice.order(Want::Buy, 200_000, 1);
+        alice.sign(&mut order);
+        let body = order.to_string();
+        let head = format!(
+            "POST /api/v3/order HTTP/1.1\r\nHost: x\r\nX-API-KEY: {}\r\nContent-Length: {}\r\n\r\n",
+            alice.api_key,
+            body.len()
+        );
+        let answers = statuses(&exchange, (head + &body).as_bytes(), 2);
+        assert_eq!(answers, [200], "then the connection ends");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use cambist_core::{Amount, TokenId, TokenSpec, VenueTime};
-use cambist_server::{Clock, Handle, Rate, RateLimits, RunError, Server, ServerConfig};
+use cambist_server::{Clock, Durable, Handle, Rate, RateLimits, RunError, Server, ServerConfig};
 use cambist_signing::{Address, SecretKey};
 use cambist_venue::agents::Agents;
 use cambist_venue::{
@@ -118,7 +118,20 @@ impl Exchange {
     }
 
     pub fn run(config: &ServerConfig, venue: Venue, agents: Vec<Agents>) -> Self {
-        let server = Server::bind(config, venue, agents).unwrap();
+        Self::of(
+            Server::bind(config, venue, agents).unwrap(),
+            config.clock.clone(),
+        )
+    }
+
+    /// An exchange whose answers wait until the disk has what they tell.
+    pub fn durable(exchange: Durable) -> Self {
+        let config = config();
+        let server = Server::bind_durable(&config, exchange).unwrap();
+        Self::of(server, config.clock)
+    }
+
+    fn of(server: Server, clock: Clock) -> Self {
         let (address, handle) = (server.local_addr(), server.handle());
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
@@ -133,7 +146,7 @@ impl Exchange {
         Self {
             address,
             handle,
-            clock: config.clock.clone(),
+            clock,
             stop: Some(stop),
             thread: Some(thread),
         }
