@@ -54,6 +54,7 @@ defects! {
     NothingToCancelIsDeath "nothing_to_cancel_is_death" "no order to cancel is taken for the order's end"
     CancelTakenIsDeath "cancel_taken_is_death" "an acknowledged cancel is taken for the order's end, and its reservation is freed"
     NotFoundIsDeath "not_found_is_death" "an order that is not found by hash is taken for dead"
+    EveryRefusalDisowns "every_refusal_disowns" "an order is called unknown to the exchange by whatever refuses its report"
     AbsenceIsDeath "absence_is_death" "an order that a list leaves out is taken for dead"
     SilenceIsDeath "silence_is_death" "a submit without an answer is taken for failed"
     EveryRefusalIsDeath "every_refusal_is_death" "every refusal of a submit is taken for the order's end"

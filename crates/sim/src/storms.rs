@@ -36,8 +36,8 @@ pub(crate) struct Storms {
     pub(crate) depths: BTreeMap<String, (DepthView, DepthView)>,
     /// Money moved that the daemon cannot know of, since its last start.
     pub(crate) unexplained: bool,
-    /// When somebody else last touched the account.
-    pub(crate) touched: Option<Time>,
+    /// Until then the daemon need not have heard that somebody else touched the account.
+    pub(crate) unheard_until: Time,
     /// Somebody else's order.
     pub(crate) foreign: Option<Hash>,
     /// Orders of somebody else so far.
@@ -60,7 +60,7 @@ impl Storms {
             wrong_times: 0,
             depths: BTreeMap::new(),
             unexplained: false,
-            touched: None,
+            unheard_until: Time(0),
             foreign: None,
             foreign_made: 0,
         }

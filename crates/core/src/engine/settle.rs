@@ -110,7 +110,11 @@ impl State {
     ) {
         match outcome {
             Outcome::Reply(Reply::Order(report)) => self.observe(now, report, actions),
-            Outcome::Refused(reason) if *reason != Reason::RateLimited => {
+            // Any other refusal is about the one who asks.
+            Outcome::Refused(reason)
+                if *reason == Reason::OrderNotFound
+                    || planted::armed(Defect::EveryRefusalDisowns) =>
+            {
                 let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
                 let grace_ms = self.config.grace_ms;
                 if let Some(tracked) = self.orders.get_mut(id)

@@ -14,7 +14,7 @@ use cambist_core::note::{End, Fill, Note};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use cambist_core::request::{Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
-use cambist_core::{Amount, Engine, Intent, MarketSpec, Side, Time, TokenSpec, VenueTime};
+use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
 
 /// The engine and a hand that answers.
 #[expect(
@@ -45,6 +45,8 @@ pub struct Desk {
     pub list: Vec<OrderReport>,
     /// Whether the list leaves out what has ended.
     pub forgets: bool,
+    /// What it says instead of an order's report.
+    pub reads_refused: Option<Reason>,
     /// Whether list, depth and balance requests are answered by the desk itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
     pub notes: Vec<Note>,
@@ -133,6 +135,7 @@ impl Desk {
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
             forgets: false,
+            reads_refused: None,
             sealed,
             notes: Vec::new(),
             wakes: 0,

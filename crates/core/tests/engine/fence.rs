@@ -243,3 +243,17 @@ fn an_order_taken_that_nobody_knows_any_more_ends_behind_the_fence() {
     desk.run_ms(6_000);
     assert_eq!(desk.end_of(id), Some(End::Fenced));
 }
+
+#[test]
+fn a_report_that_is_refused_is_no_word_about_the_order() {
+    let mut desk = Desk::ready(&BID);
+    let id = desk.accept();
+    desk.list.clear();
+    desk.reads_refused = Some(Reason::UnknownError);
+    desk.run_ms(60_000);
+    assert!(!desk.reads.is_empty());
+    assert_eq!(desk.end_of(id), None, "its fills may be untold");
+    desk.reads_refused = None;
+    desk.run_ms(6_000);
+    assert_eq!(desk.end_of(id), Some(End::Fenced));
+}

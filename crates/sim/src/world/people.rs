@@ -116,17 +116,17 @@ impl World {
         });
     }
 
-    /// Somebody else touched the account: until the daemon can have heard of it, funds and band are not
-    /// what it knows.
-    fn touch(&mut self) {
+    /// Somebody else touched the account: until the daemon, awake, can have heard of it, funds and band
+    /// are not what it knows.
+    pub(super) fn touch(&mut self) {
         let poll = &self.config.engine.poll;
         let heard_ms = poll.balances_age_max_ms.max(poll.orders_age_max_ms)
             + 2 * self.config.engine.request_timeout_ms
             + self.config.store.seal_max_ms
             + 2 * self.longest_ms()
             + self.storms.hidden_ms;
-        let until = self.now.plus_ms(heard_ms);
-        self.storms.touched = Some(self.now);
+        let until = self.now.max(self.storms.held_until).plus_ms(heard_ms);
+        self.storms.unheard_until = until;
         self.storms.disturb(until);
         for check in ["overcommitted", "inventory_band"] {
             self.checks.excuse(check, Some(until));

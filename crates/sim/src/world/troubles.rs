@@ -69,6 +69,9 @@ impl World {
                 if let (Trouble::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
                     daemon.clock.sleep(length_ms);
                 }
+                if self.storms.unheard_until > self.now {
+                    self.touch();
+                }
                 // A clock that slept knows the venue's time again when two answers have agreed on it.
                 let known = until.plus_ms(60_000 + self.longest_ms());
                 for check in ["late", "stale"] {

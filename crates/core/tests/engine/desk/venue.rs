@@ -74,6 +74,9 @@ impl Desk {
             }
             Query::Order(hash) => {
                 self.reads.push(*hash);
+                if let Some(reason) = self.reads_refused {
+                    return self.answer(request, Outcome::Refused(reason));
+                }
                 match self.list.iter().find(|report| report.hash == *hash) {
                     Some(report) => Reply::Order(report.clone()),
                     None => return self.answer(request, Outcome::Refused(Reason::OrderNotFound)),
