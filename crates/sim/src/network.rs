@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::Reason;
 use cambist_core::request::Endpoint;
 use cambist_venue::Random;
 
@@ -69,6 +70,8 @@ pub(crate) enum Gateway {
     ServerError,
     /// 3xx.
     Redirect,
+    /// A refusal that says nothing about what was asked.
+    Refusal(Reason),
 }
 
 /// What becomes of an answer on its way back.

@@ -3,10 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::request::Endpoint;
-use cambist_core::{Hash, Time};
+use cambist_core::{Hash, Reason, Time};
 use cambist_venue::{DepthView, Random};
 
 use crate::trouble::Trouble;
+
+/// Where orders are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    /// In lists.
+    Lists,
+    /// Their reports are refused as well.
+    Reports,
+}
 
 /// The present weather.
 #[derive(Debug)]
@@ -26,10 +35,12 @@ pub(crate) struct Storms {
     pub(crate) obstructed: Time,
     /// The daemon gets nothing to hear before.
     pub(crate) held_until: Time,
+    /// Where orders are missing while lists have gaps.
+    pub(crate) gaps: Gaps,
     /// Orders younger than this are not shown.
     pub(crate) hidden_ms: u64,
-    /// Requests of this kind get no answer while one is away.
-    pub(crate) away: Option<Endpoint>,
+    /// What requests of one kind get while it is away: no answer, or a refusal that says nothing.
+    pub(crate) away: Option<(Endpoint, Option<Reason>)>,
     /// Wrong times told.
     pub(crate) wrong_times: u64,
     /// Depths by market: an old one, and the newest.
@@ -55,6 +66,7 @@ impl Storms {
             disturbed: Time(0),
             obstructed: Time(0),
             held_until: Time(0),
+            gaps: Gaps::Lists,
             hidden_ms: 0,
             away: None,
             wrong_times: 0,

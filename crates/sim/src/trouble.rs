@@ -24,9 +24,9 @@ pub enum Trouble {
     ExchangeSlow,
     /// Orders are shown late.
     OrdersHidden,
-    /// Lists leave out orders that the daemon knows; asked for by hash they are there.
+    /// Lists leave out orders that the daemon knows; asked for by hash they are there, or cannot be read.
     ListGaps,
-    /// Requests of one kind get no answer, all others do.
+    /// Requests of one kind get no answer, or a refusal that says nothing; all others are served.
     OneAway,
     /// The depth stands still under fresh timestamps.
     DepthFrozen,

@@ -4,6 +4,7 @@ use cambist_core::{Amount, Hash, Price, Reason, Side, VenueTime};
 use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
 use crate::conduct::mid;
+use crate::storms::Gaps;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -28,14 +29,8 @@ impl World {
             return (Err(refusal), time);
         }
         let mut answer = self.exchange.ask(self.now, request);
-        if self.storms.is(Trouble::ListGaps)
-            && let Ok(Response::Orders(page)) = &mut answer
-        {
-            let before = page.orders.len();
-            let conduct = &self.conduct;
-            let left_out = |hash: &Hash| hash.0[31].is_multiple_of(2) && conduct.knows(hash);
-            page.orders.retain(|order| !left_out(&order.hash));
-            page.total -= (before - page.orders.len()) as u64;
+        if self.storms.is(Trouble::ListGaps) {
+            self.leave_gaps(&mut answer);
         }
         match &mut answer {
             Ok(Response::Depth(view)) => {
@@ -68,6 +63,25 @@ impl World {
             };
         }
         (answer, time)
+    }
+
+    /// Every other order that the daemon knows is not listed; at times its report is refused as well.
+    fn leave_gaps(&self, answer: &mut Result<Response, Refusal>) {
+        let conduct = &self.conduct;
+        let left_out = |hash: &Hash| hash.0[31].is_multiple_of(2) && conduct.knows(hash);
+        match answer {
+            Ok(Response::Orders(page)) => {
+                let before = page.orders.len();
+                page.orders.retain(|order| !left_out(&order.hash));
+                page.total -= (before - page.orders.len()) as u64;
+            }
+            Ok(Response::Order(view))
+                if self.storms.gaps == Gaps::Reports && left_out(&view.hash) =>
+            {
+                *answer = Err(Refusal::new(Reason::UnknownError, "cannot be read now"));
+            }
+            Ok(_) | Err(_) => {}
+        }
     }
 
     /// How wrong a time is: far off, or so little ahead that the daemon cannot know it, if its grace is

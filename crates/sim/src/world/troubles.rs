@@ -3,12 +3,13 @@
 
 use cambist_core::event::{Command, Level};
 use cambist_core::request::Endpoint;
-use cambist_core::{MarketId, Side};
+use cambist_core::{MarketId, Reason, Side};
 use cambist_venue::agents::{Regime, What};
 use cambist_venue::{Delays, ExchangeMode, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
 use crate::preset::PRICE;
+use crate::storms::Gaps;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -40,9 +41,19 @@ impl World {
                 self.storms.hidden_ms = self.storms.random.between(200, most.max(201));
             }
             Trouble::OneAway => {
-                let index = self.storms.random.below(Endpoint::ALL.len() as u64);
+                let random = &mut self.storms.random;
+                let index = random.below(Endpoint::ALL.len() as u64);
                 let index = usize::try_from(index).unwrap_or(0);
-                self.storms.away = Endpoint::ALL.get(index).copied();
+                let says = [
+                    None,
+                    Some(Reason::UnknownError),
+                    Some(Reason::Unlisted(99_999)),
+                ];
+                let word = usize::try_from(random.below(says.len() as u64)).unwrap_or(0);
+                self.storms.away = Endpoint::ALL
+                    .get(index)
+                    .copied()
+                    .zip(says.get(word).copied());
             }
             Trouble::MarketCrash => {
                 let best = self.exchange.venue().best(MarketId(0), Side::Buy);
@@ -90,9 +101,12 @@ impl World {
             Trouble::Withdrawal => self.flow(false),
             Trouble::ForeignOrder => self.foreign_order(length_ms),
             Trouble::ExchangeDown => self.lose_control(),
+            Trouble::ListGaps => {
+                let reports = self.storms.random.chance(1, 2);
+                self.storms.gaps = if reports { Gaps::Reports } else { Gaps::Lists };
+            }
             // These are asked about where they matter.
-            Trouble::ListGaps
-            | Trouble::DepthFrozen
+            Trouble::DepthFrozen
             | Trouble::DepthOld
             | Trouble::KeyRefused
             | Trouble::SigningFailed

@@ -149,10 +149,17 @@ impl World {
         let ends = |at, outcome: Outcome| (at, Heard::from(outcome));
         let now = self.now;
         let after = |us| Time(now.0 + us);
+        let away = self.storms.away.filter(|(kind, _)| *kind == endpoint);
+        let away = away.filter(|_| self.storms.is(Trouble::OneAway));
         let outbound = if self.storms.is(Trouble::ExchangeDown) && self.storms.random.chance(1, 2) {
             Outbound::NotSent { after_us: 1_000 }
-        } else if self.storms.is(Trouble::OneAway) && self.storms.away == Some(endpoint) {
-            Outbound::Lost { broken_us: None }
+        } else if let Some((_, says)) = away {
+            says.map_or(Outbound::Lost { broken_us: None }, |reason| {
+                Outbound::Turned {
+                    after_us: 1_000,
+                    answer: Gateway::Refusal(reason),
+                }
+            })
         } else {
             self.network.outbound(endpoint)
         };
@@ -202,7 +209,9 @@ impl World {
             Gateway::Limited if self.storms.random.chance(1, 2) => {
                 Some(self.storms.random.between(1_000, 10_000))
             }
-            Gateway::Limited | Gateway::ServerError | Gateway::Redirect => None,
+            Gateway::Limited | Gateway::ServerError | Gateway::Redirect | Gateway::Refusal(_) => {
+                None
+            }
         }
     }
 
@@ -365,6 +374,7 @@ const fn turned(answer: Gateway) -> Outcome {
         Gateway::Limited => Outcome::Refused(Reason::RateLimited),
         Gateway::ServerError => Outcome::Unknown(UnknownCause::ServerError),
         Gateway::Redirect => Outcome::Unknown(UnknownCause::Redirect),
+        Gateway::Refusal(reason) => Outcome::Refused(reason),
     }
 }
 
