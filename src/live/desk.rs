@@ -128,6 +128,10 @@ impl Desk {
                     self.bodies.extend(bodies);
                     Event::Sealed { batch, hashes }
                 }
+                Some(Heard::FlowStored { durable }) => {
+                    self.people.flow_stored(durable);
+                    Event::Wake
+                }
                 // The gateway holds a sender, so the inbox cannot close before the desk does.
                 None => Event::Wake,
             },
@@ -142,7 +146,7 @@ impl Desk {
             return false;
         };
         let finished = self.hear(&Event::Operator(command));
-        self.people.end();
+        self.people.end(self.engine.levels_are_pending());
         finished
     }
 
@@ -154,8 +158,12 @@ impl Desk {
         let mut actions = Vec::new();
         self.engine.on_event(now, event, &mut actions);
         self.recorder.did(&actions, &self.engine);
-        if let Event::LevelStored(_) | Event::LevelFailed(_) = event {
-            self.people.stored(matches!(event, Event::LevelStored(_)));
+        match event {
+            // Who wanted something while an older write was under way waits for the next one.
+            Event::LevelStored(_) if self.engine.levels_are_pending() => {}
+            Event::LevelStored(_) => self.people.levels_stored(true),
+            Event::LevelFailed(_) => self.people.levels_stored(false),
+            _ => {}
         }
         let mut finished = false;
         for action in actions {
@@ -214,7 +222,6 @@ impl Desk {
                 cause,
                 lowers,
             } => {
-                self.people.stores();
                 let told = self.keeper.levels(levels.clone(), cause, lowers);
                 self.told(told, Some(Event::LevelFailed(levels)));
             }
@@ -264,6 +271,7 @@ impl Desk {
             } => {
                 let named = (*token, self.telemetry.symbol(*token));
                 let told = self.keeper.flow(named, *amount, reason.clone());
+                self.people.flow_told(told.is_ok());
                 self.told(told, None);
             }
             Note::LevelChanged { level, .. } => self.ended.level = *level,

@@ -16,7 +16,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::people::{Wish, refused};
+use super::answers::refused;
+use super::people::Wish;
 use super::wishes::{Names, Written};
 
 /// Name of the socket in the state folder.

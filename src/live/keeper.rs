@@ -139,7 +139,7 @@ impl Keeper {
         self.tell(Task::Levels(levels, cause, lowers))
     }
 
-    /// Notes a flow that a person explained.
+    /// Notes a flow that a person explained; the desk hears `FlowStored`.
     pub fn flow(
         &self,
         (token, symbol): (TokenId, String),
@@ -215,7 +215,9 @@ impl Worker {
                 }
                 Task::Flow(token, symbol, amount, reason) => {
                     let noted = self.store.flow((token, &symbol), amount, &reason);
+                    let durable = noted.is_ok();
                     self.noted("flow", noted);
+                    self.answer(Heard::FlowStored { durable });
                 }
                 Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
                 Task::Prune => {

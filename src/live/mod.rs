@@ -5,6 +5,7 @@
 //! prices, orders or balances in this folder is a bug.
 
 pub mod access;
+mod answers;
 pub mod desk;
 pub mod door;
 pub mod gateway;
@@ -36,6 +37,11 @@ pub enum Heard {
         hashes: Vec<(ClientOrderId, Hash)>,
         /// Bytes of every order in it.
         bodies: Bodies,
+    },
+    /// The oldest flow that the keeper was told and has not answered for is stored, or could not be.
+    FlowStored {
+        /// It is on disk.
+        durable: bool,
     },
 }
 

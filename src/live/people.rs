@@ -1,12 +1,11 @@
-//! What people want of a running daemon, one wish after the other, and what they are answered.
-//!
-//! A wish that has to be durable is answered when it is. What a wish means is the engine's.
+//! What people want of a running daemon, one wish after the other. What a wish means is the engine's;
+//! when it is answered, `answers` knows.
 
 use cambist_core::event::Command;
 use cambist_core::note::Note;
-use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+use super::answers::{Answer, Answers, give, refused};
 use super::reload::Reload;
 use super::signals::{Said, Signals};
 use crate::config::Daemon;
@@ -15,12 +14,6 @@ use crate::telemetry::Telemetry;
 
 /// Wishes that may wait.
 pub const WISHES_MAX: usize = 16;
-/// Answers that wait for the disk.
-const UNSTORED_MAX: usize = 64;
-
-/// Where an answer goes. Whoever asked may be gone.
-pub type Answer = oneshot::Sender<Value>;
-
 /// What is wanted.
 #[derive(Debug)]
 pub enum What {
@@ -44,17 +37,6 @@ pub struct Wish {
     pub answer: Option<Answer>,
 }
 
-/// The wish being obeyed.
-#[derive(Default)]
-struct Present {
-    answer: Option<Answer>,
-    verdict: Option<Result<String, String>>,
-    /// It has to be durable before it is answered.
-    stores: bool,
-    /// What is configured if it is taken.
-    config: Option<Box<Daemon>>,
-}
-
 /// Everybody who may want something.
 pub struct People {
     signals: Signals,
@@ -62,8 +44,9 @@ pub struct People {
     reload: Reload,
     /// What the end of the service means.
     at_end: Command,
-    present: Present,
-    unstored: Vec<(Option<Answer>, String)>,
+    answers: Answers,
+    /// What is configured if the present wish is taken.
+    config: Option<Box<Daemon>>,
 }
 
 impl People {
@@ -78,8 +61,8 @@ impl People {
             signals,
             wishes,
             reload,
-            present: Present::default(),
-            unstored: Vec::new(),
+            answers: Answers::default(),
+            config: None,
         }
     }
 
@@ -126,69 +109,38 @@ impl People {
         if matches!(command, Command::Raise { .. }) {
             telemetry.operator_asked();
         }
-        self.present = Present {
-            answer,
-            config,
-            ..Present::default()
-        };
+        self.config = config;
+        self.answers.begin(answer, &command);
         Some(command)
     }
 
     /// What the engine says while it obeys.
     pub fn note(&mut self, note: &Note) {
-        if let Note::CommandTaken { detail, .. } = note {
-            self.present.verdict = Some(Ok(detail.clone()));
-        } else if let Note::CommandRefused { why, .. } = note {
-            self.present.verdict = Some(Err(why.clone()));
-        }
-    }
-
-    /// Something is on its way to the disk.
-    pub fn stores(&mut self) {
-        self.present.stores = true;
+        self.answers.note(note);
     }
 
     /// The engine has heard the wish: answers it, or has the answer wait for the disk.
-    pub fn end(&mut self) {
-        let present = std::mem::take(&mut self.present);
-        match present.verdict {
-            Some(Ok(detail)) => {
-                if let Some(config) = present.config {
-                    self.reload.taken(*config);
-                }
-                if present.stores && self.unstored.len() < UNSTORED_MAX {
-                    self.unstored.push((present.answer, detail));
-                } else {
-                    give(present.answer, done(&detail, None));
-                }
-            }
-            Some(Err(why)) => give(present.answer, refused(&why)),
-            None => give(present.answer, refused("the daemon is ending")),
+    /// `levels_are_pending` says whether level or pauses are not durable yet.
+    pub fn end(&mut self, levels_are_pending: bool) {
+        let config = self.config.take();
+        let taken = self.answers.end(levels_are_pending);
+        if let Some(config) = config.filter(|_| taken) {
+            self.reload.taken(*config);
         }
     }
 
-    /// What was on its way to the disk is there, or could not be written.
-    pub fn stored(&mut self, durable: bool) {
-        for (answer, detail) in self.unstored.drain(..) {
-            give(answer, done(&detail, Some(durable)));
-        }
-        self.present.stores = false;
+    /// Level and pauses are durable as everybody wanted them, or could not be written.
+    pub fn levels_stored(&mut self, durable: bool) {
+        self.answers.levels_stored(durable);
     }
-}
 
-fn give(answer: Option<Answer>, value: Value) {
-    if let Some(answer) = answer {
-        // Whoever does not wait any more does not need it.
-        let _ = answer.send(value);
+    /// A flow is on its way to the disk, or cannot be.
+    pub fn flow_told(&mut self, told: bool) {
+        self.answers.flow_told(told);
     }
-}
 
-/// `durable` is null where nothing had to be stored.
-fn done(detail: &str, durable: Option<bool>) -> Value {
-    json!({"done": true, "detail": detail, "durable": durable})
-}
-
-/// An answer that says why not.
-pub fn refused(why: &str) -> Value {
-    json!({"done": false, "error": why})
+    /// The oldest flow on its way to the disk is there, or could not be written.
+    pub fn flow_stored(&mut self, durable: bool) {
+        self.answers.flow_stored(durable);
+    }
 }

@@ -288,10 +288,11 @@ fn a_deposit_is_not_guessed_but_explained() {
     );
     assert_eq!(code, 1);
     assert!(log.contains("no amount of ETH"), "{log}");
-    taken(
+    let adopted = taken(
         &stage,
         "account adopt --token ETH --amount +1.5 --reason Monday",
     );
+    assert_eq!(adopted["durable"], true, "{adopted}");
     assert!(taken(&stage, "account orders").as_array().unwrap().len() >= 2);
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     let balances = taken(&stage, "account balances");

@@ -149,6 +149,10 @@ impl State {
         true
     }
 
+    pub(super) fn levels_are_pending(&self) -> bool {
+        self.permits.wanted.is_some()
+    }
+
     pub(crate) fn newest(&self) -> &Levels {
         let wanted = self.permits.wanted.as_ref();
         wanted.map_or(&self.permits.durable, |wanted| &wanted.levels)

@@ -115,6 +115,12 @@ impl Engine {
             .map(State::wakeup)
     }
 
+    /// Whether level or pauses are still to be stored: what a person wanted of them is in force as far as
+    /// it forbids, and not durable.
+    pub fn levels_are_pending(&self) -> bool {
+        self.state.as_ref().is_some_and(State::levels_are_pending)
+    }
+
     /// Everything the engine is, as a value.
     pub fn save(&self) -> Snapshot {
         let mut state = self.state.clone();

@@ -45,6 +45,8 @@ pub struct Desk {
     pub list: Vec<OrderReport>,
     /// Whether the list leaves out what has ended.
     pub forgets: bool,
+    /// What was given to a store that waits.
+    pub writing: Option<Levels>,
     /// What it says instead of an order's report.
     pub reads_refused: Option<Reason>,
     /// Whether list, depth and balance requests are answered by the desk itself.
@@ -136,6 +138,7 @@ impl Desk {
             list: Vec::new(),
             forgets: false,
             reads_refused: None,
+            writing: None,
             sealed,
             notes: Vec::new(),
             wakes: 0,
@@ -246,6 +249,7 @@ impl Desk {
                 }
                 if self.store_waits {
                     // The test answers.
+                    self.writing = Some(levels);
                 } else if self.store_works {
                     self.hear(&Event::LevelStored(levels));
                 } else {

@@ -129,6 +129,27 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
 }
 
 #[test]
+fn what_was_wanted_during_a_write_is_pending_until_it_is_written_itself() {
+    let mut desk = quoting();
+    assert!(!desk.engine.levels_are_pending());
+    desk.store_waits = true;
+    let raise = |level| Command::Raise {
+        level,
+        reason: reason(),
+    };
+    let (filter, reason) = (Filter::ALL, reason());
+    tell(&mut desk, Command::Pause { filter, reason }).unwrap();
+    let paused = desk.writing.take().unwrap();
+    tell(&mut desk, raise(Level::CancelOnly)).unwrap();
+    assert!(desk.writing.is_none(), "one write at a time");
+    desk.hear(&Event::LevelStored(paused));
+    assert!(desk.engine.levels_are_pending(), "the level is not written");
+    let raised = desk.writing.take().unwrap();
+    desk.hear(&Event::LevelStored(raised));
+    assert!(!desk.engine.levels_are_pending());
+}
+
+#[test]
 fn a_filter_that_names_nothing_is_refused() {
     let mut desk = quoting();
     for filter in [
