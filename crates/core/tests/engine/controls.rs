@@ -241,13 +241,11 @@ fn messages(most: u32, filled: bool) -> (usize, bool) {
 
 #[test]
 fn messages_for_each_fill() {
-    // Three orders and the cancels of two.
     assert_eq!(messages(0, false), (3, false), "switched off");
-    assert_eq!(messages(6, false), (3, false));
+    // The third order is made after two orders and a cancel.
+    assert_eq!(messages(4, false), (3, false));
     assert_eq!(messages(3, false), (2, true));
-    assert_eq!(
-        messages(3, true),
-        (3, false),
-        "two fills allow twice as much"
-    );
+    // Two fills allow twice as much.
+    assert_eq!(messages(2, true), (3, false));
+    assert_eq!(messages(1, true), (2, true));
 }
