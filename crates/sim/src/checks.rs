@@ -232,6 +232,11 @@ impl Checks {
         }
     }
 
+    /// Whether the venue took such a move of ours.
+    pub(crate) fn is_move(&self, hash: &Hash) -> bool {
+        self.moves.contains(hash)
+    }
+
     /// Whether an order's bytes left before.
     pub(crate) fn has_left(&self, id: ClientOrderId) -> bool {
         self.left.contains_key(&id)

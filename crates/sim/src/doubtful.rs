@@ -33,13 +33,18 @@ impl WorldConfig {
         let kinds = [
             Trouble::OrdersHidden,
             Trouble::ListGaps,
+            Trouble::ListSkips,
+            Trouble::SubmitsLate,
             Trouble::OneAway,
             Trouble::TimeWrong,
-            Trouble::Drained,
-            Trouble::LevelRaised,
         ];
-        self.troubles.kinds.extend(kinds);
-        self.troubles.mean_ms = 10_000;
+        // What else there is would only keep them apart.
+        self.troubles.kinds = kinds.into();
+        if random.chance(1, 2) {
+            let people = [Trouble::Drained, Trouble::LevelRaised];
+            self.troubles.kinds.extend(people);
+        }
+        self.troubles.mean_ms = 6_000;
         self.troubles.length_max_ms = 30_000;
         self
     }

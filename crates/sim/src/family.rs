@@ -63,7 +63,10 @@ impl Family {
     /// The same world without this family.
     pub(crate) fn remove(self, config: &mut WorldConfig) {
         match self {
-            Self::Network => config.network = config.network.calm(),
+            Self::Network => {
+                config.network = config.network.calm();
+                config.troubles.kinds.retain(|kind| kind.family() != self);
+            }
             Self::Crash => {
                 config.crash = CrashConfig::default();
                 config.falls = FallsConfig::default();

@@ -39,6 +39,8 @@ pub(crate) struct Storms {
     pub(crate) gaps: Gaps,
     /// Orders younger than this are not shown.
     pub(crate) hidden_ms: u64,
+    /// What a closed window has left out once.
+    pub(crate) left_out: BTreeSet<Hash>,
     /// What requests of one kind get while it is away: no answer, or a refusal that says nothing.
     pub(crate) away: Option<(Endpoint, Option<Reason>)>,
     /// Wrong times told.
@@ -68,6 +70,7 @@ impl Storms {
             held_until: Time(0),
             gaps: Gaps::Lists,
             hidden_ms: 0,
+            left_out: BTreeSet::new(),
             away: None,
             wrong_times: 0,
             depths: BTreeMap::new(),

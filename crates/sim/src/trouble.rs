@@ -26,6 +26,10 @@ pub enum Trouble {
     OrdersHidden,
     /// Lists leave out orders that the daemon knows; asked for by hash they are there, or cannot be read.
     ListGaps,
+    /// Lists leave out orders that the daemon does not know yet; closed windows leave out each once.
+    ListSkips,
+    /// What is submitted arrives just before it expires, or just after.
+    SubmitsLate,
     /// Requests of one kind get no answer, or a refusal that says nothing; all others are served.
     OneAway,
     /// The depth stands still under fresh timestamps.
@@ -68,7 +72,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::ExchangeHalted,
         Self::ExchangeCancelOnly,
         Self::ExchangePostOnly,
@@ -78,6 +82,8 @@ impl Trouble {
         Self::ExchangeSlow,
         Self::OrdersHidden,
         Self::ListGaps,
+        Self::ListSkips,
+        Self::SubmitsLate,
         Self::OneAway,
         Self::DepthFrozen,
         Self::DepthOld,
@@ -111,6 +117,7 @@ impl Trouble {
             | Self::ExchangeSlow
             | Self::OrdersHidden
             | Self::ListGaps
+            | Self::ListSkips
             | Self::OneAway
             | Self::DepthFrozen
             | Self::DepthOld
@@ -118,6 +125,7 @@ impl Trouble {
             | Self::MarketDeserted
             | Self::FeesRaised
             | Self::KeyRefused => Family::Venue,
+            Self::SubmitsLate => Family::Network,
             Self::StoreFailed | Self::SigningFailed | Self::StoreSlow => Family::Disk,
             Self::Suspended | Self::Held | Self::TimeWrong => Family::Clock,
             Self::LevelRaised
@@ -149,6 +157,8 @@ impl Trouble {
             | Self::ExchangeSlow
             | Self::OrdersHidden
             | Self::ListGaps
+            | Self::ListSkips
+            | Self::SubmitsLate
             | Self::OneAway
             | Self::DepthFrozen
             | Self::DepthOld

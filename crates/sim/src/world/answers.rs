@@ -1,10 +1,9 @@
 //! What troubles do to single answers of the exchange on their way to the network.
 
-use cambist_core::{Amount, Hash, Price, Reason, Side, VenueTime};
+use cambist_core::{Amount, Price, Reason, Side, VenueTime};
 use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
 use crate::conduct::mid;
-use crate::storms::Gaps;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -13,7 +12,7 @@ use super::wire::header_time;
 /// An own order that has rested for so long is known to the daemon as resting.
 const SETTLED_MS: u64 = 5_000;
 /// A single answer may be so much ahead and is believed,
-const BELIEVED_MS: u64 = 4_500;
+pub(super) const BELIEVED_MS: u64 = 4_500;
 /// where the grace is at least this.
 const GRACE_MS: u64 = 10_000;
 /// A depth becomes an old one after this.
@@ -29,30 +28,14 @@ impl World {
             return (Err(refusal), time);
         }
         let mut answer = self.exchange.ask(self.now, request);
-        if self.storms.is(Trouble::ListGaps) {
-            self.leave_gaps(&mut answer);
-        }
-        match &mut answer {
-            Ok(Response::Depth(view)) => {
-                if let Some(of) = self.distort_depth(view) {
-                    time = header_time(of);
-                } else if !self.storms.is(Trouble::DepthFrozen) {
-                    // What stood still shows own orders that have ended since.
-                    self.note_own_prices(view);
-                }
+        self.leave_out(request, &mut answer);
+        if let Ok(Response::Depth(view)) = &mut answer {
+            if let Some(of) = self.distort_depth(view) {
+                time = header_time(of);
+            } else if !self.storms.is(Trouble::DepthFrozen) {
+                // What stood still shows own orders that have ended since.
+                self.note_own_prices(view);
             }
-            Ok(Response::Orders(page)) if self.storms.hidden_ms > 0 => {
-                let shown_from = now.minus_ms(self.storms.hidden_ms);
-                let before = page.orders.len();
-                page.orders.retain(|order| order.created <= shown_from);
-                page.total -= (before - page.orders.len()) as u64;
-            }
-            Ok(Response::Order(view)) if self.storms.hidden_ms > 0 => {
-                if view.created > now.minus_ms(self.storms.hidden_ms) {
-                    answer = Err(Refusal::new(Reason::OrderNotFound, "not shown yet"));
-                }
-            }
-            Ok(_) | Err(_) => {}
         }
         if self.storms.is(Trouble::TimeWrong) && self.storms.random.chance(1, 5) {
             let wrong = self.wrong_ms();
@@ -63,25 +46,6 @@ impl World {
             };
         }
         (answer, time)
-    }
-
-    /// Every other order that the daemon knows is not listed; at times its report is refused as well.
-    fn leave_gaps(&self, answer: &mut Result<Response, Refusal>) {
-        let conduct = &self.conduct;
-        let left_out = |hash: &Hash| hash.0[31].is_multiple_of(2) && conduct.knows(hash);
-        match answer {
-            Ok(Response::Orders(page)) => {
-                let before = page.orders.len();
-                page.orders.retain(|order| !left_out(&order.hash));
-                page.total -= (before - page.orders.len()) as u64;
-            }
-            Ok(Response::Order(view))
-                if self.storms.gaps == Gaps::Reports && left_out(&view.hash) =>
-            {
-                *answer = Err(Refusal::new(Reason::UnknownError, "cannot be read now"));
-            }
-            Ok(_) | Err(_) => {}
-        }
     }
 
     /// How wrong a time is: far off, or so little ahead that the daemon cannot know it, if its grace is

@@ -67,7 +67,7 @@ impl World {
 
     /// Lets what is under way arrive, then compares everything.
     fn settle(&mut self, proven: bool) {
-        self.run_until(self.now.plus_ms(3 * self.longest_ms()));
+        self.run_until(self.now.plus_ms(self.late_ms() + 3 * self.longest_ms()));
         self.exchange.advance(self.now);
         if proven {
             let held = self.exchange.held(&self.specs);

@@ -128,8 +128,10 @@ impl World {
         let until = self.now.max(self.storms.held_until).plus_ms(heard_ms);
         self.storms.unheard_until = until;
         self.storms.disturb(until);
+        // What has left before may arrive after.
+        let judged = until.plus_ms(self.late_ms());
         for check in ["overcommitted", "inventory_band"] {
-            self.checks.excuse(check, Some(until));
+            self.checks.excuse(check, Some(judged));
         }
     }
 

@@ -36,8 +36,9 @@ impl World {
                 self.operate(Operator::SetDelays(delays));
             }
             Trouble::OrdersHidden => {
-                // What is hidden for longer than this may be shown only behind its fence.
-                let most = self.config.engine.ttl_ms / 2;
+                // What expires before is shown when its grace is over.
+                let engine = &self.config.engine;
+                let most = (engine.ttl_ms / 2).max(engine.grace_ms);
                 self.storms.hidden_ms = self.storms.random.between(200, most.max(201));
             }
             Trouble::OneAway => {
@@ -111,6 +112,8 @@ impl World {
             | Trouble::KeyRefused
             | Trouble::SigningFailed
             | Trouble::StoreSlow
+            | Trouble::ListSkips
+            | Trouble::SubmitsLate
             | Trouble::TimeWrong => {}
         }
     }
@@ -149,6 +152,8 @@ impl World {
             }
             Trouble::ExchangeDown
             | Trouble::ListGaps
+            | Trouble::ListSkips
+            | Trouble::SubmitsLate
             | Trouble::OneAway
             | Trouble::DepthFrozen
             | Trouble::DepthOld

@@ -160,6 +160,8 @@ impl World {
                     answer: Gateway::Refusal(reason),
                 }
             })
+        } else if let Some(late) = self.late(&asked) {
+            late
         } else {
             self.network.outbound(endpoint)
         };
@@ -222,6 +224,11 @@ impl World {
         }
         if let Request::Submit(order) = request {
             self.submitted(order);
+            if !self.is_waited_for(from) {
+                // Nobody could cancel it before.
+                let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
+                self.storms.obstruct(self.now.plus_ms(felt_ms));
+            }
         }
         let (answer, told) = self.answered(request);
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, &answer) {
@@ -261,6 +268,11 @@ impl World {
         });
         let at = Time(self.now.0 + after_us);
         self.queue.plan(at, Happening::Answer { to: from, heard });
+    }
+
+    fn is_waited_for(&self, (incarnation, request): (u32, RequestId)) -> bool {
+        let mut daemon = self.daemon.iter();
+        daemon.any(|d| d.incarnation == incarnation && d.waiting.contains(&request))
     }
 
     /// A submit of ours is about to be judged by the venue.
