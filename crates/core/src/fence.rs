@@ -39,7 +39,12 @@ pub fn is_behind(venue_time: VenueTime, valid_until: VenueTime, grace_ms: u64) -
     } else {
         grace_ms
     };
-    venue_time > valid_until.plus_ms(grace_ms)
+    let early_ms = if planted::armed(Defect::FenceEarly) {
+        2_000
+    } else {
+        0
+    };
+    venue_time.plus_ms(early_ms) > valid_until.plus_ms(grace_ms)
 }
 
 /// Whether a complete list of a closed window, begun when the venue's clock had passed `list_begun`,

@@ -109,6 +109,10 @@ defects! {
     BandWithoutOrders "band_without_orders" "the band leaves open bids out"
     PauseForgotten "pause_forgotten" "a pause that a control engages heals at once"
     LotsDoubled "lots_doubled" "an approved order is made twice as large"
+    FenceEarly "fence_early" "the fence stands two seconds early"
+    OneReading "one_reading" "one reading of a closed window is taken for proof"
+    CutAcrossMoves "cut_across_moves" "books are compared while a join or an exit is under way"
+    MovesForgotten "moves_forgotten" "a restart does not tell of joins and exits that may be alive"
     MovesUnpaused "moves_unpaused" "joins and exits heed no level and no pause"
 }
 

@@ -188,7 +188,8 @@ impl State {
             self.orders
                 .iter()
                 .all(|t| t.life.is_accounted(arrived, Some(pass)))
-                && moves.all(|t| t.life.is_accounted(arrived, None))
+                && (moves.all(|t| t.life.is_accounted(arrived, None))
+                    || planted::armed(Defect::CutAcrossMoves))
         });
         match self.ledger.pass_ended(pass.begun, all_seen) {
             // A fill came between, and nothing else is in the way of the opening.

@@ -2,7 +2,7 @@
 
 use cambist_core::event::{Command, Level};
 use cambist_core::order::FillBy;
-use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Side, TokenId};
+use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Qty, Side, TokenId};
 use cambist_venue::{AccountId, NewOrder, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -143,10 +143,19 @@ impl World {
             return;
         };
         let price = Price(best.0 * 2);
-        let Some((base, quote)) = self.specs[0]
-            .base_amount(cambist_core::Qty(10_000))
-            .zip(self.specs[0].quote_amount(price, cambist_core::Qty(10_000)))
-        else {
+        let free = venue.account(OWN_ACCOUNT).map_or(0, |own| {
+            let held = own.balance(token);
+            held.total - held.locked
+        });
+        // A little, or as much as is missed.
+        let qty = if self.storms.random.chance(1, 2) {
+            Qty(10_000)
+        } else {
+            self.specs[0].lots_floor(free / 2)
+        };
+        let spec = &self.specs[0];
+        let amounts = spec.base_amount(qty).zip(spec.quote_amount(price, qty));
+        let Some((base, quote)) = amounts else {
             return;
         };
         let quote_token = self.specs[0].quote.id;

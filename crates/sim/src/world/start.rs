@@ -74,6 +74,11 @@ impl World {
         if restarted(Defect::IntentsForgotten) {
             open.clear();
         }
+        let open_moves = if restarted(Defect::MovesForgotten) {
+            Vec::new()
+        } else {
+            durable.moves.values().cloned().collect()
+        };
         let fees = self.config.markets.iter().filter_map(|name| {
             let mut listed = self.config.venue.markets.iter();
             listed.find(|market| market.name == *name)
@@ -101,7 +106,7 @@ impl World {
             },
             next_storage: durable.next_storage.clone(),
             open,
-            open_moves: durable.moves.values().cloned().collect(),
+            open_moves,
             levels: durable.levels.clone(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
