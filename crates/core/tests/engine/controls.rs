@@ -9,9 +9,9 @@ use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::Outcome;
 use cambist_core::strategy::{Strategy, Targets, View};
-use cambist_core::{Price, Qty, Reason, Side};
+use cambist_core::{MarketId, MarketSpec, Price, Qty, Reason, Side};
 
-use crate::desk::{Below, Desk, QUOTE, config};
+use crate::desk::{Always, BASE, Below, Desk, QUOTE, config, spec, token as token_spec};
 
 const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
 
@@ -45,6 +45,32 @@ fn order_volume() {
     assert_eq!(judge(|c| c.markets[0].order_qty_max = Qty(10)), None);
     let tight = judge(|c| c.markets[0].order_qty_max = Qty(9));
     assert_eq!(tight, Some(Control::OrderVolume));
+}
+
+#[test]
+fn order_amount() {
+    let base = spec().base_amount(Qty(10)).unwrap();
+    let quote = spec().quote_amount(Price(9_995), Qty(10)).unwrap();
+    // Ten lots, where the venue takes so much of a token at least and at most.
+    let leave = |token: usize, minimum, maximum| {
+        let mut tokens = [BASE, QUOTE].map(|id| token_spec(id, 6));
+        (tokens[token].minimum, tokens[token].maximum) = (minimum, maximum);
+        let [of_base, of_quote] = tokens.clone();
+        let market = MarketSpec::new(MarketId(0), "T0-T1", of_base, of_quote, 2, true).unwrap();
+        let bid = Always(vec![BID]);
+        let mut desk = Desk::at(vec![market], vec![Box::new(bid)], config(), Vec::new());
+        desk.tokens[..2].clone_from_slice(&tokens);
+        desk.run_ms(3_000);
+        assert_ne!(
+            refused(&desk, Control::OrderAmount),
+            desk.submits.len() == 1
+        );
+        desk.submits.len() == 1
+    };
+    for (token, amount) in [(0, base), (1, quote)] {
+        assert!(leave(token, amount, 1 << 90) && !leave(token, amount + 1, 1 << 90));
+        assert!(leave(token, 1, amount) && !leave(token, 1, amount - 1));
+    }
 }
 
 #[test]

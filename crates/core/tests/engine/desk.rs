@@ -34,6 +34,9 @@ pub struct Desk {
     pub asked: Vec<(RequestId, Query)>,
     /// Decimals of prices as listed.
     pub price_decimals: u8,
+    /// Whether markets are listed as open, and the account is told to be frozen.
+    pub listed_open: bool,
+    pub frozen: bool,
     /// Tokens as listed.
     pub tokens: Vec<TokenSpec>,
     /// The venue time that answers about the depth carry, if not the true one.
@@ -131,6 +134,8 @@ impl Desk {
             deaf: false,
             asked: Vec::new(),
             price_decimals: 2,
+            listed_open: true,
+            frozen: false,
             tokens: [BASE, QUOTE, OTHER].map(|id| token(id, 6)).to_vec(),
             cached: None,
             header_errs: false,

@@ -116,6 +116,28 @@ fn a_listing_that_differs_from_the_start_is_not_quoted() {
 }
 
 #[test]
+fn a_closed_market_and_a_frozen_account_are_not_quoted() {
+    let changes: [fn(&mut Desk, bool); 2] = [
+        |desk, barred| desk.listed_open = !barred,
+        |desk, barred| desk.frozen = barred,
+    ];
+    for change in changes {
+        let mut desk = quoting();
+        change(&mut desk, true);
+        desk.run_ms(61_000);
+        while !desk.cancels.is_empty() {
+            desk.accept_cancel();
+        }
+        let made = desk.sealed.len();
+        desk.run_ms(30_000);
+        assert_eq!(desk.sealed.len(), made, "nothing new while it lasts");
+        change(&mut desk, false);
+        desk.run_ms(61_000);
+        assert!(desk.sealed.len() > made, "and again when it is over");
+    }
+}
+
+#[test]
 fn a_token_that_differs_from_the_start_is_not_quoted() {
     let changes: [fn(&mut Vec<TokenSpec>); 5] = [
         |tokens| tokens[0].decimals = 7,

@@ -87,12 +87,15 @@ impl Desk {
                 listed: [("T0-T1", QUOTE), ("T0-T2", OTHER)]
                     .map(|(name, quote)| Listed {
                         price_decimals: self.price_decimals,
+                        enabled: self.listed_open,
                         ..listed(name, quote)
                     })
                     .to_vec(),
             },
             Query::Tokens => Reply::Tokens(self.tokens.clone()),
-            Query::Account => Reply::Account { frozen: false },
+            Query::Account => Reply::Account {
+                frozen: self.frozen,
+            },
             Query::Pools | Query::PoolBalance(_) | Query::Moves(_) => {
                 return self.answer(request, Outcome::Refused(Reason::UnknownError));
             }
