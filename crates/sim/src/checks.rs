@@ -9,7 +9,7 @@ use cambist_core::event::{Amounts, Level};
 use cambist_core::note::{End, Note};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::Endpoint;
-use cambist_core::{Amount, ClientOrderId, Hash, MarketSpec, Reason, Side, Time};
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, MarketSpec, Reason, Side, Time};
 use cambist_venue::Venue;
 use serde::Serialize;
 
@@ -313,7 +313,7 @@ impl Checks {
         }
     }
 
-    /// Own orders on the book after one was added at a side: never more than allowed, and none that
+    /// Own orders on the book after one was added at a side of a market: never more than allowed, and none that
     /// leads beyond the band.
     pub(crate) fn book(
         &mut self,
@@ -321,7 +321,7 @@ impl Checks {
         markets: &[MarketSpec],
         limits: &[MarketConfig],
         venue: &Venue,
-        added: Option<Side>,
+        added: Option<(MarketId, Side)>,
     ) {
         for (spec, limits) in markets.iter().zip(limits) {
             let own = || truth.open().map(|(_, t)| t).filter(|t| t.market == spec.id);
@@ -346,7 +346,8 @@ impl Checks {
                 held.saturating_sub(left(Side::Sell)),
             );
             // Orders that can only lead back into the band are allowed outside of it.
-            let beyond = match added {
+            let side = added.filter(|(market, _)| *market == spec.id);
+            let beyond = match side.map(|(_, side)| side) {
                 Some(Side::Buy) => most > limits.inventory_max && left(Side::Buy) > 0,
                 Some(Side::Sell) => least < limits.inventory_min && left(Side::Sell) > 0,
                 None => false,

@@ -204,7 +204,7 @@ impl Venue {
         let mut resting = 0;
         for side in Side::BOTH {
             for (price, level) in market.book.levels(side) {
-                let (mut size, mut count, mut last) = (0, 0, None::<u64>);
+                let (mut size, mut count) = (0, 0);
                 let mut next = Some(level.first);
                 let mut before = None;
                 while let Some(key) = next {
@@ -214,14 +214,12 @@ impl Venue {
                         && order.side == side
                         && order.level == price
                         && order.before == before
-                        && last.is_none_or(|last| last < order.sequence)
                         && order.rest == order.capacity(&market.scale, price);
                     if !sound {
                         return Err(format!("{name} {}: order {}", price.0, order.hash));
                     }
                     size += order.rest;
                     count += 1;
-                    last = Some(order.sequence);
                     before = Some(key);
                     next = order.after;
                 }

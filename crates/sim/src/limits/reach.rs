@@ -2,6 +2,7 @@
 
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::strategy::Quote;
 use cambist_core::{Amount, MarketSpec, Side, Time, TokenId};
 
 use crate::conduct::Broken;
@@ -42,6 +43,28 @@ impl Limits {
             broken.push(("order_to_fill", detail));
         }
         self.sealed.add(shown, like_of(order));
+    }
+
+    /// Whether the band forbids everything that strategies wanted when they were last asked, with nothing
+    /// alive beside it. One that wanted nothing, or was not asked, was not held back by it.
+    pub(crate) fn bar_every_wish(&self, engine: &EngineConfig, held: Held<'_>) -> bool {
+        self.seats.iter().enumerate().all(|(seat, (_, market))| {
+            let index = usize::from(market.0);
+            let (spec, limits) = (&self.specs[index], &engine.markets[index]);
+            let held = held(spec.base.id);
+            let wanted = self
+                .wishes
+                .of(seat)
+                .map_or_else(Vec::new, |wish| wish.quotes);
+            let is_barred = |quote: &Quote| {
+                spec.base_amount(quote.qty)
+                    .is_none_or(|base| match quote.side {
+                        Side::Buy => held.saturating_add(base) > limits.inventory_max,
+                        Side::Sell => held < limits.inventory_min.saturating_add(base),
+                    })
+            };
+            !wanted.is_empty() && wanted.iter().all(is_barred)
+        })
     }
 
     /// Base units that orders of a side may still trade, in every market of the token.

@@ -3,7 +3,8 @@
 use cambist_core::event::Start;
 use cambist_core::note::Note;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{ClientOrderId, Time};
+use cambist_core::{Amount, ClientOrderId, Time, TokenId};
+use cambist_venue::Venue;
 
 use crate::exchange::OWN_ACCOUNT;
 use crate::limits::{Held, Limits, Wishes};
@@ -37,14 +38,25 @@ impl World {
     pub(super) fn limits_judge(&mut self, orders: &[UnsignedOrder]) {
         self.take_trades();
         let venue = self.exchange.venue();
-        let held = |token| {
-            let account = venue.account(OWN_ACCOUNT);
-            account.map_or(0, |account| account.balance(token).total)
-        };
+        let held = |token| held_at(venue, token);
         if let Some(limits) = &mut self.limits {
             let truth = (&self.truth, &held as Held<'_>);
             let broken = limits.sealing(self.shown, orders, &self.config.engine, truth);
             self.break_rules(broken);
         }
     }
+
+    /// Whether strategies want only what the band forbids: a price that fell far leaves one with a share to
+    /// reach nothing else to want.
+    pub(super) fn limits_bar_every_wish(&self) -> bool {
+        let held = |token| held_at(self.exchange.venue(), token);
+        let limits = self.limits.as_ref();
+        limits.is_some_and(|limits| limits.bar_every_wish(&self.config.engine, &held))
+    }
+}
+
+/// What the exchange holds of ours.
+fn held_at(venue: &Venue, token: TokenId) -> Amount {
+    let account = venue.account(OWN_ACCOUNT);
+    account.map_or(0, |account| account.balance(token).total)
 }

@@ -300,7 +300,7 @@ impl World {
             .filter(|intent| intent.hash == hash)
             .map(|intent| (&intent.order, before && !submitted.idempotent));
         self.checks.taken(order, hash, durable);
-        let side = order.map(|(order, _)| order.side);
+        let added = order.map(|(order, _)| (order.market, order.side));
         if let Some((order, _)) = order
             && !before
         {
@@ -317,7 +317,7 @@ impl World {
         self.truth.prune(venue);
         let limits = &self.config.engine.markets;
         self.checks
-            .book(&self.truth, &self.specs, limits, venue, side);
+            .book(&self.truth, &self.specs, limits, venue, added);
     }
 
     /// A request of the daemon ends, if it has not ended before.

@@ -331,6 +331,20 @@ fn of_a_thousand_that_wait_so_many_fail_as_configured() {
     assert_ne!(failures(1), failures(2));
 }
 
+/// R-DLY-01: who is taken later and waits for less meets the book first, and is first in line there.
+#[test]
+fn an_order_that_waits_for_less_overtakes() {
+    let mut world = World::with(delayed(Compat::Both));
+    let (first, _) = world.place(BOB, Side::Sell, 250_000, ONE);
+    world.operate(Operator::SetDelays(Delays::default()));
+    let (second, _) = world.place(CAROL, Side::Sell, 250_000, ONE);
+    world.pass(100);
+    let (bid, _) = world.place(ALICE, Side::Buy, 250_000, ONE);
+    assert_eq!(world.status(ALICE, bid), OrderStatus::Processed);
+    assert_eq!(world.status(CAROL, second), OrderStatus::Processed);
+    assert_eq!(world.status(BOB, first), OrderStatus::Processing);
+}
+
 /// R-DLY-05, R-STA-02
 #[test]
 fn an_order_that_expires_while_it_waits_never_meets_its_book() {
