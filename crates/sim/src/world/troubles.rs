@@ -84,9 +84,10 @@ impl World {
                 if self.storms.unheard_until > self.now {
                     self.touch();
                 }
-                // A clock that slept knows the venue's time again when two answers have agreed on it.
+                // A clock that slept knows the venue's time again when two answers have agreed on it; until
+                // then a depth from a cache may seem younger than what has ended since.
                 let known = until.plus_ms(60_000 + self.longest_ms());
-                for check in ["late", "stale"] {
+                for check in ["late", "stale", "own_priced"] {
                     self.checks.excuse(check, Some(known));
                 }
             }
