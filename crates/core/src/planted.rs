@@ -74,6 +74,7 @@ defects! {
     PermissionIgnored "permission_ignored" "orders are made at closed markets and for frozen accounts"
     StaleDepthTrusted "stale_depth_trusted" "prices are made from depths of any age"
     OwnOrdersPriced "own_orders_priced" "own orders are priced as market"
+    PartsForgotten "parts_forgotten" "what an old depth shows of an own order beyond its rest is priced as market"
     MarginForgotten "margin_forgotten" "bytes leave again until long after expiry"
     CancelledResent "cancelled_resent" "bytes leave again after a cancel was decided"
     AttemptsUnbounded "attempts_unbounded" "bytes leave again without end"

@@ -58,9 +58,12 @@ pub(crate) struct Conduct {
     ready: bool,
     /// A level was wanted or was durable at the start.
     forbidden: bool,
-    frozen: bool,
+    /// Whether the account is, as the last answer said, if one came.
+    frozen: Option<bool>,
     /// Markets that the last answer named as open, if one came.
     enabled: Option<BTreeSet<String>>,
+    /// The answer that is heard: it counts if the daemon still waits for it.
+    heard: Option<Reply>,
     pub(crate) knowledge: Knowledge,
     /// Orders that it knows to have been taken.
     known: BTreeSet<Hash>,
@@ -102,6 +105,13 @@ impl Conduct {
 
     /// The daemon hears something.
     pub(crate) fn hear(&mut self, event: &Event) {
+        self.heard = match event {
+            Event::Answer {
+                outcome: Outcome::Reply(reply @ (Reply::Markets { .. } | Reply::Account { .. })),
+                ..
+            } => Some(reply.clone()),
+            _ => None,
+        };
         self.rest_ms = match event {
             Event::Answer { retry_after_ms, .. } => retry_after_ms.unwrap_or(0),
             _ => 0,
@@ -109,17 +119,6 @@ impl Conduct {
         match event {
             Event::Operator(Command::Raise { .. } | Command::Drain) => self.forbidden = true,
             Event::Operator(Command::Lower { .. }) => self.forbidden = false,
-            Event::Answer {
-                outcome: Outcome::Reply(Reply::Markets { listed }),
-                ..
-            } => {
-                let open = listed.iter().filter(|market| market.enabled);
-                self.enabled = Some(open.map(|market| market.name.clone()).collect());
-            }
-            Event::Answer {
-                outcome: Outcome::Reply(Reply::Account { frozen }),
-                ..
-            } => self.frozen = *frozen,
             _ => {}
         }
     }
@@ -132,6 +131,14 @@ impl Conduct {
         engine: &EngineConfig,
     ) -> Option<Broken> {
         match note {
+            Note::Answered { .. } => match self.heard.take() {
+                Some(Reply::Account { frozen }) => self.frozen = Some(frozen),
+                Some(Reply::Markets { listed }) => {
+                    let open = listed.into_iter().filter(|market| market.enabled);
+                    self.enabled = Some(open.map(|market| market.name).collect());
+                }
+                _ => {}
+            },
             Note::Ready { .. } => self.ready = true,
             Note::Acknowledged { hash, .. } => {
                 self.known.insert(*hash);
@@ -238,8 +245,9 @@ impl Conduct {
         if self.forbidden {
             broken.push(("level", format!("{id} leaves at a level that forbids it")));
         }
-        if self.frozen {
-            broken.push(("frozen", format!("{id} leaves for a frozen account")));
+        if self.frozen != Some(false) {
+            let detail = format!("{id} leaves for an account that is not known to be open");
+            broken.push(("frozen", detail));
         }
         if self
             .enabled

@@ -41,7 +41,8 @@ pub(crate) struct MarketBook {
     /// The own orders in it. They belong to the snapshot: what ends or begins later is still, or not
     /// yet, in these levels.
     own: OwnLevels,
-    /// Own orders that ended, and when that was seen: a snapshot drawn up before shows them.
+    /// Own orders that ended or were filled in part, and when that was seen: a snapshot drawn up before
+    /// shows them whole.
     parted: BTreeMap<ClientOrderId, (Time, OwnLevel)>,
     /// The accepted depth may have been drawn up as early as that,
     drawn: Time,
@@ -105,7 +106,7 @@ impl MarketBook {
         self.drawn = self.drawn.min(drawn);
     }
 
-    /// An own order has ended.
+    /// An own order has ended, or a part of it has.
     pub(crate) fn part(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
         self.parted
             .retain(|_, (ended, _)| now.ms_since(*ended) < PARTED_MS);
@@ -115,11 +116,13 @@ impl MarketBook {
         self.parted.insert(id, (now, level));
     }
 
-    /// Adds what ended after a snapshot may have been drawn up.
+    /// Adds what ended or was filled after a snapshot may have been drawn up.
     pub(crate) fn add_parted(&self, drawn: Time, own: &mut OwnLevels) {
-        for (id, (ended, level)) in &self.parted {
-            if *ended >= drawn {
-                own.entry(*id).or_insert(*level);
+        let forgotten = planted::armed(Defect::PartsForgotten);
+        for (id, (_, level)) in self.parted.iter().filter(|(_, (at, _))| *at >= drawn) {
+            let shown = own.entry(*id).or_insert(*level);
+            if !forgotten {
+                shown.left = shown.left.max(level.left);
             }
         }
     }
@@ -343,6 +346,13 @@ mod tests {
         };
         assert!(shown(&book, 50), "as late as it was seen");
         assert!(!shown(&book, 51), "gone by then");
+        let left = |drawn| {
+            let rest = OwnLevel { left: 3, ..level };
+            let mut own = OwnLevels::from([(id, rest)]);
+            book.add_parted(Time(drawn), &mut own);
+            own[&id].left
+        };
+        assert_eq!((left(50), left(51)), (7, 3), "whole before it was filled");
         for number in 0..2 * PARTED_KEPT as u64 {
             book.part(Time(60), ClientOrderId { number, ..id }, level);
         }

@@ -168,6 +168,9 @@ impl State {
             }
             Outcome::Reply(_) | Outcome::NotSent => {}
         }
+        if !matches!(outcome, Outcome::Reply(_)) {
+            self.polls.unanswered(now, endpoint);
+        }
         match purpose {
             Purpose::Submit(id, _) => self.hear_submit(now, id, sent, outcome, actions),
             Purpose::Cancel(id) => {
@@ -209,8 +212,10 @@ impl State {
             Purpose::Markets => self.hear_markets(outcome),
             Purpose::Tokens => self.hear_tokens(outcome),
             Purpose::Account => {
-                if let Outcome::Reply(Reply::Account { frozen }) = outcome {
-                    self.frozen = *frozen;
+                if let Outcome::Reply(Reply::Account { frozen }) = outcome
+                    && self.frozen.replace(*frozen) != Some(*frozen)
+                {
+                    self.touch_all();
                 }
             }
             Purpose::Read(id) => self.hear_read(now, id, sent, outcome, actions),

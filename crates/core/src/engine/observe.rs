@@ -45,7 +45,8 @@ impl State {
             if !planted::armed(Defect::FeesBookedAgain) {
                 tracked.fee += step.fee;
             }
-            let over = tracked.is_overfilled();
+            let (over, whole) = (tracked.is_overfilled(), tracked.level_whole());
+            self.market_mut(market).book.part(now, id, whole);
             self.book(now, (id, market, side), step, actions);
             if planted::armed(Defect::FillBookedTwice) {
                 self.book(now, (id, market, side), step, actions);

@@ -15,6 +15,8 @@ use super::state::{Purpose, State};
 
 /// Pause after a pass that failed.
 const RETRY_MS: u64 = 500;
+/// Pause after a question about markets, tokens, account or pools that brought no answer.
+const META_RETRY_MS: u64 = 2_000;
 /// Pause between proofs.
 const PROOF_PAUSE_MS: u64 = 1_000;
 
@@ -67,6 +69,28 @@ impl Polls {
         if purpose == PassPurpose::Proof {
             self.moves_proof = now.plus_ms(PROOF_PAUSE_MS);
         }
+    }
+
+    /// A question brought no answer: what is asked for rarely is asked for again soon.
+    pub(crate) fn unanswered(&mut self, now: Time, endpoint: Endpoint) {
+        let due = match endpoint {
+            Endpoint::Markets => &mut self.markets,
+            Endpoint::Tokens => &mut self.tokens,
+            Endpoint::Account => &mut self.account,
+            Endpoint::Pools => &mut self.pools,
+            // These have pauses of their own.
+            Endpoint::Submit
+            | Endpoint::Cancel
+            | Endpoint::Order
+            | Endpoint::Orders
+            | Endpoint::Depth
+            | Endpoint::Balances
+            | Endpoint::PoolBalance
+            | Endpoint::Join
+            | Endpoint::Exit
+            | Endpoint::Moves => return,
+        };
+        *due = (*due).min(now.plus_ms(META_RETRY_MS));
     }
 
     pub(crate) fn pass_failed(&mut self, now: Time) {

@@ -30,18 +30,23 @@ impl State {
             .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
     }
 
+    /// The venue has said that the account may trade: before it has said anything, it may not.
+    fn account_is_open(&self) -> bool {
+        self.frozen == Some(false)
+    }
+
     /// Why nothing may be quoted, whatever the book shows.
     pub(crate) fn closed(&self, market: MarketId) -> Option<Control> {
         if self.is_stopped() {
             return Some(Control::Level);
         }
-        if !self.ready {
+        if !self.ready || self.frozen.is_none() {
             return Some(Control::Recovering);
         }
         if !self.market(market).is_as_listed() {
             return Some(Control::Listing);
         }
-        let barred = !self.market(market).spec.enabled || self.frozen;
+        let barred = !self.market(market).spec.enabled || !self.account_is_open();
         let barred = barred && !planted::armed(Defect::PermissionIgnored);
         barred.then_some(Control::Permission)
     }
@@ -62,7 +67,7 @@ impl State {
             spec: &market.spec,
             permits: &self.permits,
             ready: self.ready && !self.is_stopped(),
-            permitted: market.spec.enabled && !self.frozen,
+            permitted: market.spec.enabled && self.account_is_open(),
             listed: market.is_as_listed(),
             mid,
             orders_age_ms: self.looked.map(|looked| now.ms_since(looked)),

@@ -85,10 +85,6 @@ pub(crate) struct Asked {
 
 /// Everything the engine remembers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, not states of one thing"
-)]
 pub(crate) struct State {
     pub(crate) config: EngineConfig,
     pub(crate) markets: Vec<Market>,
@@ -118,7 +114,8 @@ pub(crate) struct State {
     pub(crate) ready: bool,
     /// The store failed: nothing can be sealed any more.
     pub(crate) store_failed: bool,
-    pub(crate) frozen: bool,
+    /// Whether the account is, as the venue said; `None` before it has.
+    pub(crate) frozen: Option<bool>,
     pub(crate) recovered: u32,
     /// Open orders of somebody else.
     pub(crate) foreign: Foreign,
@@ -203,7 +200,7 @@ impl State {
             differing_since: None,
             ready: false,
             store_failed: false,
-            frozen: false,
+            frozen: None,
             recovered: u32::try_from(start.open.len() + start.open_moves.len()).unwrap_or(u32::MAX),
             foreign: Foreign::default(),
             tally: Tally::default(),

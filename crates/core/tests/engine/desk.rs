@@ -37,6 +37,8 @@ pub struct Desk {
     /// Whether markets are listed as open, and the account is told to be frozen.
     pub listed_open: bool,
     pub frozen: bool,
+    /// Questions about the account get no answer.
+    pub account_away: bool,
     /// Tokens as listed.
     pub tokens: Vec<TokenSpec>,
     /// The venue time that answers about the depth carry, if not the true one.
@@ -136,6 +138,7 @@ impl Desk {
             price_decimals: 2,
             listed_open: true,
             frozen: false,
+            account_away: false,
             tokens: [BASE, QUOTE, OTHER].map(|id| token(id, 6)).to_vec(),
             cached: None,
             header_errs: false,

@@ -6,7 +6,7 @@ use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, Query};
 use cambist_core::{TokenSpec, VenueTime};
 
-use crate::desk::{BOTH, Desk, config};
+use crate::desk::{BID, BOTH, Desk, config};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -135,6 +135,17 @@ fn a_closed_market_and_a_frozen_account_are_not_quoted() {
         desk.run_ms(61_000);
         assert!(desk.sealed.len() > made, "and again when it is over");
     }
+}
+
+#[test]
+fn an_account_of_which_nothing_is_known_is_not_quoted_and_soon_asked_for_again() {
+    let mut desk = Desk::new(&BID);
+    desk.account_away = true;
+    desk.run_ms(10_000);
+    assert!(desk.sealed.is_empty() && desk.sealing.is_empty());
+    desk.account_away = false;
+    desk.run_ms(2_500);
+    assert!(!desk.sealing.is_empty() || !desk.sealed.is_empty());
 }
 
 #[test]

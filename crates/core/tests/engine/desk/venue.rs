@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus};
-use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, RequestId};
+use cambist_core::request::{
+    Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, RequestId, UnknownCause,
+};
 use cambist_core::{MarketId, Price, Qty, Reason, Side};
 
 use super::Desk;
@@ -93,6 +95,9 @@ impl Desk {
                     .to_vec(),
             },
             Query::Tokens => Reply::Tokens(self.tokens.clone()),
+            Query::Account if self.account_away => {
+                return self.answer(request, Outcome::Unknown(UnknownCause::Timeout));
+            }
             Query::Account => Reply::Account {
                 frozen: self.frozen,
             },
