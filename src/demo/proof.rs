@@ -89,6 +89,7 @@ async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderRep
             to: VenueTime(0),
             offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
             limit: PAGE,
+            resting_only: false,
         };
         let outcome = patiently(client, &Query::Orders(page)).await?;
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {

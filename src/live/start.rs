@@ -127,6 +127,7 @@ async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> an
         to: VenueTime(0),
         offset: 0,
         limit: daemon.poll.orders_page,
+        resting_only: false,
     };
     if store.newest_number() == 0 {
         return Ok(());

@@ -245,6 +245,7 @@ impl<'a> Sweep<'a> {
             to: VenueTime(0),
             offset: reading.list.offset(),
             limit: self.plan.page,
+            resting_only: false,
         });
         let (reply, venue_time) = self.ask(&query).await?;
         let Some((entries, total)) = entries(reply) else {

@@ -98,6 +98,7 @@ fn everybody_s_questions_are_answered() {
             to: VenueTime(0),
             offset: 0,
             limit: 50,
+            resting_only: false,
         };
         let listed = reply(&client, Query::Orders(page)).await;
         assert_eq!(
@@ -172,6 +173,7 @@ fn an_order_lives_and_is_seen_everywhere() {
             to: VenueTime(0),
             offset: 0,
             limit: 50,
+            resting_only: false,
         };
         let listed = reply(&client, Query::Orders(page)).await;
         assert_eq!(

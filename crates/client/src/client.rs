@@ -317,6 +317,7 @@ fn call_of(
                 end: Some(page.to.0),
                 limit: Some(page.limit),
                 offset: Some(page.offset),
+                statuses: page.statuses(),
                 ..OrdersQuery::default()
             };
             (query.write(), true)

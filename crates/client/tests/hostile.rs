@@ -371,6 +371,7 @@ async fn polls_are_asked_and_decoded_exactly() {
         to: VenueTime(9),
         offset: 50,
         limit: 50,
+        resting_only: false,
     };
     let answered = client.query(&Query::Orders(page), &markets).await;
     assert!(matches!(

@@ -170,6 +170,10 @@ pub enum OrderStatus {
 }
 
 impl OrderStatus {
+    /// What a list of orders that rest is asked for: the interface's filter has no word for those that
+    /// wait, which come to the book or to their end soon.
+    pub const RESTING: [Self; 2] = [Self::Processing, Self::Cancelling];
+
     /// Whether the order can never fill again.
     pub const fn is_final(self) -> bool {
         match self {

@@ -84,6 +84,7 @@ defects! {
     LeapBelieved "leap_believed" "one answer with a wrong time moves the venue's clock"
     WallClock "wall_clock" "a wall clock half a minute fast is taken for the venue's"
     SlotRepeated "slot_repeated" "the same storage id is given out again"
+    RestingForgotten "resting_forgotten" "orders that somebody else made long ago are not looked for"
     DrainForgetsUnknown "drain_forgets_unknown" "an end is called proven while orders are unknown"
     TakersPricePaid "takers_price_paid" "the exchange tells trades at another price than the resting order's"
     QueueJumped "queue_jumped" "the exchange fills a later order before an earlier one"

@@ -168,6 +168,19 @@ pub struct OrdersPage {
     pub offset: u32,
     /// Entries wanted.
     pub limit: u32,
+    /// Only orders that rest. Joins and exits have no such filter.
+    pub resting_only: bool,
+}
+
+impl OrdersPage {
+    /// The states to ask for; none asks for all.
+    pub fn statuses(&self) -> Vec<OrderStatus> {
+        if self.resting_only {
+            OrderStatus::RESTING.to_vec()
+        } else {
+            Vec::new()
+        }
+    }
 }
 
 /// A price level of a polled depth: ticks, base units, count of orders.

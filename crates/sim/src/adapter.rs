@@ -28,6 +28,7 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
             end: page.to,
             limit: Some(u64::from(page.limit)),
             offset: u64::from(page.offset),
+            statuses: page.statuses(),
             ..OrdersQuery::all(account)
         }),
         Query::Order(hash) => Request::Order {
@@ -241,6 +242,7 @@ mod tests {
             to: VenueTime(22),
             offset: 30,
             limit: 40,
+            resting_only: false,
         };
         let Request::Orders(asked) = request(OWN_ACCOUNT, &markets(), &Query::Orders(page)) else {
             panic!("not a page");

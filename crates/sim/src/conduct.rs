@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, Level};
 use cambist_core::note::Note;
-use cambist_core::request::{Endpoint, Outcome, Reply};
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, VenueTime};
 
 use crate::knowledge::Knowledge;
@@ -56,6 +56,9 @@ impl Bucket {
 #[derive(Debug, Default)]
 pub(crate) struct Conduct {
     ready: bool,
+    /// Lists of what rests that were asked for, and whether one was answered.
+    resting_asked: BTreeSet<RequestId>,
+    resting_heard: bool,
     /// A level was wanted or was durable at the start.
     forbidden: bool,
     /// Whether the account is, as the last answer said, if one came.
@@ -116,6 +119,14 @@ impl Conduct {
             Event::Answer { retry_after_ms, .. } => retry_after_ms.unwrap_or(0),
             _ => 0,
         };
+        if let Event::Answer {
+            request,
+            outcome: Outcome::Reply(Reply::Orders { .. }),
+            ..
+        } = event
+        {
+            self.resting_heard |= self.resting_asked.remove(request);
+        }
         match event {
             Event::Operator(Command::Raise { .. } | Command::Drain) => self.forbidden = true,
             Event::Operator(Command::Lower { .. }) => self.forbidden = false,
@@ -139,7 +150,13 @@ impl Conduct {
                 }
                 _ => {}
             },
-            Note::Ready { .. } => self.ready = true,
+            Note::Ready { .. } => {
+                self.ready = true;
+                if !self.resting_heard {
+                    let detail = "before what rests on the account was listed".to_owned();
+                    return Some(("opened_blind", detail));
+                }
+            }
             Note::Acknowledged { hash, .. } => {
                 self.known.insert(*hash);
             }
@@ -180,6 +197,13 @@ impl Conduct {
             _ => {}
         }
         None
+    }
+
+    /// The daemon asks something.
+    pub(crate) fn asks(&mut self, request: RequestId, query: &Query) {
+        if matches!(query, Query::Orders(page) if page.resting_only) {
+            self.resting_asked.insert(request);
+        }
     }
 
     /// A request leaves, at `now` of the world.

@@ -42,6 +42,7 @@ impl Books {
                     to,
                     offset,
                     limit: PAGE,
+                    resting_only: false,
                 };
                 let answered = client.query(&Query::Orders(page), &[]).await;
                 let Outcome::Reply(Reply::Orders {
@@ -115,6 +116,7 @@ pub fn moves(base_url: &str, keys: &Path) -> Vec<MoveReport> {
             to: VenueTime(0),
             offset: 0,
             limit: PAGE,
+            resting_only: false,
         };
         match reply(&client(base_url, keys), &Query::Moves(page)).await {
             Reply::Moves { moves, .. } => moves,

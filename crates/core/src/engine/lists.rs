@@ -2,6 +2,7 @@
 //! it has to prove. What a pass proves is in `passes`.
 
 use crate::action::Action;
+use crate::planted::{self, Defect};
 use crate::request::{Endpoint, Query};
 use crate::time::{Time, VenueTime};
 
@@ -45,6 +46,9 @@ impl State {
         if self.proof_is_wanted(now) && now >= self.polls.proof {
             let from = self.proof_from(venue_now);
             return Pass::proof(now, venue_now, from, limit);
+        }
+        if now >= self.polls.standing && !planted::armed(Defect::RestingForgotten) {
+            return Pass::standing(now, venue_now, limit);
         }
         self.polls.look = now.plus_ms(self.config.poll.orders_ms);
         // Back to the oldest order that may be alive, and a little further, so that a fill of an order

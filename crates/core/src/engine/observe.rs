@@ -204,7 +204,7 @@ impl State {
         cancel_micros: Option<u64>,
         actions: &mut Vec<Action>,
     ) {
-        let Some(tracked) = self.orders.end(id, end.is_concluded()) else {
+        let Some(tracked) = self.orders.end(now, id, end.is_concluded()) else {
             return;
         };
         self.storage

@@ -12,7 +12,7 @@ use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use crate::planted::{self, Defect};
 use crate::request::Endpoint;
-use crate::time::VenueTime;
+use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
 use super::book::{OwnLevel, OwnLevels};
@@ -153,6 +153,8 @@ pub(crate) struct EndedOrder {
     pub(crate) fee: Amount,
     /// The venue never said that it ended: we concluded it.
     pub(crate) concluded: bool,
+    /// When its end was known.
+    pub(crate) at: Time,
 }
 
 /// How many ended orders are remembered.
@@ -230,12 +232,17 @@ impl Orders {
         self.by_hash.contains_key(&hash) || self.ended.contains_key(&hash)
     }
 
+    /// Whether its end was known at that time or later.
+    pub(crate) fn ended_since(&self, hash: Hash, time: Time) -> bool {
+        self.ended.get(&hash).is_some_and(|ended| ended.at >= time)
+    }
+
     pub(crate) fn ended_mut(&mut self, hash: Hash) -> Option<&mut EndedOrder> {
         self.ended.get_mut(&hash)
     }
 
     /// Takes an order out: its end is proven, by the venue's word or by our conclusion.
-    pub(crate) fn end(&mut self, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
+    pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
         let tracked = self.active.remove(&id)?;
         if let Some(hash) = tracked.life.hash {
             self.by_hash.remove(&hash);
@@ -249,6 +256,7 @@ impl Orders {
                     quote_filled: tracked.quote_filled,
                     fee: tracked.fee,
                     concluded,
+                    at,
                 },
             );
             self.ended_order.push_back(hash);

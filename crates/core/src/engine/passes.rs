@@ -46,6 +46,9 @@ pub enum Purpose {
     Look,
     /// Evidence of absence as well.
     Proof,
+    /// Evidence of what rests, however old it is: no window of creation times shows what somebody else
+    /// made long ago.
+    Standing,
 }
 
 /// A reading of the list under way.
@@ -88,6 +91,12 @@ impl Pass {
     /// A single open-ended reading of everything created from `from` on.
     pub(crate) fn look(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
         Self::new(Purpose::Look, now, venue_now, (from, VenueTime(0)), limit)
+    }
+
+    /// A single reading of everything that may still trade.
+    pub(crate) fn standing(now: Time, venue_now: VenueTime, limit: u32) -> Self {
+        let window = (VenueTime(0), VenueTime(0));
+        Self::new(Purpose::Standing, now, venue_now, window, limit)
     }
 
     /// Readings of the window from `from` to now until two agree.
@@ -137,15 +146,16 @@ impl Pass {
             to: self.to,
             offset: self.offset,
             limit: self.limit,
+            resting_only: self.purpose == Purpose::Standing,
         }
     }
 
     /// The page that was asked for brought no answer: the same one again, or false when that has been
-    /// tried often enough. What was read before it stays read.
+    /// tried often enough. What was read before it stays read. What rests is not worth holding others up.
     pub fn ask_again(&mut self) -> bool {
         self.request = None;
         self.unanswered += 1;
-        self.unanswered < PAGE_ATTEMPTS
+        self.purpose != Purpose::Standing && self.unanswered < PAGE_ATTEMPTS
     }
 
     /// Takes in the page that was asked for.
@@ -175,8 +185,8 @@ impl Pass {
         let whole = self.seen.len() >= total as usize || planted::armed(Defect::FirstPageOnly);
         match self.purpose {
             // An empty page before the end the venue counts: what was read is no picture of anything.
-            Purpose::Look if short => Progress::Abandoned,
-            Purpose::Look => Progress::Complete,
+            Purpose::Look | Purpose::Standing if short => Progress::Abandoned,
+            Purpose::Look | Purpose::Standing => Progress::Complete,
             Purpose::Proof => {
                 let same = self.previous.as_ref() == Some(&self.seen);
                 if whole && (same || planted::armed(Defect::OneReading)) {

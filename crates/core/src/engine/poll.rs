@@ -30,6 +30,7 @@ pub(crate) struct Polls {
     pub(super) account: Time,
     pub(super) look: Time,
     pub(super) proof: Time,
+    pub(super) standing: Time,
     pub(super) pools: Time,
     pub(super) moves: Time,
     pub(super) moves_proof: Time,
@@ -93,9 +94,15 @@ impl Polls {
         *due = (*due).min(now.plus_ms(META_RETRY_MS));
     }
 
-    pub(crate) fn pass_failed(&mut self, now: Time) {
-        self.look = now.plus_ms(RETRY_MS);
-        self.proof = now.plus_ms(RETRY_MS);
+    pub(crate) fn pass_failed(&mut self, purpose: PassPurpose, now: Time) {
+        match purpose {
+            // It leaves the others their turn.
+            PassPurpose::Standing => self.standing = now.plus_ms(META_RETRY_MS),
+            PassPurpose::Look | PassPurpose::Proof => {
+                self.look = now.plus_ms(RETRY_MS);
+                self.proof = now.plus_ms(RETRY_MS);
+            }
+        }
     }
 
     pub(crate) fn pass_ended(&mut self, purpose: PassPurpose, now: Time) {

@@ -145,7 +145,7 @@ impl State {
             if pass.ask_again() {
                 self.pass = Some(pass);
             } else {
-                self.polls.pass_failed(now);
+                self.polls.pass_failed(pass.purpose, now);
             }
             return;
         };
@@ -154,12 +154,17 @@ impl State {
         }
         match pass.take(orders, *total) {
             Progress::More => self.pass = Some(pass),
-            Progress::Abandoned => self.polls.pass_failed(now),
+            Progress::Abandoned => self.polls.pass_failed(pass.purpose, now),
             Progress::Complete => self.pass_ended(now, &pass, actions),
         }
     }
 
     fn pass_ended(&mut self, now: Time, pass: &Pass, actions: &mut Vec<Action>) {
+        if pass.purpose == Purpose::Standing {
+            self.polls.standing = now.plus_ms(self.config.poll.meta_ms);
+            self.stood = true;
+            return;
+        }
         self.looked = Some(pass.begun);
         self.polls.pass_ended(pass.purpose, now);
         let shown = u32::try_from(pass.seen.len()).unwrap_or(u32::MAX);
@@ -191,7 +196,8 @@ impl State {
                 && (moves.all(|t| t.life.is_accounted(arrived, None))
                     || planted::armed(Defect::CutAcrossMoves))
         });
-        match self.ledger.pass_ended(pass.begun, all_seen) {
+        let stood = self.stood || planted::armed(Defect::RestingForgotten);
+        match self.ledger.pass_ended(pass.begun, all_seen && stood) {
             // A fill came between, and nothing else is in the way of the opening.
             None if all_seen && !self.ready => self.polls.balances_soon(),
             None => {}

@@ -50,6 +50,11 @@ pub struct Desk {
     pub list: Vec<OrderReport>,
     /// Whether the list leaves out what has ended.
     pub forgets: bool,
+    /// Whether lists of what rests are answered.
+    pub resting_listed: bool,
+    /// Later pages of closed windows that were asked for, and which of them is lost.
+    pub proof_pages: u32,
+    pub lost_proof_page: Option<u32>,
     /// What was given to a store that waits.
     pub writing: Option<Levels>,
     /// What it says instead of an order's report.
@@ -145,6 +150,9 @@ impl Desk {
             balances: (500_000_000, 100_000_000_000),
             list: Vec::new(),
             forgets: false,
+            resting_listed: true,
+            proof_pages: 0,
+            lost_proof_page: None,
             reads_refused: None,
             writing: None,
             sealed,

@@ -1,11 +1,12 @@
 //! Ending with proof, and levels.
 
+use cambist_core::Reason;
 use cambist_core::event::{Command, Event, Level, Levels};
 use cambist_core::note::{End, Note};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
 
-use crate::desk::{BOTH, Desk};
+use crate::desk::{BOTH, Desk, config};
 
 fn drain(desk: &mut Desk) {
     desk.hear(&Event::Operator(Command::Drain));
@@ -120,4 +121,36 @@ fn an_open_order_of_ours_that_nobody_remembers_is_no_foreign_one() {
     desk.accept_cancel();
     desk.run_ms(10_000);
     assert_eq!(desk.finished, None, "it rests, so nothing is proven");
+}
+
+#[test]
+fn an_order_that_ends_while_the_proof_is_read_contradicts_nothing() {
+    let mut config = config();
+    config.poll.orders_page = 1;
+    let mut desk = Desk::with(&BOTH, config, Vec::new());
+    desk.until_a_submit_waits();
+    let resting = desk.accept();
+    let mut ended = desk.list[0].clone();
+    ended.hash = Hash([9; 32]);
+    ended.client_id = None;
+    ended.status = OrderStatus::Cancelled;
+    desk.list.push(ended);
+    desk.answer_submit(Outcome::Unknown(UnknownCause::Transport));
+    drain(&mut desk);
+    // The second round of the proof has shown the order as open when its last page is lost.
+    desk.lost_proof_page = Some(2);
+    while desk.proof_pages < 2 {
+        desk.run_ms(1);
+        assert!(desk.venue_now() < crate::desk::ORIGIN.plus_ms(60_000));
+    }
+    desk.list[0].status = OrderStatus::Cancelled;
+    while desk.end_of(resting).is_none() {
+        let (request, _) = desk.cancels.pop_back().expect("a cancel waits");
+        desk.answer(request, Outcome::Refused(Reason::NothingToCancel));
+    }
+    assert_eq!(desk.end_of(resting), Some(End::Cancelled));
+    desk.run_ms(20_000);
+    let failed = |note: &Note| matches!(note, Note::InvariantFailed { .. });
+    assert!(!desk.notes.iter().any(failed));
+    assert_eq!(desk.finished, Some(true));
 }

@@ -59,6 +59,35 @@ fn alarm_stops_and_tolerate_goes_on() {
 }
 
 #[test]
+fn what_rests_since_long_ago_is_seen_before_anything_is_quoted_and_every_minute() {
+    let mut old = foreign(1, Side::Sell, 10_100, 10);
+    old.valid_since = ORIGIN.minus_ms(3_600_000);
+    let alarmed = desk(ForeignOrders::Alarm, vec![old.clone()]);
+    assert_eq!(alarmed.levels, [Level::CancelOnly]);
+    assert!(alarmed.submits.is_empty());
+    let mut tolerant = desk(ForeignOrders::Tolerate, Vec::new());
+    assert_eq!(tolerant.submits.len(), 1);
+    tolerant.list.push(old);
+    tolerant.run_ms(50_000);
+    assert_eq!(told(&tolerant), 0, "no window of creation times shows it");
+    tolerant.run_ms(12_000);
+    assert_eq!(told(&tolerant), 1);
+}
+
+#[test]
+fn nothing_is_quoted_before_what_rests_was_listed() {
+    let mut config = config();
+    config.foreign = ForeignOrders::Tolerate;
+    let mut desk = Desk::with(&[BID], config, Vec::new());
+    desk.resting_listed = false;
+    desk.run_ms(10_000);
+    assert!(desk.submits.is_empty());
+    desk.resting_listed = true;
+    desk.run_ms(10_000);
+    assert_eq!(desk.submits.len(), 1);
+}
+
+#[test]
 fn a_managed_order_is_cancelled_until_it_is_seen_dead_and_its_fills_are_booked() {
     let mut order = foreign(1, Side::Sell, 10_100, 10);
     let mut desk = desk(ForeignOrders::Adopt, vec![order.clone()]);

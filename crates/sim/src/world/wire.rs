@@ -80,6 +80,7 @@ impl World {
 
     /// A poll or a cancel leaves.
     pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
+        self.conduct.asks(request, query);
         self.obey_budget(query.endpoint());
         let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
             .unwrap_or_else(|| adapter::request(OWN_ACCOUNT, &self.specs, query));

@@ -60,10 +60,21 @@ impl Desk {
                 .to_vec(),
             ),
             Query::Orders(page) => {
+                self.proof_pages += u32::from(page.to.0 != 0 && page.offset > 0);
+                if page.resting_only && !self.resting_listed {
+                    return;
+                }
+                if self
+                    .lost_proof_page
+                    .take_if(|n| *n == self.proof_pages)
+                    .is_some()
+                {
+                    return;
+                }
                 let within = |r: &&OrderReport| {
                     r.valid_since >= page.from
                         && (page.to.0 == 0 || r.valid_since <= page.to)
-                        && !(self.forgets && r.status.is_final())
+                        && !((self.forgets || page.resting_only) && r.status.is_final())
                 };
                 let all: Vec<_> = self.list.iter().filter(within).cloned().collect();
                 let total = u32::try_from(all.len()).unwrap();
