@@ -154,6 +154,8 @@ pub struct WorldConfig {
     pub seats: Vec<SeatConfig>,
     /// The engine.
     pub engine: EngineConfig,
+    /// Some of its limits are so tight that they bite, now and then until the faults end.
+    pub tight: bool,
     /// What the account holds at the beginning.
     pub funds: Amounts,
     /// How messages travel.

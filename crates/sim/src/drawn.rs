@@ -113,6 +113,7 @@ impl WorldConfig {
         if random.chance(1, 12) {
             config = config.falling(&mut random);
         }
+        config.tight = random.chance(1, 5);
         config
     }
 }

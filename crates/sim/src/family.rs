@@ -22,6 +22,8 @@ pub enum Family {
     Clock,
     /// People: levels, ends, deposits, withdrawals, foreign orders.
     Operator,
+    /// Limits that bite, reloaded now and then.
+    Limits,
     /// The daemon dies, at any action, and what was not synced is lost.
     Crash,
 }
@@ -35,12 +37,13 @@ pub struct NoFamily {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Network,
         Self::Venue,
         Self::Disk,
         Self::Clock,
         Self::Operator,
+        Self::Limits,
         Self::Crash,
     ];
 
@@ -52,6 +55,7 @@ impl Family {
             Self::Disk => "disk",
             Self::Clock => "clock",
             Self::Operator => "operator",
+            Self::Limits => "limits",
             Self::Crash => "crash",
         }
     }
@@ -67,6 +71,7 @@ impl Family {
                 config.network = config.network.calm();
                 config.troubles.kinds.retain(|kind| kind.family() != self);
             }
+            Self::Limits => config.tight = false,
             Self::Crash => {
                 config.crash = CrashConfig::default();
                 config.falls = FallsConfig::default();

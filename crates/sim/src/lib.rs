@@ -33,6 +33,7 @@ mod queue;
 mod sealer;
 mod shrink;
 mod storms;
+mod strict;
 mod sweep;
 mod tally;
 mod trace;

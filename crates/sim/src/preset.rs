@@ -68,6 +68,7 @@ impl WorldConfig {
             markets: vec!["AAA-QQQ".to_owned()],
             seats: vec![seat(strategy, MarketId(0))],
             engine: engine(),
+            tight: false,
             funds: Amounts::from([(BASE, 40 * ONE), (QUOTE, 100_000 * UNIT)]),
             network: NetworkConfig {
                 latency_min_ms: 5,

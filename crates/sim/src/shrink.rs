@@ -68,6 +68,7 @@ mod tests {
             Family::Venue,
             Family::Clock,
             Family::Operator,
+            Family::Limits,
         ];
         assert_eq!(small.without, BTreeSet::from(without));
         assert_eq!(small.seats_max, Some(1));

@@ -6,6 +6,7 @@
 //! that a limit broken here was broken there.
 
 mod lately;
+mod losses;
 mod order;
 mod pauses;
 mod reach;
@@ -14,6 +15,7 @@ mod wishes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::config::EngineConfig;
+use cambist_core::control::Control;
 use cambist_core::event::{Command, Event, Start};
 use cambist_core::note::Note;
 use cambist_core::order::UnsignedOrder;
@@ -21,12 +23,14 @@ use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::Quote;
 use cambist_core::{
     Amount, ClientOrderId, Hash, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId,
+    VenueTime,
 };
 
 use crate::conduct::Broken;
 use crate::truth::Truth;
 
 use lately::{Lately, MINUTE_MS};
+use losses::Losses;
 use order::{sane, sees_a_book};
 use pauses::Pauses;
 pub(crate) use wishes::{Wish, Wishes};
@@ -50,6 +54,8 @@ type Like = (MarketId, StrategyId, Side, Price, Qty);
 struct Seen {
     /// The mid of the last depth that was taken in, if it had one.
     mid: Option<u64>,
+    /// Depths taken in.
+    depths: u64,
 }
 
 /// Everything that limits are derived from, of one run of the daemon.
@@ -70,7 +76,10 @@ pub(crate) struct Limits {
     /// When balances and a page of orders were last heard.
     balances: Option<Time>,
     orders: Option<Time>,
+    /// Since when size may have grown.
+    healthy: Option<Time>,
     pauses: Pauses,
+    losses: Losses,
 }
 
 /// What the exchange holds of ours.
@@ -78,7 +87,12 @@ pub(crate) type Held<'a> = &'a dyn Fn(TokenId) -> Amount;
 
 impl Limits {
     /// A run that begins with this.
-    pub(crate) fn begin(specs: &[MarketSpec], wishes: Wishes, start: &Start) -> Self {
+    pub(crate) fn begin(
+        specs: &[MarketSpec],
+        wishes: Wishes,
+        start: &Start,
+        booked: &dyn Fn(&MarketSpec) -> Option<i128>,
+    ) -> Self {
         let recovered = start.open.iter().map(|open| {
             let (order, hash) = (open.order.clone(), Some(open.hash));
             (open.order.client_id, Alive { order, hash })
@@ -97,8 +111,15 @@ impl Limits {
             wild: false,
             balances: None,
             orders: None,
+            healthy: None,
             pauses: Pauses::begin(&start.levels),
+            losses: Losses::begin(start, booked),
         }
+    }
+
+    /// Another run begins: nobody lowered anything since this one.
+    pub(crate) fn forgotten(&self, start: &Start) -> Option<Broken> {
+        self.losses.forgotten(start)
     }
 
     /// The daemon hears something.
@@ -106,6 +127,7 @@ impl Limits {
         self.pauses.hear(event);
         if matches!(event, Event::Operator(Command::Lower { .. })) {
             self.wild = false;
+            self.losses = Losses::default();
         }
         let Event::Answer {
             outcome: Outcome::Reply(reply),
@@ -122,18 +144,23 @@ impl Limits {
     }
 
     /// The daemon says something.
-    pub(crate) fn note(
-        &mut self,
-        shown: Time,
-        note: &Note,
-        engine: &EngineConfig,
-    ) -> Option<Broken> {
+    pub(crate) fn note(&mut self, shown: Time, note: &Note, engine: &EngineConfig) -> Vec<Broken> {
         match note {
             Note::DepthTaken { market, mid, .. } => {
                 let seen = self.seen.entry(*market).or_default();
                 seen.mid = *mid;
+                seen.depths += 1;
+                if let Some(mid) = mid {
+                    self.pauses.moved(shown, *market, *mid, &engine.risk);
+                    let at = usize::from(market.0);
+                    let seen = (&self.specs[at], *mid);
+                    self.losses.sees(shown, seen, &engine.markets[at]);
+                }
             }
-            Note::Filled(_) => self.fills.add(shown, ()),
+            Note::Filled(fill) => {
+                self.fills.add(shown, ());
+                self.losses.fill(fill);
+            }
             Note::Ended { order, end, .. } => {
                 if *end == cambist_core::note::End::Filled {
                     self.filled.add(shown, ());
@@ -142,6 +169,23 @@ impl Limits {
                 self.alive.remove(order);
             }
             Note::CancelSent { .. } => self.cancels.add(shown, ()),
+            Note::Ready { .. } => {
+                let depths = |market| self.seen.get(&market).map_or(0, |seen| seen.depths);
+                self.losses.opens(&depths);
+            }
+            // From then on it holds back; a pause is told when it is stored, which may be later.
+            Note::RiskRefused {
+                market,
+                control: Control::LossHour,
+            } => self.losses.paused(*market),
+            Note::Unpaused { filter, .. } => {
+                if let Some(market) = filter.market {
+                    self.losses.healed(market);
+                }
+            }
+            Note::Slept { .. } | Note::InvariantFailed { .. } => {
+                self.healthy = self.healthy.map(|_| shown);
+            }
             _ => {}
         }
         self.pauses.note(note, &engine.risk)
@@ -151,6 +195,20 @@ impl Limits {
         let most = u64::from(engine.risk.executions_per_min);
         self.wild |= self.sent.count(shown, MINUTE_MS) >= most
             || self.filled.count(shown, MINUTE_MS) >= most;
+    }
+
+    /// Looks at what the strategies were shown since the last step.
+    pub(crate) fn look(&mut self, shown: Time, engine: &EngineConfig) {
+        for (seat, (_, market)) in self.seats.iter().enumerate() {
+            let Some(wish) = self.wishes.of(seat).filter(|wish| wish.at == shown) else {
+                continue;
+            };
+            self.healthy.get_or_insert(shown);
+            let spec = &self.specs[usize::from(market.0)];
+            let limits = &engine.markets[usize::from(market.0)];
+            let depths = self.seen.get(market).map_or(0, |seen| seen.depths);
+            self.losses.look(shown, depths, (spec, wish.mid), limits);
+        }
     }
 
     /// Orders are handed over to be sealed, all of one decision.
@@ -181,8 +239,8 @@ impl Limits {
             self.counts(shown, order, engine, &mut broken);
             self.exposes(order, &spec, engine, (truth, held), &mut broken);
         }
-        self.is_parted(orders, &mut broken);
-        broken.extend(self.may_trade(shown, orders.iter(), engine));
+        self.is_parted(shown, orders, engine, &mut broken);
+        broken.extend(self.may_trade(shown, None, orders.iter(), engine));
         broken
     }
 
@@ -191,6 +249,7 @@ impl Limits {
         &mut self,
         shown: Time,
         (id, hash): (ClientOrderId, Hash),
+        venue_now: VenueTime,
         engine: &EngineConfig,
     ) -> Vec<Broken> {
         let mut broken = Vec::new();
@@ -205,19 +264,30 @@ impl Limits {
         };
         alive.hash = Some(hash);
         let order = alive.order.clone();
-        broken.extend(self.may_trade(shown, std::iter::once(&order), engine));
+        broken.extend(self.may_trade(shown, Some(venue_now), std::iter::once(&order), engine));
         broken
     }
 
-    /// A join or an exit leaves: the level forbids it.
-    pub(crate) fn moving(&self, id: ClientOrderId, market: MarketId) -> Option<Broken> {
-        self.pauses.forbid(id, market)
+    /// A join or an exit leaves: what forbids either side of its market forbids it.
+    pub(crate) fn moving(
+        &self,
+        shown: Time,
+        venue_now: VenueTime,
+        (id, market): (ClientOrderId, MarketId),
+    ) -> Vec<Broken> {
+        let sides = Side::BOTH.into_iter();
+        let of_side = |side| {
+            self.pauses
+                .forbid(shown, Some(venue_now), (id, market, side))
+        };
+        sides.flat_map(of_side).collect()
     }
 
     /// What holds whenever something is sealed or leaves.
     fn may_trade<'a>(
         &self,
         shown: Time,
+        venue_now: Option<VenueTime>,
         orders: impl Iterator<Item = &'a UnsignedOrder>,
         engine: &EngineConfig,
     ) -> Vec<Broken> {
@@ -249,7 +319,11 @@ impl Limits {
                     broken.push(("stale_books", detail));
                 }
             }
-            broken.extend(self.pauses.forbid(id, order.market));
+            broken.extend(
+                self.pauses
+                    .forbid(shown, venue_now, (id, order.market, order.side)),
+            );
+            broken.extend(self.losses.forbid(order));
         }
         broken
     }
@@ -258,6 +332,14 @@ impl Limits {
         let seat = (order.client_id.strategy, order.market);
         let at = self.seats.iter().position(|known| *known == seat)?;
         self.wishes.of(at)
+    }
+
+    /// The share of full size that healthy time allows, in ten-thousandths.
+    fn share_bps(&self, shown: Time, engine: &EngineConfig) -> u128 {
+        let ramp = engine.ramp;
+        let healthy_ms = self.healthy.map_or(0, |since| shown.ms_since(since));
+        let steps = u128::from(healthy_ms / ramp.step_ms.max(1));
+        (u128::from(ramp.start_bps) + steps * u128::from(ramp.step_bps)).min(WHOLE_BPS)
     }
 
     /// The strategy asked for it, at that price, and for no less; and for as many of it.
@@ -270,15 +352,16 @@ impl Limits {
         broken: &mut Vec<Broken>,
     ) {
         let id = order.client_id;
+        let share_bps = self.share_bps(shown, engine);
         let like = |quote: &&Quote| quote.side == order.side && quote.price == order.price;
         let wanted = wish.quotes.iter().filter(like);
         let Some(most) = wanted.clone().map(|quote| quote.qty.0).max() else {
             let detail = format!("{id} at {}, which nobody wants", order.price.0);
             return broken.push(("unwanted", detail));
         };
-        if order.qty.0 > most {
-            let detail = format!("{id}: {} lots of {most}", order.qty.0);
-            broken.push(("larger_than_wanted", detail));
+        if u128::from(order.qty.0) * WHOLE_BPS > u128::from(most) * share_bps {
+            let detail = format!("{id}: {} lots of {most} at {share_bps} bps", order.qty.0);
+            broken.push(("ramp", detail));
         }
         let like = like_of(order);
         let lately = self.sealed.within(shown, engine.risk.duplicate_ms);
@@ -289,7 +372,13 @@ impl Limits {
     }
 
     /// All orders of a decision together are no more than was decided, by strategy, market and side.
-    fn is_parted(&self, orders: &[UnsignedOrder], broken: &mut Vec<Broken>) {
+    fn is_parted(
+        &self,
+        shown: Time,
+        orders: &[UnsignedOrder],
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
         let part = |o: &UnsignedOrder| (o.client_id.strategy, o.market, o.side);
         for part_of in orders.iter().map(part).collect::<BTreeSet<_>>() {
             let of_part: Vec<_> = orders.iter().filter(|o| part(o) == part_of).collect();
@@ -299,7 +388,7 @@ impl Limits {
                 let quotes = wish.quotes.iter().filter(|q| q.side == part_of.2);
                 quotes.map(|q| u128::from(q.qty.0)).sum::<u128>()
             });
-            if lots > wanted {
+            if lots * WHOLE_BPS > wanted * self.share_bps(shown, engine) {
                 let detail = format!("{lots} lots sealed of {wanted} wanted");
                 broken.push(("parent_child", detail));
             }

@@ -27,7 +27,7 @@ impl Limits {
         let beside = beside.count();
         if beside > limits.open_orders_max as usize {
             let detail = format!("{id}: {beside} may be alive on its side");
-            broken.push(("open_orders", detail));
+            broken.push(("open_orders_sealed", detail));
         }
         let made = self.sealed.count(shown, MINUTE_MS);
         let cancels = self.cancels.count(shown, MINUTE_MS);
@@ -102,6 +102,13 @@ impl Limits {
             let detail = format!("{id}: {least:?} to {most} base units possible");
             broken.push(("inventory_band", detail));
         }
+        let mid = self.seen.get(&order.market).and_then(|seen| seen.mid);
+        let exposed = mid.and_then(|mid| worth(spec, most, mid));
+        let allowed = engine.risk.gross_max.get(&spec.quote.id).copied();
+        if order.side == Side::Buy && exposed > allowed {
+            let detail = format!("{id}: {exposed:?} of {allowed:?} quote units");
+            broken.push(("gross_exposure", detail));
+        }
     }
 }
 
@@ -110,4 +117,10 @@ const fn base_of(order: &UnsignedOrder) -> Amount {
         Side::Buy => order.buy_amount,
         Side::Sell => order.sell_amount,
     }
+}
+
+/// Quote units that base is worth at a mid in half ticks, rounded down.
+fn worth(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
+    let per_two_lots = spec.quote_per_lot_tick.checked_mul(mid.into())?;
+    Some(base.checked_mul(per_two_lots)? / (2 * spec.lot))
 }

@@ -10,6 +10,8 @@ use cambist_core::strategy::{BookLevel, Quote, Strategy, Targets, View};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wish {
     pub(crate) at: Time,
+    /// Half ticks, as shown to it.
+    pub(crate) mid: u64,
     pub(crate) bids: Vec<BookLevel>,
     pub(crate) asks: Vec<BookLevel>,
     pub(crate) quotes: Vec<Quote>,
@@ -56,6 +58,7 @@ impl Strategy for Witnessed {
         self.inner.decide(view, targets);
         let wish = Wish {
             at: view.now,
+            mid: view.mid,
             bids: view.bids.to_vec(),
             asks: view.asks.to_vec(),
             quotes: targets.quotes().to_vec(),

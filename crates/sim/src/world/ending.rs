@@ -18,6 +18,7 @@ impl World {
         let bound = under_way
             + held
             + engine.risk.pause_ms
+            + self.reloads.recovery_ms()
             + 2 * self.config.store.restart_ms
             + engine.ttl_ms
             + engine.grace_ms

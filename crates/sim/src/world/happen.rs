@@ -99,7 +99,8 @@ impl World {
             Happening::Operator(command) => {
                 if self.daemon.is_some() {
                     self.hear(&Event::Operator(command));
-                } else if self.finished.is_none() {
+                } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
+                {
                     // Said again once somebody listens.
                     let again = self.now.plus_ms(100);
                     self.queue.plan(again, Happening::Operator(command));

@@ -42,6 +42,7 @@ impl World {
             .plus_ms(engine.ttl_ms + engine.grace_ms);
         self.now > felt
             && self.daemon.is_some()
+            && !self.reloads.is_tight(engine)
             && self
                 .specs
                 .iter()

@@ -3,22 +3,53 @@
 use cambist_core::event::Start;
 use cambist_core::note::Note;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, ClientOrderId, Time, TokenId};
+use cambist_core::{Amount, ClientOrderId, MarketSpec, Side, Time, TokenId};
 use cambist_venue::Venue;
 
 use crate::exchange::OWN_ACCOUNT;
+use crate::family::Family;
 use crate::limits::{Held, Limits, Wishes};
+use crate::trouble::Trouble;
 
 use super::World;
 
 impl World {
     /// A run begins.
     pub(super) fn limits_begin(&mut self, wishes: Wishes, start: &Start) {
-        self.limits = Some(Limits::begin(&self.specs, wishes, start));
+        let writes = !self.config.troubles.kinds.iter().any(|kind| {
+            let disk = kind.family() == Family::Disk;
+            disk && *kind != Trouble::SigningFailed
+        });
+        let last = self.limits.take().filter(|_| writes);
+        let forgotten = last.and_then(|last| last.forgotten(start));
+        self.break_rules(forgotten);
+        let booked = |spec: &MarketSpec| self.booked(spec);
+        let limits = Limits::begin(&self.specs, wishes, start, &booked);
+        self.limits = Some(limits);
+    }
+
+    /// What must be held of a base token by what was booked; nothing if anybody else moved money.
+    fn booked(&self, spec: &MarketSpec) -> Option<i128> {
+        if self.storms.unheard_until > Time(0) {
+            return None;
+        }
+        let signed = |amount: Amount| i128::try_from(amount).ok();
+        let mut base = signed(*self.config.funds.get(&spec.base.id)?)?;
+        let of_market = |order: &UnsignedOrder| order.market == spec.id;
+        let intents = self.disk.durable().intents.values();
+        for intent in intents.filter(|intent| of_market(&intent.order)) {
+            let (traded, _, fee) = intent.filled;
+            base += match intent.order.side {
+                Side::Buy => signed(traded)? - signed(fee)?,
+                Side::Sell => -signed(traded)?,
+            };
+        }
+        Some(base)
     }
 
     /// The daemon says something.
     pub(super) fn limits_hear(&mut self, shown: Time, note: &Note) {
+        self.hear_of_reloads(note);
         if let Some(limits) = &mut self.limits {
             let broken = limits.note(shown, note, &self.config.engine);
             self.break_rules(broken);
@@ -28,8 +59,9 @@ impl World {
     /// A join or an exit leaves.
     pub(super) fn limits_move(&mut self, id: ClientOrderId) {
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
+        let venue_now = self.exchange.clock(self.now);
         if let (Some((wanted, _)), Some(limits)) = (sealed, &self.limits) {
-            let broken = limits.moving(id, wanted.market);
+            let broken = limits.moving(self.shown, venue_now, (id, wanted.market));
             self.break_rules(broken);
         }
     }

@@ -14,6 +14,7 @@ mod lingering;
 mod lists;
 mod look;
 mod people;
+mod reloads;
 mod shell;
 mod start;
 mod store;
@@ -47,6 +48,7 @@ use crate::trace::Trace;
 use crate::truth::Truth;
 
 use happen::Happening;
+use reloads::Reloads;
 use start::{specs, strategies};
 pub(crate) use twin::Twin;
 
@@ -96,6 +98,7 @@ pub struct World {
     checks: Checks,
     conduct: Conduct,
     limits: Option<Limits>,
+    reloads: Reloads,
     trace: Trace,
     counts: Counts,
     loss: Meter,
@@ -110,7 +113,8 @@ pub struct World {
 
 impl World {
     /// A world at its beginning.
-    pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
+    pub fn new(mut config: WorldConfig) -> Result<Self, WorldError> {
+        let reloads = Reloads::begin(&mut config);
         let mut random = Random::new(config.seed);
         let exchange = Exchange::new(&config, random.next_u64())?;
         let network = Network::new(config.network.clone(), random.fork());
@@ -157,6 +161,7 @@ impl World {
             checks: Checks::new(config.seed),
             conduct: Conduct::default(),
             limits: None,
+            reloads,
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),
@@ -267,5 +272,6 @@ impl World {
         self.network.calm();
         self.crash_after = None;
         self.relieve_all();
+        self.relax();
     }
 }

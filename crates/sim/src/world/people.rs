@@ -20,6 +20,7 @@ impl World {
     /// lowered. Bugs are not excused by it: a rule of the engine that failed has been told before.
     pub(super) fn look_after(&mut self) {
         self.care();
+        self.reload();
         self.queue.plan(self.now.plus_ms(CARE_MS), Happening::Care);
     }
 
@@ -46,6 +47,7 @@ impl World {
             self.stop();
         }
         self.disk.lower();
+        self.limits = None;
         self.checks.level(Level::Trading);
         let again = self.now.plus_ms(self.config.store.restart_ms);
         self.storms.obstruct(again);
@@ -130,7 +132,7 @@ impl World {
         self.storms.disturb(until);
         // What has left before may arrive after.
         let judged = until.plus_ms(self.late_ms());
-        for check in ["overcommitted", "inventory_band"] {
+        for check in ["overcommitted", "inventory_band", "gross_exposure"] {
             self.checks.excuse(check, Some(judged));
         }
     }

@@ -43,6 +43,9 @@ impl World {
             }
             self.perform(shown, action);
         }
+        if let Some(limits) = &mut self.limits {
+            limits.look(shown, &self.config.engine);
+        }
         actions.clear();
         self.actions = actions;
         self.plan_wake();

@@ -25,6 +25,7 @@ impl World {
     /// The daemon starts from what is durable.
     pub(super) fn start(&mut self) {
         self.starts += 1;
+        self.read_configuration();
         let engine =
             strategies(&self.config, &self.specs).expect("checked when the world was made");
         let (wishes, engine) = Wishes::witness(engine);
@@ -56,6 +57,10 @@ impl World {
             store_failed: self.storms.is(Trouble::StoreFailed),
         });
         self.storms.unexplained = false;
+        if self.storms.foreign.is_some() {
+            // What somebody else's order locks is known when orders and balances were compared.
+            self.touch();
+        }
         let level = self.disk.durable().levels.level;
         self.checks.starts_at(level);
         let is_first = self.disk.durable().next_number <= 1;

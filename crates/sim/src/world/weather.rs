@@ -21,7 +21,7 @@ impl World {
             self.plan_weather();
         }
         self.plan_trouble();
-        if !self.config.troubles.kinds.is_empty() {
+        if !self.config.troubles.kinds.is_empty() || self.reloads.happen() {
             self.queue.plan(self.now.plus_ms(CARE_MS), Happening::Care);
         }
     }
@@ -54,7 +54,7 @@ impl World {
     /// A trouble is felt until then. People are in nobody's way.
     pub(super) fn suffer(&mut self, kind: Trouble, until: Time) {
         match kind.family() {
-            Family::Operator => self.storms.disturb(until),
+            Family::Operator | Family::Limits => self.storms.disturb(until),
             Family::Network | Family::Venue | Family::Disk | Family::Clock | Family::Crash => {
                 self.storms.obstruct(until);
             }

@@ -63,9 +63,10 @@ impl World {
         self.checks.slot(&order, again);
         self.leave(order.client_id, order.market, order.valid_until_s);
         self.loss.left(order.client_id.number, order.valid_until_s);
+        let venue_now = self.exchange.clock(self.now);
         let left = (order.client_id, hash);
         let broken = self.limits.as_mut();
-        let broken = broken.map(|l| l.leaving(self.shown, left, &self.config.engine));
+        let broken = broken.map(|l| l.leaving(self.shown, left, venue_now, &self.config.engine));
         self.break_rules(broken.into_iter().flatten());
         if again {
             self.obey_budget(Endpoint::Submit);

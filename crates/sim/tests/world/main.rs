@@ -5,6 +5,7 @@ mod crash;
 mod faults;
 mod hour;
 mod levels;
+mod limits;
 mod pools;
 mod replay;
 

@@ -1,0 +1,160 @@
+//! Reloads: a person has the daemon take tight limits over and the usual ones back. What would loosen a
+//! limit without a word must be refused, and with one be taken.
+
+use std::collections::VecDeque;
+
+use cambist_core::config::EngineConfig;
+use cambist_core::event::{Command, Filter};
+use cambist_core::note::Note;
+use cambist_core::{MarketId, Side};
+use cambist_venue::Random;
+
+use crate::config::WorldConfig;
+use crate::strict::tightened;
+
+use super::World;
+
+/// Time that tight limits may cost afterwards: a pause, and a person who looks.
+const RECOVERY_MS: u64 = 120_000;
+
+/// Configurations that a person has the daemon take over.
+#[derive(Debug)]
+pub(super) struct Reloads {
+    /// Tight and usual, where there are tight ones.
+    both: Option<[EngineConfig; 2]>,
+    /// Told and not answered yet, and whether each must be taken.
+    pending: VecDeque<(EngineConfig, bool)>,
+    random: Random,
+}
+
+impl Reloads {
+    /// A daemon with tight limits begins with them.
+    pub(super) fn begin(config: &mut WorldConfig) -> Self {
+        let both = tightened(config);
+        if let Some([tight, _]) = &both {
+            config.engine = tight.clone();
+        }
+        Self {
+            both,
+            pending: VecDeque::new(),
+            random: Random::new(config.seed ^ 0x0072_656c_6f61_6473),
+        }
+    }
+
+    /// Whether there are any.
+    pub(super) const fn happen(&self) -> bool {
+        self.both.is_some()
+    }
+
+    /// Whether it is the tight one.
+    pub(super) fn is_tight(&self, engine: &EngineConfig) -> bool {
+        self.both.as_ref().is_some_and(|[tight, _]| tight == engine)
+    }
+
+    /// What recovering from tight limits may take.
+    pub(super) const fn recovery_ms(&self) -> u64 {
+        if self.happen() { RECOVERY_MS } else { 0 }
+    }
+}
+
+impl World {
+    /// A person reloads the configuration now and then.
+    pub(super) fn reload(&mut self) {
+        let Some([tight, usual]) = &self.reloads.both else {
+            return;
+        };
+        if self.calmed || self.daemon.is_none() || !self.reloads.pending.is_empty() {
+            return;
+        }
+        let is_tight = self.config.engine == *tight;
+        match self.reloads.random.below(16) {
+            0 | 1 if is_tight => self.tell_limits(usual.clone(), false, false),
+            2 | 3 if is_tight => self.pause_a_side(),
+            4 if is_tight => self.relax(),
+            4 => self.tell_limits(tight.clone(), false, true),
+            _ => {}
+        }
+    }
+
+    /// A person holds one side back, or lifts that again. What controls hold back heals by itself.
+    fn pause_a_side(&mut self) {
+        let random = &mut self.reloads.random;
+        let filter = side_of(Side::BOTH[usize::from(random.chance(1, 2))]);
+        let reason = "a person".to_owned();
+        let command = if random.chance(1, 2) {
+            Command::Pause { filter, reason }
+        } else {
+            Command::Unpause { filter, reason }
+        };
+        self.command(command);
+    }
+
+    /// The usual limits from now on, and nothing held back by a person.
+    pub(super) fn relax(&mut self) {
+        let Some([_, usual]) = &self.reloads.both else {
+            return;
+        };
+        self.tell_limits(usual.clone(), true, true);
+        for filter in Side::BOTH.map(side_of) {
+            let reason = "a person".to_owned();
+            self.command(Command::Unpause { filter, reason });
+        }
+    }
+
+    fn tell_limits(&mut self, config: EngineConfig, allow_loosening: bool, taken: bool) {
+        self.reloads.pending.push_back((config.clone(), taken));
+        let config = Box::new(config);
+        self.command(Command::Reconfigure {
+            config,
+            allow_loosening,
+        });
+    }
+
+    /// The daemon answers.
+    pub(super) fn hear_of_reloads(&mut self, note: &Note) {
+        let (command, taken) = match note {
+            Note::CommandTaken { command, .. } => (command, true),
+            Note::CommandRefused { command, .. } => (command, false),
+            _ => return,
+        };
+        if command != "reconfigure" {
+            return;
+        }
+        let Some((config, expected)) = self.reloads.pending.pop_front() else {
+            return;
+        };
+        if taken != expected {
+            let detail = format!("taken {taken}, expected {expected}");
+            self.checks.fail("reload", detail);
+        }
+        if expected {
+            self.in_force(config);
+        }
+    }
+
+    /// The daemon starts: it reads what was written before.
+    pub(super) fn read_configuration(&mut self) {
+        for (config, expected) in std::mem::take(&mut self.reloads.pending) {
+            if expected {
+                self.in_force(config);
+            }
+        }
+    }
+
+    /// What rests may be more than a tighter limit allows, until it is dead.
+    fn in_force(&mut self, config: EngineConfig) {
+        let dead_ms = config.ttl_ms + config.grace_ms + self.longest_ms();
+        let until = self.now.plus_ms(dead_ms);
+        self.checks.excuse("open_orders", Some(until));
+        // What tight limits held back comes back by and by.
+        self.storms.disturb(self.now.plus_ms(RECOVERY_MS));
+        self.config.engine = config;
+    }
+}
+
+const fn side_of(side: Side) -> Filter {
+    Filter {
+        side: Some(side),
+        ..Filter::market(MarketId(0))
+    }
+}

@@ -1,0 +1,29 @@
+//! Limits that bite: trade until they do, and quotes again once a person has relaxed them.
+
+use cambist_sim::{Family, Trial};
+
+use crate::assert_sound;
+
+#[test]
+fn tight_limits_are_kept_and_quotes_come_back_between_them() {
+    let trial = |seed| {
+        let mut trial = Trial::new(seed, 2_400_000);
+        let others = Family::ALL.into_iter();
+        trial.without = others.filter(|f| *f != Family::Limits).collect();
+        trial
+    };
+    let trials = (1..).map(trial);
+    let tight = trials.filter(|trial| trial.config().tight);
+    let (mut orders, mut looks, mut both) = (0, 0, 0);
+    for trial in tight.take(8) {
+        let outcome = trial.run().unwrap();
+        assert_sound(&outcome, &trial.to_string());
+        orders += outcome.orders;
+        looks += outcome.counts.samples;
+        both += outcome.counts.samples_both;
+    }
+    assert!(orders > 4_000, "{orders} orders");
+    // Looks are a fifth of a second apart.
+    assert!(looks > 8 * 5 * 120, "{looks} looks in healthy time");
+    assert!(both * 100 >= looks * 95, "{both} of {looks} looks");
+}
