@@ -1,6 +1,6 @@
 //! Pauses: what is held back holds, what should be held back is, and not without end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::config::RiskConfig;
 use cambist_core::control::Control;
@@ -41,6 +41,8 @@ pub(super) struct Pauses {
     held: Vec<Pause>,
     /// Everything that a control engaged.
     engaged: Vec<Pause>,
+    /// How long they may be: one that was engaged before a reload is told after it.
+    lengths: BTreeSet<u64>,
     mids: BTreeMap<MarketId, Lately<u64>>,
     /// The limit of moves that they were looked at with.
     moves: Option<(u32, u64)>,
@@ -56,6 +58,7 @@ impl Pauses {
             lowers: false,
             held: levels.pauses.clone(),
             engaged: levels.pauses.clone(),
+            lengths: BTreeSet::new(),
             mids: BTreeMap::new(),
             moves: None,
             owed: BTreeMap::new(),
@@ -119,6 +122,7 @@ impl Pauses {
 
     pub(super) fn note(&mut self, note: &Note, risk: &RiskConfig) -> Vec<Broken> {
         let mut broken = Vec::new();
+        self.lengths.insert(risk.pause_ms);
         match note {
             Note::Paused(pause) if !self.engaged.contains(pause) => {
                 let day_ago = pause.since.minus_ms(DAY_MS);
@@ -130,7 +134,7 @@ impl Pauses {
                     broken.push(("pauses_per_day", detail));
                 }
                 if let Some(until) = pause.until
-                    && until.ms_since(pause.since) != risk.pause_ms
+                    && !self.lengths.contains(&until.ms_since(pause.since))
                 {
                     let detail = format!("{} ms", until.ms_since(pause.since));
                     broken.push(("pause_length", detail));
