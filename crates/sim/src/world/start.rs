@@ -57,10 +57,6 @@ impl World {
             store_failed: self.storms.is(Trouble::StoreFailed),
         });
         self.storms.unexplained = false;
-        if self.storms.foreign.is_some() {
-            // What somebody else's order locks is known when orders and balances were compared.
-            self.touch();
-        }
         let level = self.disk.durable().levels.level;
         self.checks.starts_at(level);
         let is_first = self.disk.durable().next_number <= 1;
