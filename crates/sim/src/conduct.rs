@@ -83,7 +83,7 @@ pub(crate) struct Conduct {
     /// Until when an endpoint was asked to rest.
     resting: BTreeMap<Endpoint, Time>,
     /// Mids of depths that own orders would have formed, and the true ones, by the depth's time.
-    own_mids: BTreeMap<(MarketId, VenueTime), (u64, Option<u64>)>,
+    own_mids: BTreeMap<(VenueTime, MarketId), (u64, Option<u64>)>,
 }
 
 /// Storage ids that left, over all incarnations: the highest by token.
@@ -173,10 +173,11 @@ impl Conduct {
                 timestamp,
             } => {
                 self.knowledge.depth(*market, *timestamp);
-                let formed = self.own_mids.remove(&(*market, *timestamp));
+                // A cache shows the same one again and again.
+                let formed = self.own_mids.get(&(*timestamp, *market));
                 if let Some((with_own, true_mid)) = formed
-                    && *mid == Some(with_own)
-                    && *mid != true_mid
+                    && *mid == Some(*with_own)
+                    && mid != true_mid
                 {
                     let detail =
                         format!("mid {with_own} is formed by own orders, not {true_mid:?}");
@@ -334,7 +335,7 @@ impl Conduct {
             self.own_mids.pop_first();
         }
         self.own_mids
-            .insert((market, timestamp), (with_own, true_mid));
+            .insert((timestamp, market), (with_own, true_mid));
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Storms {
     pub(crate) away: Option<(Endpoint, Option<Reason>)>,
     /// Wrong times told.
     pub(crate) wrong_times: u64,
+    /// How often a cache takes a new depth in; otherwise old ones come between new ones.
+    pub(crate) renewed_ms: Option<u64>,
     /// Depths by market: an old one, and the newest.
     pub(crate) depths: BTreeMap<String, (DepthView, DepthView)>,
     /// Money moved that the daemon cannot know of, since its last start.
@@ -73,6 +75,7 @@ impl Storms {
             left_out: BTreeSet::new(),
             away: None,
             wrong_times: 0,
+            renewed_ms: None,
             depths: BTreeMap::new(),
             unexplained: false,
             unheard_until: Time(0),

@@ -9,8 +9,9 @@ use cambist_sim::Trial;
 /// Seeds tried per defect; the program tries up to 2,000.
 const SEEDS: u64 = 60;
 /// Those that need more seeds than a test may take: `cambist sim --planted all` shows them found.
-const RARE: [Defect; 4] = [
+const RARE: [Defect; 5] = [
     Defect::SelfCrossForgotten,
+    Defect::PartsForgotten,
     Defect::MarginForgotten,
     Defect::OneReading,
     Defect::BudgetRenewed,

@@ -162,7 +162,7 @@ impl State {
     fn pass_ended(&mut self, now: Time, pass: &Pass, actions: &mut Vec<Action>) {
         if pass.purpose == Purpose::Standing {
             self.polls.standing = now.plus_ms(self.config.poll.meta_ms);
-            self.stood = true;
+            self.stood = Some(pass.begun);
             return;
         }
         self.looked = Some(pass.begun);
@@ -196,7 +196,7 @@ impl State {
                 && (moves.all(|t| t.life.is_accounted(arrived, None))
                     || planted::armed(Defect::CutAcrossMoves))
         });
-        let stood = self.stood || planted::armed(Defect::RestingForgotten);
+        let stood = self.stood.is_some() || planted::armed(Defect::RestingForgotten);
         match self.ledger.pass_ended(pass.begun, all_seen && stood) {
             // A fill came between, and nothing else is in the way of the opening.
             None if all_seen && !self.ready => self.polls.balances_soon(),

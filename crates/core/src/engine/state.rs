@@ -98,8 +98,8 @@ pub(crate) struct State {
     pub(crate) pass: Option<Pass>,
     /// When the last complete pass began.
     pub(crate) looked: Option<Time>,
-    /// Everything that rests was read once: nothing is quoted before that.
-    pub(crate) stood: bool,
+    /// When what rests was last read whole: nothing is quoted before that.
+    pub(crate) stood: Option<Time>,
     /// The pass over joins and exits under way.
     pub(crate) moves_pass: Option<Pass>,
     pub(crate) asked: BTreeMap<RequestId, Asked>,
@@ -190,7 +190,7 @@ impl State {
             polls: Polls::default(),
             pass: None,
             looked: None,
-            stood: false,
+            stood: None,
             moves_pass: None,
             asked: BTreeMap::new(),
             next_request: 1,

@@ -133,6 +133,15 @@ impl World {
         }
         let known = self.storms.depths.get(&view.market);
         if self.storms.is(Trouble::DepthOld)
+            && let Some(renewed_ms) = self.storms.renewed_ms
+            && let Some((_, newest)) = known
+            && view.timestamp.ms_since(newest.timestamp) < renewed_ms
+        {
+            *view = newest.clone();
+            return Some(view.timestamp);
+        }
+        if self.storms.is(Trouble::DepthOld)
+            && self.storms.renewed_ms.is_none()
             && self.storms.random.chance(1, 2)
             && let Some((old, _)) = known
         {

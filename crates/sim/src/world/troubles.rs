@@ -107,9 +107,13 @@ impl World {
                 let reports = self.storms.random.chance(1, 2);
                 self.storms.gaps = if reports { Gaps::Reports } else { Gaps::Lists };
             }
+            Trouble::DepthOld => {
+                let random = &mut self.storms.random;
+                let cached = random.chance(1, 2);
+                self.storms.renewed_ms = cached.then(|| random.between(500, 4_000));
+            }
             // These are asked about where they matter.
             Trouble::DepthFrozen
-            | Trouble::DepthOld
             | Trouble::KeyRefused
             | Trouble::SigningFailed
             | Trouble::StoreSlow
