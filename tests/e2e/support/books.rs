@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use cambist_client::{Client, ClientConfig, Credentials, SecretString};
+use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::MoveReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Reason, TokenId, VenueTime};
+use cambist_protocol::wire::Token;
 use cambist_signing::SecretKey;
 
 /// Account and owner of the example files.
@@ -44,13 +45,12 @@ impl Books {
                     limit: PAGE,
                     resting_only: false,
                 };
-                let answered = client.query(&Query::Orders(page), &[]).await;
-                let Outcome::Reply(Reply::Orders {
+                let Reply::Orders {
                     orders: page,
                     total,
-                }) = answered.outcome
+                } = reply(&client, &Query::Orders(page)).await
                 else {
-                    panic!("{answered:?}");
+                    panic!("no orders");
                 };
                 assert!(
                     total < 5_000,
@@ -65,7 +65,7 @@ impl Books {
             let Reply::Balances(balances) = reply(&client, &Query::Balances).await else {
                 panic!("no balances")
             };
-            let tokens = client.tokens().await.unwrap();
+            let tokens = tokens(&client).await;
             let symbol = |id: TokenId| {
                 tokens
                     .iter()
@@ -156,6 +156,19 @@ async fn reply(client: &Client, query: &Query) -> Reply {
         }
     }
     panic!("{query:?}: too many requests for ever")
+}
+
+async fn tokens(client: &Client) -> Vec<Token> {
+    for _ in 0..100 {
+        match client.tokens().await {
+            Err(CallError::Refused {
+                reason: Reason::RateLimited,
+                ..
+            }) => tokio::time::sleep(Duration::from_millis(50)).await,
+            answered => return answered.unwrap(),
+        }
+    }
+    panic!("tokens: too many requests for ever")
 }
 
 /// Runs a future to its end, which must come in time.
