@@ -44,6 +44,9 @@ pub(crate) enum Cut {
     Differs(Vec<(TokenId, Amount, Amount)>),
 }
 
+/// By token: paid, got.
+type Since = BTreeMap<TokenId, (Amount, Amount)>;
+
 /// Our own books.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
@@ -59,7 +62,7 @@ pub(crate) struct Ledger {
     /// never since exactly what they bound.
     shared: BTreeSet<TokenId>,
     /// What was booked since then, by token: paid, got. The venue's balances may not contain it.
-    since: BTreeMap<TokenId, (Amount, Amount)>,
+    since: Since,
     /// How our books and the venue's differed at the last cut, by token: ours, the venue's.
     differing: BTreeMap<TokenId, (Amount, Amount)>,
     candidate: Option<Candidate>,
@@ -82,10 +85,8 @@ impl Ledger {
             Side::Buy => (spec.quote.id, spec.base.id, step.quote, step.base),
             Side::Sell => (spec.base.id, spec.quote.id, step.base, step.quote),
         };
-        let since = self.since.entry(paid).or_default();
-        since.0 = since.0.saturating_add(paid_amount);
-        let since = self.since.entry(got).or_default();
-        since.1 = since.1.saturating_add(got_amount);
+        Self::remember(&mut self.since, paid, (paid_amount, 0));
+        Self::remember(&mut self.since, got, (0, got_amount));
         let got_total = totals.entry(got).or_default();
         *got_total = got_total.saturating_add(got_amount);
         let forgotten = planted::armed(Defect::FeesForgotten);
@@ -95,6 +96,13 @@ impl Ledger {
         let paid_ok = paid_total.checked_sub(paid_amount);
         *paid_total = paid_ok.unwrap_or(0);
         fee_ok.is_some() && paid_ok.is_some()
+    }
+
+    /// The venue's balances may not contain it.
+    fn remember(since: &mut Since, token: TokenId, (paid, got): (Amount, Amount)) {
+        let known = since.entry(token).or_default();
+        known.0 = known.0.saturating_add(paid);
+        known.1 = known.1.saturating_add(got);
     }
 
     /// The venue's balances may be older than they seem: no funds until they are read again.
@@ -133,11 +141,13 @@ impl Ledger {
             MoveKind::Exit => (&shares[..], &tokens[..]),
         };
         for (token, amount) in got {
+            Self::remember(&mut self.since, *token, (0, *amount));
             let total = totals.entry(*token).or_default();
             *total = total.saturating_add(*amount);
         }
         let mut covered = true;
         for (token, amount) in paid.iter().copied().chain([(second, moved.fee)]) {
+            Self::remember(&mut self.since, token, (amount, 0));
             let total = totals.entry(token).or_default();
             let left = total.checked_sub(amount);
             covered &= left.is_some();
@@ -478,5 +488,36 @@ mod tests {
         );
         ledger.balances(Time(3), Time(4), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (45, 60));
+    }
+
+    #[test]
+    fn after_a_withdrawal_what_was_joined_since_the_balances_counts_as_well() {
+        let mut ledger = opened(100);
+        ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
+        let wanted = UnsignedMove {
+            client_id: ClientOrderId {
+                instance: 1,
+                strategy: crate::StrategyId(0),
+                number: 1,
+            },
+            market: crate::MarketId(0),
+            kind: MoveKind::Join,
+            pooled: [TOKEN, TokenId(1)],
+            amounts: [10, 0],
+            lp: TokenId(9),
+            lp_amount: 1,
+            storage_ids: Vec::new(),
+            fee_max: 0,
+            valid_until_s: 1,
+            made_at: crate::VenueTime(0),
+        };
+        let moved = Moved {
+            pooled: [10, 0],
+            lp: 1,
+            fee: 0,
+        };
+        assert!(ledger.book_move(&wanted, &moved));
+        assert_eq!(ledger.bounds(TOKEN).0, 50, "60 less what the pool has now");
+        assert_eq!(ledger.bounds(TokenId(9)).1, 1, "its shares may have come");
     }
 }
