@@ -145,7 +145,8 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
         + pages * milli_per_s(poll.orders_ms)
         + milli_per_s(poll.balances_ms)
         + pool_polls
-        + 3 * milli_per_s(poll.meta_ms);
+        // Markets, tokens, the account, and what rests on it.
+        + 4 * milli_per_s(poll.meta_ms);
     let orders = &daemon.orders;
     let life_s = orders.ttl_s.saturating_sub(orders.refresh_before_s).max(1);
     let submits = (orders_refreshed * 1_000).div_ceil(life_s);

@@ -17,7 +17,7 @@ pub struct PollConfig {
     pub orders_ms: u64,
     /// Between balance polls.
     pub balances_ms: u64,
-    /// Between polls of markets and account.
+    /// Between polls of markets, tokens, account, and of what rests on it.
     pub meta_ms: u64,
     /// A depth older than this is no price.
     pub depth_age_max_ms: u64,
