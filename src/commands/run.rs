@@ -107,6 +107,7 @@ async fn trade(
             config: daemon.source.path.display().to_string(),
             markets: started.bound.markets.clone(),
             pools: started.bound.pools.clone(),
+            tokens: started.bound.tokens.clone(),
             depth_age_max_ms: daemon.poll.depth_age_max_ms,
             tick_age_max_ms: 5_000,
         },

@@ -2,6 +2,8 @@
 //!
 //! The same function serves `cambist check` without a venue, with the decimals that the file expects.
 
+use std::collections::BTreeMap;
+
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
 use cambist_core::strategy::{Holdings, Quote, Strategy, Targets, View};
 use cambist_core::{
@@ -41,6 +43,8 @@ pub struct Bound {
     pub markets: Vec<MarketSpec>,
     /// Pools beside them.
     pub pools: Vec<PoolSpec>,
+    /// Every token that the venue lists, traded here or not: the account may hold any of them.
+    pub tokens: Vec<TokenSpec>,
     /// Every strategy with its market and its choice in the file, ids in order.
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
     /// What the requests amount to.
@@ -90,7 +94,11 @@ impl Daemon {
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
         }
-        self.bind_specs(markets, found_pools)
+        let bound = self.bind_specs(markets, found_pools)?;
+        Ok(Bound {
+            tokens: tokens.to_vec(),
+            ..bound
+        })
     }
 
     /// Binds the file to the decimals it expects itself, for a check without the venue. `None` if it
@@ -188,6 +196,7 @@ impl Daemon {
         }
         Ok(Bound {
             engine,
+            tokens: traded(&markets, &pools),
             markets,
             pools,
             strategies,
@@ -225,6 +234,14 @@ impl Daemon {
             limits.loss = loss;
         }
     }
+}
+
+/// The tokens of markets and pools, each once.
+fn traded(markets: &[MarketSpec], pools: &[PoolSpec]) -> Vec<TokenSpec> {
+    let of_markets = markets.iter().flat_map(|spec| [&spec.base, &spec.quote]);
+    let each = of_markets.chain(pools.iter().map(|pool| &pool.lp));
+    let by_id: BTreeMap<_, _> = each.map(|token| (token.id, token.clone())).collect();
+    by_id.into_values().collect()
 }
 
 fn spec(

@@ -1,7 +1,7 @@
 //! From a line of JSON to a wish: names of markets, strategies and tokens become what the engine knows.
 
 use cambist_core::event::{Command, Filter, Level};
-use cambist_core::{MarketId, MarketSpec, Side, StrategyId, TokenSpec};
+use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenSpec};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,8 @@ impl Part {
 /// What names mean here.
 pub struct Names {
     markets: Vec<MarketSpec>,
+    pools: Vec<PoolSpec>,
+    tokens: Vec<TokenSpec>,
     strategies: Vec<(StrategyId, MarketId, String)>,
 }
 
@@ -98,6 +100,8 @@ impl Names {
         let strategies = bound.strategies.iter();
         Self {
             markets: bound.markets.clone(),
+            pools: bound.pools.clone(),
+            tokens: bound.tokens.clone(),
             strategies: strategies
                 .map(|(id, market, choice)| (*id, *market, choice.name.value.clone()))
                 .collect(),
@@ -193,14 +197,27 @@ impl Names {
         }
     }
 
-    fn token(&self, symbol: &str) -> Result<&TokenSpec, String> {
-        let mut tokens = self
-            .markets
-            .iter()
-            .flat_map(|spec| [&spec.base, &spec.quote]);
-        tokens
-            .find(|token| token.symbol == symbol)
-            .ok_or_else(|| format!("no market here has a token {symbol:?}"))
+    /// A token of a market or a pool by its symbol; any other that the venue lists by its symbol, if no
+    /// two are called the same, or by its number.
+    fn token(&self, name: &str) -> Result<&TokenSpec, String> {
+        let of_markets = self.markets.iter().flat_map(|m| [&m.base, &m.quote]);
+        let mut traded = of_markets.chain(self.pools.iter().map(|pool| &pool.lp));
+        if let Some(token) = traded.find(|token| token.symbol == name) {
+            return Ok(token);
+        }
+        let mut called = self.tokens.iter().filter(|token| token.symbol == name);
+        let numbered = |token: &&TokenSpec| token.id.0.to_string() == name;
+        match (called.next(), called.next()) {
+            (Some(token), None) => Ok(token),
+            (Some(_), Some(_)) => Err(format!(
+                "the venue lists several tokens called {name:?}; say which by its number"
+            )),
+            (None, _) => self
+                .tokens
+                .iter()
+                .find(numbered)
+                .ok_or_else(|| format!("the venue lists no token {name:?}")),
+        }
     }
 }
 
@@ -251,7 +268,21 @@ mod tests {
     fn meaning(text: &str) -> Result<What, String> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
         let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
-        let names = Names::of(&bound.unwrap().unwrap());
+        let mut bound = bound.unwrap().unwrap();
+        let other = |id, symbol: &str| TokenSpec {
+            id: TokenId(id),
+            symbol: symbol.to_owned(),
+            decimals: 3,
+            ..bound.markets[0].base.clone()
+        };
+        let others = [
+            other(20, "LRC"),
+            other(21, "FAKE"),
+            other(22, "FAKE"),
+            other(23, "ETH"),
+        ];
+        bound.tokens.extend(others);
+        let names = Names::of(&bound);
         let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
         names.meaning(written)
     }
@@ -292,16 +323,41 @@ mod tests {
         }
     }
 
+    fn adopt(token: &str, amount: &str) -> Result<(TokenId, i128), String> {
+        let text =
+            format!(r#"{{"wish":"adopt","token":"{token}","amount":"{amount}","reason":"x"}}"#);
+        match meaning(&text)? {
+            What::Tell(Command::Adopt { token, amount, .. }) => Ok((token, amount)),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn every_token_that_can_differ_can_be_adopted() {
+        let shares = adopt("LP-ETH-USDC", "-1.5");
+        assert_eq!(
+            shares,
+            Ok((TokenId(u16::MAX), -150_000_000)),
+            "shares of the pool"
+        );
+        assert_eq!(
+            adopt("LRC", "2"),
+            Ok((TokenId(20), 2_000)),
+            "traded nowhere here"
+        );
+        assert_eq!(adopt("22", "2"), Ok((TokenId(22), 2_000)), "by its number");
+        assert_eq!(
+            adopt("ETH", "1").map(|(token, _)| token),
+            Ok(TokenId(0)),
+            "the one that is traded"
+        );
+        let why = adopt("FAKE", "1").unwrap_err();
+        assert!(why.contains("several"), "{why}");
+    }
+
     #[test]
     fn adopted_amounts_are_exact_and_signed() {
-        let adopted = |amount: &str| {
-            let text =
-                format!(r#"{{"wish":"adopt","token":"ETH","amount":"{amount}","reason":"x"}}"#);
-            match meaning(&text)? {
-                What::Tell(Command::Adopt { token, amount, .. }) => Ok((token, amount)),
-                other => Err(format!("{other:?}")),
-            }
-        };
+        let adopted = |amount: &str| adopt("ETH", amount);
         assert_eq!(adopted("+1.5"), Ok((TokenId(0), 1_500_000_000_000_000_000)));
         assert_eq!(adopted("-0.000000000000000001"), Ok((TokenId(0), -1)));
         assert_eq!(adopted("20"), Ok((TokenId(0), 20_000_000_000_000_000_000)));

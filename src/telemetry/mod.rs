@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cambist_core::note::Note;
 use cambist_core::request::Endpoint;
-use cambist_core::{MarketSpec, PoolSpec, Time, TokenId};
+use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::clock::Clock;
 use facts::Facts;
@@ -37,6 +37,8 @@ pub struct About {
     pub markets: Vec<MarketSpec>,
     /// Pools beside them.
     pub pools: Vec<PoolSpec>,
+    /// Every token that the venue lists.
+    pub tokens: Vec<TokenSpec>,
     /// A depth older than this is not fresh.
     pub depth_age_max_ms: u64,
     /// A decision loop silent for longer hangs.

@@ -275,7 +275,7 @@ pub(super) fn note(
             venue,
         } => {
             m.reconciles.with_label_values(&["failed"]).inc();
-            if let Some(token) = token_spec(about, *token) {
+            if let Some(token) = traded_token(about, *token) {
                 // Subtracted as integers: a few base units must not drown in rounding.
                 let difference = whole(venue.abs_diff(*ledger), token);
                 let difference = if venue < ledger {
@@ -290,7 +290,7 @@ pub(super) fn note(
             if let Some(times) = facts.throttle.tell(now, &format!("mismatch {}", token.0)) {
                 let (token, decimals) = token_spec(about, *token).map_or_else(
                     || (token.0.to_string(), 0),
-                    |spec| (spec.symbol.clone(), spec.decimals),
+                    |spec| (name_for_commands(about, spec), spec.decimals),
                 );
                 let sign = if venue < ledger { '-' } else { '+' };
                 let amount = money::whole(venue.abs_diff(*ledger), decimals);
@@ -360,8 +360,13 @@ pub(super) fn note(
             amount,
             reason,
         } => {
-            let symbol = token_spec(about, *token).map_or("?", |spec| &spec.symbol);
-            warn!(token = symbol, base_units = %amount, reason = short(reason), "flow adopted");
+            let (token, decimals) = token_spec(about, *token).map_or_else(
+                || (token.0.to_string(), 0),
+                |spec| (spec.symbol.clone(), spec.decimals),
+            );
+            let sign = if *amount < 0 { '-' } else { '+' };
+            let amount = format!("{sign}{}", money::whole(amount.unsigned_abs(), decimals));
+            warn!(token, amount, reason = short(reason), "flow adopted");
         }
         Note::ForeignAdopted { hash } => {
             warn!(%hash, "somebody else's order is managed from now on");
@@ -535,13 +540,30 @@ fn market_name(about: &About, market: MarketId) -> &str {
     market_spec(about, market).map_or("unknown", |spec| &spec.name)
 }
 
+/// A token of a market or a pool here: the only ones that metrics have labels for.
+pub(super) fn traded_token(about: &About, token: TokenId) -> Option<&TokenSpec> {
+    let of_markets = about.markets.iter().flat_map(|m| [&m.base, &m.quote]);
+    let mut traded = of_markets.chain(about.pools.iter().map(|pool| &pool.lp));
+    traded.find(|spec| spec.id == token)
+}
+
+/// A token that is traded here, or that the venue lists.
 pub(super) fn token_spec(about: &About, token: TokenId) -> Option<&TokenSpec> {
-    let tokens = about
-        .markets
+    let listed = || about.tokens.iter().find(|spec| spec.id == token);
+    traded_token(about, token).or_else(listed)
+}
+
+/// What a command has to call a token: its symbol, or its number where another one is called the same.
+fn name_for_commands(about: &About, spec: &TokenSpec) -> String {
+    let alike = about
+        .tokens
         .iter()
-        .flat_map(|market| [&market.base, &market.quote])
-        .chain(about.pools.iter().map(|pool| &pool.lp));
-    tokens.into_iter().find(|spec| spec.id == token)
+        .filter(|other| other.symbol == spec.symbol);
+    if traded_token(about, spec.id).is_some() || alike.count() == 1 {
+        spec.symbol.clone()
+    } else {
+        spec.id.0.to_string()
+    }
 }
 
 /// Whole tokens for metrics, where the last digits do not matter.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::metrics::Metrics;
-use super::observe::{kill_number, market_spec, part, token_spec, whole};
+use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
 use super::{About, Telemetry, seconds};
 use crate::config::money;
 
@@ -42,7 +42,7 @@ pub(super) fn told(
     }
     for (kind, amounts) in [("total", &status.venue), ("ledger", &status.ledger)] {
         for (token, amount) in amounts {
-            if let Some(token) = token_spec(about, *token) {
+            if let Some(token) = traded_token(about, *token) {
                 let labels = [token.symbol.as_str(), kind];
                 m.balance
                     .with_label_values(&labels)

@@ -39,6 +39,7 @@ pub(super) fn about() -> About {
         config: "demo.toml".to_owned(),
         markets: vec![market],
         pools: Vec::new(),
+        tokens: Vec::new(),
         depth_age_max_ms: 5_000,
         tick_age_max_ms: 10_000,
     }
