@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_listener::descriptors::connections_fitting;
 use cambist_server::admin::{AdminConfig, AdminServer};
 use cambist_server::{Durable, Handle, Server, ServerConfig};
 use clap::{Args, Subcommand};
@@ -11,10 +12,13 @@ use serde_json::json;
 use super::{print_json, print_text};
 use crate::config::Exchange;
 use crate::exchange::story::Lines;
-use crate::exchange::{data, handles, keys, setup};
+use crate::exchange::{data, keys, setup};
 use crate::exit::{Exit, Failure};
 use crate::live::signals::Signals;
 use crate::{address, telemetry};
+
+/// Descriptors for everything that is no customer's connection: log, snapshots, listeners, the operator.
+const DESCRIPTORS_RESERVED: u64 = 64;
 
 /// Arguments of `venue`.
 #[derive(Debug, Args)]
@@ -267,7 +271,8 @@ fn admin_server(exchange: &Exchange, handle: &Handle) -> anyhow::Result<Option<A
 
 fn server_config(exchange: &Exchange) -> ServerConfig {
     let mut connections = exchange.bounds.connections;
-    connections.connections_max = handles::connections_max(connections.connections_max);
+    connections.connections_max =
+        connections_fitting(connections.connections_max, DESCRIPTORS_RESERVED);
     ServerConfig {
         public_url: exchange.public_url.clone(),
         require_api_key_signature: exchange.require_api_key_signature,

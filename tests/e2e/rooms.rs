@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("crates/core", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
@@ -14,7 +14,11 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("crates/venue", &["core"]),
     // Scenarios are read by the program and by the simulated world, so their reader is below both.
     ("crates/config", &["core", "venue"]),
-    ("crates/server", &["core", "protocol", "signing", "venue"]),
+    ("crates/listener", &[]),
+    (
+        "crates/server",
+        &["core", "listener", "protocol", "signing", "venue"],
+    ),
     ("crates/tape", &["core"]),
     ("crates/report", &["core"]),
     ("crates/fence-model", &["core"]),

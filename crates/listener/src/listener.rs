@@ -1,0 +1,163 @@
+//! A bound address and its accept loop.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+use http_body::Body;
+use hyper::{Request, Response};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tower_service::Service;
+
+use crate::connection::{self, Phase};
+use crate::table::{Admission, Place, Table, TableLimits};
+use crate::{Limits, RequestBody};
+
+/// Pause after the system could not hand out a connection (no descriptors are left, for instance).
+const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// Why an address is not listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Another program listens there.
+    #[error(
+        "address {address} is in use: end the program that listens there, or choose another port (port 0 takes a free one)"
+    )]
+    InUse {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Anything else.
+    #[error("cannot listen on {address}: {source}")]
+    Other {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A bound address that is not served yet; connections wait.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    limits: Limits,
+    proxies: Vec<IpAddr>,
+}
+
+impl Listener {
+    /// Takes the address; port 0 takes a free one.
+    pub fn bind(address: SocketAddr, limits: Limits) -> Result<Self, BindError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { address },
+            _ => BindError::Other { address, source },
+        };
+        let socket = TcpListener::bind(address).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        Ok(Self {
+            socket,
+            address,
+            limits,
+            proxies: Vec::new(),
+        })
+    }
+
+    /// As it is, with proxies before it whose word about the customer's address is believed.
+    #[must_use]
+    pub fn with_trusted_proxies(mut self, proxies: Vec<IpAddr>) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Has `service` answer requests until `stop` is done, then lets answers under way finish within the
+    /// bound. Every request carries a [`crate::Peer`] in its extensions. Connections end with this future.
+    pub async fn serve<S, B>(self, service: S, stop: impl Future<Output = ()>) -> io::Result<()>
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let socket = tokio::net::TcpListener::from_std(self.socket)?;
+        let limits = self.limits;
+        let table = Table::new(TableLimits {
+            total_max: limits.connections_max,
+            per_address_max: limits.connections_per_address_max,
+            proxies: self.proxies,
+        });
+        let (phase, phases) = watch::channel(Phase::Open);
+        let accepting = async {
+            loop {
+                let (stream, place) = accepted(&socket, &table).await;
+                // Answers are small and must not wait for more.
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(connection::serve(
+                    stream,
+                    place,
+                    service.clone(),
+                    limits,
+                    phases.clone(),
+                ));
+            }
+        };
+        tokio::select! {
+            () = stop => {}
+            () = accepting => {}
+        }
+        drop(socket);
+        phase.send_replace(Phase::Closing);
+        let deadline = Duration::from_millis(limits.shutdown_ms);
+        if tokio::time::timeout(deadline, emptied(&table))
+            .await
+            .is_err()
+        {
+            tracing::warn!(address = %self.address, "connections were cut at the deadline");
+            phase.send_replace(Phase::Closed);
+            emptied(&table).await;
+        }
+        Ok(())
+    }
+}
+
+/// The next connection that has a place.
+async fn accepted(socket: &tokio::net::TcpListener, table: &Table) -> (TcpStream, Place) {
+    loop {
+        let (stream, peer) = match socket.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "no connection accepted");
+                tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
+                continue;
+            }
+        };
+        loop {
+            match table.admit(peer.ip()) {
+                Admission::Admitted(place) => return (stream, place),
+                // No other is accepted meanwhile: descriptors are bounded too.
+                Admission::Wait => table.freed().await,
+                Admission::Full => {
+                    tracing::debug!(%peer, "too many connections");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+async fn emptied(table: &Table) {
+    while !table.is_empty() {
+        table.freed().await;
+    }
+}

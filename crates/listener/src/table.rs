@@ -1,0 +1,374 @@
+//! Who is connected: how many, from where, and which of them waits for its client.
+//!
+//! A connection that waits (for a head, for more of a body, for its answer to be taken) can lose its place
+//! to a new one; one whose request is being answered cannot. Order is counted, not timed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Every connection of one listener. Clones are the same table.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: TableLimits,
+    entries: Mutex<Entries>,
+    /// A place became free.
+    freed: Notify,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TableLimits {
+    pub total_max: usize,
+    pub per_address_max: usize,
+    pub proxies: Vec<IpAddr>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_id: BTreeMap<u64, Entry>,
+    by_address: HashMap<IpAddr, usize>,
+    strangers: usize,
+    /// Counts connections and the moments at which one began to wait.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    address: IpAddr,
+    is_proxy: bool,
+    /// It has shown a good key, or is a trusted proxy's.
+    is_vouched: bool,
+    /// Since when it waits for its client; `None` while it is being answered.
+    waiting_since: Option<u64>,
+    /// It has been told to leave.
+    is_leaving: bool,
+    leave: Arc<Notify>,
+}
+
+/// What becomes of a new connection.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// It has a place.
+    Admitted(Place),
+    /// Another one was told to leave; ask again when a place is free.
+    Wait,
+    /// Everybody is being answered.
+    Full,
+}
+
+/// A connection's place, free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    table: Table,
+    id: u64,
+    address: IpAddr,
+    is_proxy: bool,
+    leave: Arc<Notify>,
+}
+
+impl Table {
+    pub fn new(limits: TableLimits) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                limits,
+                entries: Mutex::default(),
+                freed: Notify::new(),
+            }),
+        }
+    }
+
+    /// A place for a connection from an address, if there is one or one can be had.
+    pub fn admit(&self, address: IpAddr) -> Admission {
+        let address = address.to_canonical();
+        let limits = &self.shared.limits;
+        let mut proxies = limits.proxies.iter();
+        let is_proxy = proxies.any(|proxy| proxy.to_canonical() == address);
+        let mut entries = self.entries();
+        let from_here = entries.by_address.get(&address).copied().unwrap_or(0);
+        if from_here >= limits.per_address_max.max(1) && !is_proxy {
+            return entries.make_room(limits, Some(address));
+        }
+        if entries.by_id.len() >= limits.total_max.max(1) {
+            return entries.make_room(limits, None);
+        }
+        let (id, leave) = entries.insert(address, is_proxy);
+        drop(entries);
+        Admission::Admitted(Place {
+            table: self.clone(),
+            id,
+            address,
+            is_proxy,
+            leave,
+        })
+    }
+
+    /// Until a place is free that was not when this was last awaited. For one waiter.
+    pub async fn freed(&self) {
+        self.shared.freed.notified().await;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries().by_id.is_empty()
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        // Nothing below can leave the table half changed.
+        let entries = self.shared.entries.lock();
+        entries.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn insert(&mut self, address: IpAddr, is_proxy: bool) -> (u64, Arc<Notify>) {
+        let id = self.tick();
+        let leave = Arc::new(Notify::new());
+        let entry = Entry {
+            address,
+            is_proxy,
+            is_vouched: is_proxy,
+            waiting_since: Some(id),
+            is_leaving: false,
+            leave: Arc::clone(&leave),
+        };
+        self.strangers += usize::from(!is_proxy);
+        *self.by_address.entry(address).or_default() += 1;
+        self.by_id.insert(id, entry);
+        (id, leave)
+    }
+
+    /// Tells the connection that can best be spared to leave, of one address or of all.
+    fn make_room(&mut self, limits: &TableLimits, of: Option<IpAddr>) -> Admission {
+        let concerned = |entry: &&mut Entry| of.is_none_or(|address| entry.address == address);
+        // Strangers have a quarter of all places among themselves: below that somebody known gives way,
+        // so that newcomers always get in; above it they replace each other.
+        let is_stranger_first = of.is_some() || self.strangers * 4 > limits.total_max;
+        let mut waiting: Vec<_> = self.by_id.values_mut().filter(concerned).collect();
+        if waiting.iter().any(|entry| entry.is_leaving) {
+            return Admission::Wait;
+        }
+        waiting.retain(|entry| entry.waiting_since.is_some() && !entry.is_proxy);
+        let spared = waiting
+            .into_iter()
+            .min_by_key(|entry| (entry.is_vouched == is_stranger_first, entry.waiting_since));
+        match spared {
+            Some(entry) => {
+                entry.is_leaving = true;
+                entry.leave.notify_one();
+                Admission::Wait
+            }
+            None => Admission::Full,
+        }
+    }
+}
+
+impl Place {
+    /// Whose place it is.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Whether a trusted proxy has it.
+    pub const fn is_proxy(&self) -> bool {
+        self.is_proxy
+    }
+
+    /// A handle for whoever answers requests on it.
+    pub fn handle(&self) -> Handle {
+        Handle {
+            table: self.table.clone(),
+            id: self.id,
+        }
+    }
+
+    /// Until another connection needs the place.
+    pub async fn told_to_leave(&self) {
+        self.leave.notified().await;
+    }
+
+    /// Since when it waits for its client, as a count that is another one each time.
+    pub fn waiting_since(&self) -> Option<u64> {
+        let entries = self.table.entries();
+        entries.by_id.get(&self.id)?.waiting_since
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut entries = self.table.entries();
+        if let Some(entry) = entries.by_id.remove(&self.id) {
+            entries.strangers -= usize::from(!entry.is_vouched);
+        }
+        if let Some(count) = entries.by_address.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                entries.by_address.remove(&self.address);
+            }
+        }
+        drop(entries);
+        self.table.shared.freed.notify_one();
+    }
+}
+
+/// Says how a connection stands. Without effect once the connection is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    table: Table,
+    id: u64,
+}
+
+impl Handle {
+    /// Its request is being answered.
+    pub fn working(&self) {
+        self.with(|entry, _| entry.waiting_since = None);
+    }
+
+    /// It waits for its client from now on.
+    pub fn waiting(&self) {
+        self.with(|entry, clock| entry.waiting_since = Some(clock));
+    }
+
+    /// It has shown a good key.
+    pub fn vouch(&self) {
+        let mut entries = self.table.entries();
+        if let Some(entry) = entries.by_id.get_mut(&self.id)
+            && !entry.is_vouched
+        {
+            entry.is_vouched = true;
+            entries.strangers -= 1;
+        }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Entry, u64)) {
+        let mut entries = self.table.entries();
+        let clock = entries.tick();
+        if let Some(entry) = entries.by_id.get_mut(&self.id) {
+            change(entry, clock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    fn table(total_max: usize, per_address_max: usize, proxies: &[&str]) -> Table {
+        Table::new(TableLimits {
+            total_max,
+            per_address_max,
+            proxies: proxies.iter().map(|text| text.parse().unwrap()).collect(),
+        })
+    }
+
+    fn admit(table: &Table, address: &str) -> Option<Place> {
+        match table.admit(address.parse().unwrap()) {
+            Admission::Admitted(place) => Some(place),
+            Admission::Wait | Admission::Full => None,
+        }
+    }
+
+    fn is_leaving(place: &Place) -> bool {
+        let entries = place.table.entries();
+        entries.by_id[&place.id].is_leaving
+    }
+
+    #[test]
+    fn an_address_has_a_number_of_places_and_gets_them_back() {
+        let table = table(10, 2, &[]);
+        let first = admit(&table, "10.0.0.1").unwrap();
+        let second = admit(&table, "::ffff:10.0.0.1").unwrap();
+        for place in [&first, &second] {
+            place.handle().working();
+        }
+        assert!(admit(&table, "10.0.0.1").is_none());
+        assert!(admit(&table, "10.0.0.2").is_some());
+        drop(first);
+        assert!(admit(&table, "10.0.0.1").is_some());
+        drop(second);
+        assert!(table.is_empty() && table.entries().by_address.is_empty());
+        assert_eq!(table.entries().strangers, 0);
+    }
+
+    #[test]
+    fn the_one_that_waits_longest_gives_way_and_whoever_is_answered_does_not() {
+        let table = table(3, 3, &[]);
+        let [first, second, third] = [1, 2, 3].map(|_| admit(&table, "10.0.0.1").unwrap());
+        first.handle().working();
+        first.handle().waiting();
+        second.handle().working();
+        assert!(matches!(table.admit(third.address), Admission::Wait));
+        assert!(is_leaving(&third) && !is_leaving(&first) && !is_leaving(&second));
+        // One is asked at a time, and its place counts until it is gone.
+        assert!(matches!(table.admit(third.address), Admission::Wait));
+        assert!(!is_leaving(&first));
+        drop(third);
+        let fourth = admit(&table, "10.0.0.1").unwrap();
+        for place in [&first, &fourth] {
+            place.handle().working();
+        }
+        assert!(matches!(table.admit(first.address), Admission::Full));
+    }
+
+    #[test]
+    fn of_an_address_at_its_bound_one_of_its_own_gives_way() {
+        let table = table(4, 2, &[]);
+        let other = admit(&table, "10.0.0.2").unwrap();
+        let first = admit(&table, "10.0.0.1").unwrap();
+        let _second = admit(&table, "10.0.0.1").unwrap();
+        assert!(admit(&table, "10.0.0.1").is_none());
+        assert!(is_leaving(&first) && !is_leaving(&other));
+    }
+
+    /// A full table of eight, with so many who have shown a good key and the rest without.
+    fn full(known: usize) -> (Table, Vec<Place>, Vec<Place>) {
+        let table = table(8, 8, &[]);
+        let known: Vec<_> = (0..known)
+            .map(|_| admit(&table, "10.0.0.1").unwrap())
+            .collect();
+        for place in &known {
+            place.handle().vouch();
+            place.handle().vouch();
+        }
+        let strangers = std::iter::from_fn(|| admit(&table, "10.0.0.2")).collect();
+        for place in table.entries().by_id.values_mut() {
+            place.is_leaving = false;
+        }
+        (table, known, strangers)
+    }
+
+    #[test]
+    fn strangers_replace_each_other_before_anybody_with_a_good_key() {
+        let (table, known, strangers) = full(5);
+        assert!(admit(&table, "10.0.0.3").is_none());
+        assert!(is_leaving(&strangers[0]) && known.iter().all(|place| !is_leaving(place)));
+        // Two strangers are a quarter: somebody known gives way, so that newcomers get in.
+        let (table, known, strangers) = full(6);
+        assert!(admit(&table, "10.0.0.3").is_none());
+        assert!(is_leaving(&known[0]) && strangers.iter().all(|place| !is_leaving(place)));
+    }
+
+    #[test]
+    fn a_proxy_has_room_and_is_not_told_to_leave() {
+        let table = table(3, 1, &["10.0.0.1"]);
+        let places: Vec<_> = (0..3).map(|_| admit(&table, "10.0.0.1").unwrap()).collect();
+        assert!(places.iter().all(Place::is_proxy));
+        let stranger = "10.0.0.2".parse().unwrap();
+        assert!(matches!(table.admit(stranger), Admission::Full));
+        assert!(places.iter().all(|place| !is_leaving(place)));
+        let untrusting = self::table(3, 1, &[]);
+        let _first = admit(&untrusting, "10.0.0.1").unwrap();
+        assert!(admit(&untrusting, "10.0.0.1").is_none());
+    }
+}
