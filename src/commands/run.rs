@@ -13,6 +13,7 @@ use super::{print_json, print_text};
 use crate::cli::ServiceArgs;
 use crate::clock::Clock;
 use crate::config::Daemon;
+use crate::config::market::Market;
 use crate::exit::{self, Exit, Failure};
 use crate::live::desk::{Desk, Ended};
 use crate::live::door::Door;
@@ -25,6 +26,7 @@ use crate::live::reload::Reload;
 use crate::live::signals::Signals;
 use crate::live::wishes::Names;
 use crate::live::{INBOX, start, verdict};
+use crate::telemetry::http::Pages;
 use crate::telemetry::{About, Telemetry};
 use crate::{address, recording, telemetry};
 
@@ -113,7 +115,7 @@ async fn trade(
         },
         clock,
     )?);
-    let listener = telemetry::http::Listener::bind(daemon.metrics)?;
+    let listener = telemetry::http::Listener::bind(daemon.metrics, descriptors_reserved(daemon))?;
     address::write(&daemon.metrics_address_file(), listener.address())?;
     let names = started.bound.markets.iter().map(|spec| spec.name.as_str());
     tracing::info!(
@@ -123,7 +125,7 @@ async fn trade(
         daemon.venue.account_id,
         listener.address()
     );
-    tokio::spawn(listener.serve(Arc::clone(&telemetry), std::future::pending()));
+    listener.spawn(Arc::new(Pages::new(Arc::clone(&telemetry))))?;
     let (heard, inbox) = mpsc::channel(INBOX);
     let keeper = Keeper::start(
         started.store,
@@ -173,6 +175,15 @@ async fn trade(
     };
     let (ended, session) = desk.run(Event::Start(Box::new(started.start))).await;
     Ok((ended, session, clock))
+}
+
+/// Descriptors that connections to our pages must leave: for requests (of every order that may be alive a
+/// submit and a cancel, and of every market its polls), the store, the tape, the control socket, the log.
+fn descriptors_reserved(daemon: &Daemon) -> u64 {
+    const FILES: u64 = 64;
+    const POLLS: u64 = 16;
+    let of_market = |market: &Market| POLLS + 4 * u64::from(market.open_orders_max);
+    FILES + daemon.markets.iter().map(of_market).sum::<u64>()
 }
 
 /// A refusal as the venue numbers it.

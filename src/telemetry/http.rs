@@ -1,11 +1,13 @@
 //! `/metrics`, `/healthz`, `/readyz`, `/status`, and `/` that lists them: read only, and only for this
 //! machine by default.
 //!
-//! Answers come from what was observed; the decision loop is never asked.
+//! Answers come from what was observed; the decision loop is never asked. They are given by a thread of
+//! their own, over a bounded number of connections: whoever floods the port, on this machine or elsewhere,
+//! takes neither the loop's time nor its descriptors.
 
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -13,45 +15,91 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cambist_listener::{BindError, Limits};
 
 use super::{Telemetry, TelemetryError};
 
-/// A bound address that is not served yet.
-#[derive(Debug)]
-pub struct Listener {
-    socket: TcpListener,
-    listen: SocketAddr,
+/// Bounds of the listener: more than any scraper needs, and little enough to matter to nobody.
+const LIMITS: Limits = Limits {
+    connections_max: 64,
+    connections_per_address_max: 64,
+    head_timeout_ms: 10_000,
+    stall_timeout_ms: 10_000,
+    head_bytes_max: 8_192,
+    connection_age_max_ms: 600_000,
+    shutdown_ms: 1_000,
+};
+
+/// What is shown now: of a start first, then of the daemon that it became.
+pub struct Pages(Mutex<Arc<Telemetry>>);
+
+impl Pages {
+    /// Pages that show this.
+    pub const fn new(telemetry: Arc<Telemetry>) -> Self {
+        Self(Mutex::new(telemetry))
+    }
+
+    /// Shows this from now on.
+    pub fn show(&self, telemetry: Arc<Telemetry>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = telemetry;
+    }
+
+    fn now(&self) -> Arc<Telemetry> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
+/// A bound address that is not served yet.
+#[derive(Debug)]
+pub struct Listener(cambist_listener::Listener);
+
 impl Listener {
-    /// Takes the address, so that a busy one is told before anything else begins.
-    pub fn bind(listen: SocketAddr) -> Result<Self, TelemetryError> {
-        let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::AddrInUse => TelemetryError::Busy { listen },
-            _ => TelemetryError::Listen { listen, source },
+    /// Takes the address, so that a busy one is told before anything else begins. `reserve` descriptors
+    /// are left to everything else of this process.
+    pub fn bind(listen: SocketAddr, reserve: u64) -> Result<Self, TelemetryError> {
+        let fitting = cambist_listener::descriptors::connections_fitting;
+        let limits = Limits {
+            connections_max: fitting(LIMITS.connections_max, reserve),
+            ..LIMITS
         };
-        let socket = TcpListener::bind(listen).map_err(failed)?;
-        socket.set_nonblocking(true).map_err(failed)?;
-        let listen = socket.local_addr().map_err(failed)?;
-        Ok(Self { socket, listen })
+        let bound = cambist_listener::Listener::bind(listen, limits);
+        bound.map(Self).map_err(|error| match error {
+            BindError::InUse { address } => TelemetryError::Busy { listen: address },
+            BindError::Other { address, source } => TelemetryError::Listen {
+                listen: address,
+                source,
+            },
+        })
     }
 
     /// The address, with the port the system chose if port 0 was asked for.
     pub const fn address(&self) -> SocketAddr {
-        self.listen
+        self.0.address()
+    }
+
+    /// Serves from a thread of its own until the program ends.
+    pub fn spawn(self, pages: Arc<Pages>) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let serve = move || {
+            let served = runtime.block_on(self.serve(pages, std::future::pending()));
+            if let Err(error) = served {
+                tracing::error!(%error, "metrics are not served any more");
+            }
+        };
+        let thread = std::thread::Builder::new().name("metrics".to_owned());
+        thread.spawn(serve).map(drop)
     }
 
     /// Serves until `stop` is done.
     pub async fn serve(
         self,
-        telemetry: Arc<Telemetry>,
-        stop: impl Future<Output = ()> + Send + 'static,
+        pages: Arc<Pages>,
+        stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
-        let socket = tokio::net::TcpListener::from_std(self.socket)?;
-        let local = self.listen.ip().is_loopback();
-        axum::serve(socket, routes(telemetry, local))
-            .with_graceful_shutdown(stop)
-            .await
+        let local = self.address().ip().is_loopback();
+        self.0.serve(routes(pages, local), stop).await
     }
 }
 
@@ -64,14 +112,14 @@ cambist
   /readyz   200 while trading on fresh data, 503 otherwise
 ";
 
-fn routes(telemetry: Arc<Telemetry>, local: bool) -> Router {
+fn routes(pages: Arc<Pages>, local: bool) -> Router {
     let routes = Router::new()
         .route("/", get(async || INDEX))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .with_state(telemetry);
+        .with_state(pages);
     if local {
         routes.layer(middleware::from_fn(only_local_names))
     } else {
@@ -101,8 +149,8 @@ async fn only_local_names(request: Request, next: Next) -> Response {
     }
 }
 
-async fn metrics(State(telemetry): State<Arc<Telemetry>>) -> Response {
-    match telemetry.render() {
+async fn metrics(State(pages): State<Arc<Pages>>) -> Response {
+    match pages.now().render() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)];
             (kind, text).into_response()
@@ -111,24 +159,24 @@ async fn metrics(State(telemetry): State<Arc<Telemetry>>) -> Response {
     }
 }
 
-async fn healthz(State(telemetry): State<Arc<Telemetry>>) -> Response {
+async fn healthz(State(pages): State<Arc<Pages>>) -> Response {
     verdict(
-        telemetry.health().alive,
+        pages.now().health().alive,
         "alive\n",
         "the decision loop is silent\n",
     )
 }
 
-async fn readyz(State(telemetry): State<Arc<Telemetry>>) -> Response {
+async fn readyz(State(pages): State<Arc<Pages>>) -> Response {
     verdict(
-        telemetry.health().ready,
+        pages.now().health().ready,
         "ready\n",
         "not trading on fresh data; see /status\n",
     )
 }
 
-async fn status(State(telemetry): State<Arc<Telemetry>>) -> Response {
-    axum::Json(telemetry.status()).into_response()
+async fn status(State(pages): State<Arc<Pages>>) -> Response {
+    axum::Json(pages.now().status()).into_response()
 }
 
 fn verdict(good: bool, yes: &'static str, no: &'static str) -> Response {

@@ -368,8 +368,8 @@ fn ready_means_ticking_trading_and_fresh() {
 
 #[test]
 fn a_busy_port_names_the_remedy() {
-    let first = http::Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let busy = http::Listener::bind(first.address()).unwrap_err();
+    let first = http::Listener::bind("127.0.0.1:0".parse().unwrap(), 64).unwrap();
+    let busy = http::Listener::bind(first.address(), 64).unwrap_err();
     assert!(matches!(busy, TelemetryError::Busy { .. }));
     assert!(busy.to_string().contains("[metrics] listen"), "{busy}");
 }
@@ -392,13 +392,16 @@ fn pages_are_served_to_local_names_only() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let listener = http::Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = http::Listener::bind("127.0.0.1:0".parse().unwrap(), 64).unwrap();
         let address = listener.address();
         let telemetry = Arc::new(telemetry());
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let served = tokio::spawn(listener.serve(Arc::clone(&telemetry), async {
-            let _ = stopped.await;
-        }));
+        let served = tokio::spawn(listener.serve(
+            Arc::new(http::Pages::new(Arc::clone(&telemetry))),
+            async {
+                let _ = stopped.await;
+            },
+        ));
         let metrics = ask(address, "/metrics", "127.0.0.1:9464").await;
         assert!(
             metrics.starts_with("HTTP/1.1 200") && metrics.contains("text/plain; version=0.0.4")

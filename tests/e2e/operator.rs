@@ -45,17 +45,8 @@ fn none_open(stage: &Stage, side: Side) {
     });
 }
 
-/// A command about the daemon: exit, object, stderr. Files of its own, so that one object is read.
 fn ask(stage: &Stage, line: &str) -> (i32, Value, String) {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let config = stage.path("daemon.toml").display().to_string();
-    let mut args: Vec<_> = line.split(' ').collect();
-    args.extend(["--json", "--config", &config]);
-    let name = format!("ask-{number}");
-    let (code, out, log) = run(stage.folder.path(), &name, &args, SOON);
-    (code, serde_json::from_str(&out).unwrap_or(Value::Null), log)
+    stage.command(line)
 }
 
 fn taken(stage: &Stage, line: &str) -> Value {

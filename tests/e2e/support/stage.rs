@@ -3,11 +3,13 @@
 //! Both begin as the example files; a test changes what it needs and nothing else.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cambist_core::pool::MoveReport;
 use toml::{Table, Value};
 
+use super::process::run;
 use super::{Books, Folder, Program, until};
 
 const VENUE: &str = include_str!("../../../config/venue.toml");
@@ -127,6 +129,21 @@ impl Stage {
         let _ = std::fs::remove_file(self.metrics_file(name));
         let args = ["run", "--json", "--config", &config, "--until-stdin-closes"];
         Program::start(self.folder.path(), name, &args)
+    }
+
+    /// A command about the daemon `daemon`: exit, the object it printed, stderr. Files of its own, so that
+    /// one object is read.
+    #[track_caller]
+    pub fn command(&self, line: &str) -> (i32, serde_json::Value, String) {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let config = self.path("daemon.toml").display().to_string();
+        let mut args: Vec<_> = line.split(' ').collect();
+        args.extend(["--json", "--config", &config]);
+        let name = format!("command-{number}");
+        let (code, out, log) = run(self.folder.path(), &name, &args, READY);
+        let object = serde_json::from_str(&out).unwrap_or(serde_json::Value::Null);
+        (code, object, log)
     }
 
     fn metrics_file(&self, name: &str) -> PathBuf {
