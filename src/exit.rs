@@ -113,8 +113,9 @@ pub fn of(error: &anyhow::Error) -> Exit {
             return match store {
                 StoreError::AnotherInstance { .. } => Exit::AnotherInstance,
                 StoreError::Corrupt { .. } => Exit::Invariant,
+                error if error.is_misconfigured() => Exit::Refused,
                 StoreError::TooNew { .. } | StoreError::MarketGone { .. } => Exit::Refused,
-                StoreError::Io { .. } | StoreError::Database { .. } => Exit::CheckFailed,
+                StoreError::Folder(_) | StoreError::Database { .. } => Exit::CheckFailed,
                 StoreError::Broken | StoreError::Refused { .. } => Exit::Bug,
             };
         }
@@ -122,9 +123,25 @@ pub fn of(error: &anyhow::Error) -> Exit {
     Exit::CheckFailed
 }
 
+/// What happened, then what led to it; a cause that the text above it names already is left out.
+fn causes(error: &anyhow::Error) -> Vec<String> {
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if !causes.iter().any(|told| told.contains(&text)) {
+            causes.push(text);
+        }
+        // The store's texts say all that led to them.
+        if cause.is::<StoreError>() {
+            break;
+        }
+    }
+    causes
+}
+
 /// An error as programs read it: what happened and the exit code.
 pub fn as_json(error: &anyhow::Error) -> serde_json::Value {
-    let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
+    let causes = causes(error);
     serde_json::json!({"error": causes.join(": "), "exit": of(error).code()})
 }
 
@@ -142,7 +159,7 @@ pub fn with_failures(mut result: serde_json::Value, failures: &[Failure]) -> ser
 pub fn tell_all(error: &anyhow::Error) {
     tell(error);
     let mut stderr = std::io::stderr().lock();
-    for cause in error.chain().skip(1) {
+    for cause in causes(error).iter().skip(1) {
         let _ = writeln!(stderr, "  because: {cause}");
     }
     if of(error) == Exit::Bug {
@@ -192,5 +209,14 @@ mod tests {
         let error = anyhow::Error::new(Failure::new(Exit::Latched, "latched")).context("start");
         assert_eq!(of(&error), Exit::Latched);
         assert_eq!(of(&anyhow::anyhow!("venue is away")), Exit::CheckFailed);
+    }
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let error = anyhow::anyhow!("permission denied")
+            .context("folder x: permission denied")
+            .context("opening the store");
+        let told = ["opening the store", "folder x: permission denied"];
+        assert_eq!(causes(&error), told);
     }
 }

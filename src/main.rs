@@ -4,5 +4,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     cambist::exit::on_panic();
+    if let Err(error) = cambist_host::memory::protect() {
+        cambist::exit::tell(&format!("memory cannot be kept from core files: {error}"));
+        return cambist::exit::Exit::CheckFailed.into();
+    }
     cambist::cli::main().into()
 }

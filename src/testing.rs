@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// A fresh, empty folder, removed when dropped.
@@ -12,7 +13,8 @@ impl Folder {
     pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("cambist-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
+        let mut folder = std::fs::DirBuilder::new();
+        folder.mode(0o700).create(&path).unwrap();
         Self(path)
     }
 

@@ -267,7 +267,7 @@ fn stale(wish: &Written, error: crate::config::ConfigError) -> anyhow::Result<Da
 }
 
 fn asked(dir: &Path, wish: &Written) -> anyhow::Result<Option<Value>> {
-    door::ask(dir, wish).with_context(|| format!("asking the daemon of {}", dir.display()))
+    Ok(door::ask(dir, wish)?)
 }
 
 fn nobody(dir: &Path) -> anyhow::Error {

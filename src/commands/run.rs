@@ -89,8 +89,7 @@ async fn trade(
         }
     };
     signals.watch(Latch::of(&daemon.store.dir));
-    let door = Door::open(&daemon.store.dir)
-        .with_context(|| format!("socket in {}", daemon.store.dir.display()))?;
+    let door = Door::open(&daemon.store.dir)?;
     let (wish, wishes) = mpsc::channel(WISHES_MAX);
     tokio::spawn(door.serve(Names::of(&started.bound), wish));
     let reload = Reload::new(daemon, &started.bound.markets);

@@ -67,7 +67,8 @@ pub fn failure(error: DataError) -> Failure {
         DataError::Empty { .. } | DataError::NotEmpty { .. } | DataError::Version { .. } => {
             Exit::Refused
         }
-        DataError::Io { .. } => Exit::CheckFailed,
+        error if error.is_misconfigured() => Exit::Refused,
+        DataError::Folder(_) | DataError::Io { .. } => Exit::CheckFailed,
     };
     Failure::new(exit, error.to_string())
 }

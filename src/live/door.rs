@@ -1,15 +1,15 @@
 //! The operator's door of a daemon: a Unix socket in the state folder, for the same user and root only.
 //! One line of JSON asks, one line answers. Also the other side of it, for the commands.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cambist_host::folder::{FolderError, PrivateFolder};
 use rustix::process::getuid;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use super::answers::refused;
 use super::people::Wish;
 use super::wishes::{Names, Written};
+use crate::store::StoreError;
 
 /// Name of the socket in the state folder.
 const NAME: &str = "socket";
@@ -33,6 +34,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// And waits this long for the answer: until it is durable.
 const ANSWER: Duration = Duration::from_secs(20);
 
+/// Why a daemon could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The folder is not ours alone.
+    #[error("{0}")]
+    Folder(#[from] StoreError),
+    /// The socket failed.
+    #[error("asking the daemon: {0}")]
+    Io(#[from] io::Error),
+}
+
 /// The listener. The socket goes with it.
 pub struct Door {
     listener: UnixListener,
@@ -42,13 +54,17 @@ pub struct Door {
 impl Door {
     /// Opens the door of a state folder that this process has locked: what is left there of an earlier
     /// life is nobody's.
-    pub fn open(dir: &Path) -> io::Result<Self> {
+    pub fn open(dir: &Path) -> Result<Self, AskError> {
         let file = dir.join(NAME);
         match fs::remove_file(&file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             Ok(()) | Err(_) => {}
         }
-        let listener = Reachable::of(dir)?.with(|path| UnixListener::bind(path))?;
+        let listener = UnixListener::bind(
+            PrivateFolder::open(dir)
+                .map_err(StoreError::Folder)?
+                .short_name(NAME),
+        )?;
         fs::set_permissions(&file, Permissions::from_mode(0o600))?;
         Ok(Self { listener, file })
     }
@@ -124,9 +140,14 @@ async fn heard(
 }
 
 /// Asks the daemon of a state folder; nothing if none listens there.
-pub fn ask(dir: &Path, wish: &Written) -> io::Result<Option<Value>> {
-    let connected = Reachable::of(dir).and_then(|dir| dir.with(|path| UnixStream::connect(path)));
-    let mut stream = match connected {
+pub fn ask(dir: &Path, wish: &Written) -> Result<Option<Value>, AskError> {
+    let folder = match PrivateFolder::visit(dir) {
+        Err(FolderError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        found => found.map_err(StoreError::Folder)?,
+    };
+    let mut stream = match UnixStream::connect(folder.short_name(NAME)) {
         Ok(stream) => stream,
         Err(error)
             if matches!(
@@ -136,30 +157,21 @@ pub fn ask(dir: &Path, wish: &Written) -> io::Result<Option<Value>> {
         {
             return Ok(None);
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     stream.set_read_timeout(Some(ANSWER + PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("{}\n", serde_json::to_string(wish)?).as_bytes())?;
+    stream.write_all(
+        format!(
+            "{}\n",
+            serde_json::to_string(wish).map_err(io::Error::from)?
+        )
+        .as_bytes(),
+    )?;
     let mut answer = String::new();
     stream.take(ANSWER_MAX).read_to_string(&mut answer)?;
-    Ok(Some(serde_json::from_str(&answer)?))
-}
-
-/// A folder whose socket can be named: socket addresses are short, paths of folders need not be.
-struct Reachable(File);
-
-impl Reachable {
-    fn of(dir: &Path) -> io::Result<Self> {
-        File::open(dir).map(Self)
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-        act(Path::new(&format!(
-            "/proc/self/fd/{}/{NAME}",
-            self.0.as_raw_fd()
-        )))
-    }
+    let answer = serde_json::from_str(&answer).map_err(io::Error::from)?;
+    Ok(Some(answer))
 }
 
 #[cfg(test)]
@@ -181,6 +193,7 @@ mod tests {
         let folder = Folder::new("door");
         let dir = folder.path().join("x".repeat(150));
         fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
         let asked = |wish: Written| {
             let dir = dir.clone();
             tokio::task::spawn_blocking(move || ask(&dir, &wish).unwrap())

@@ -9,7 +9,6 @@ mod chain;
 pub mod flows;
 mod intents;
 mod level;
-mod lock;
 mod moves;
 mod orders;
 mod recover;
@@ -22,6 +21,7 @@ use std::path::{Path, PathBuf};
 use cambist_core::event::{Levels, RecoveredOrder};
 use cambist_core::intent::RecoveredMove;
 use cambist_core::{Amount, Hash, Intent, TokenId};
+use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
 use rusqlite::Connection;
 
 use crate::clock::Clock;
@@ -56,14 +56,9 @@ pub enum StoreError {
         /// The newest schema known here.
         known: i64,
     },
-    /// The operating system refused.
-    #[error("state folder {}: {source}", dir.display())]
-    Io {
-        /// The folder.
-        dir: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// The folder is not ours alone, or cannot be used.
+    #[error("state folder {0}")]
+    Folder(FolderError),
     /// The database refused.
     #[error("store {}: {} ({source})", file.display(), advice(source))]
     Database {
@@ -91,6 +86,15 @@ pub enum StoreError {
         /// What was asked.
         what: String,
     },
+}
+
+impl From<FolderError> for StoreError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::InUse(dir) => Self::AnotherInstance { dir },
+            other => Self::Folder(other),
+        }
+    }
 }
 
 /// One signed order or move, ready to be made durable.
@@ -166,7 +170,7 @@ pub struct Store {
     market_names: Vec<String>,
     broken: bool,
     // Last, so that the database is closed before the folder is released.
-    _lock: lock::Lock,
+    _folder: TakenFolder,
 }
 
 impl Store {
@@ -175,13 +179,14 @@ impl Store {
     /// Counters jump ahead by more than a torn log could hide, so that no number and no storage id is
     /// ever used twice, whatever the disk forgot.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let lock = lock::Lock::take(dir)?;
+        let folder = PrivateFolder::open_or_create(dir)?;
+        let taken = folder.take()?;
         let file = dir.join(FILE);
         let mut database = schema::open(&file)?;
         let verified = recover::verify(&database, &file)?;
         schema::begin_run(&mut database, &verified.head, Clock::new().unix_micros())
             .map_err(|error| database_error(&file, error))?;
-        lock::sync_folder(dir)?;
+        folder.sync()?;
         let next_number = verified.next_number.saturating_add(schema::NUMBER_JUMP);
         Ok(Self {
             database,
@@ -193,7 +198,7 @@ impl Store {
             newest_number: verified.newest_number,
             market_names: Vec::new(),
             broken: false,
-            _lock: lock,
+            _folder: taken,
         })
     }
 
@@ -238,6 +243,25 @@ impl Store {
     fn fail(&mut self, source: rusqlite::Error) -> StoreError {
         self.broken = true;
         database_error(&self.file, source)
+    }
+}
+
+impl StoreError {
+    /// Whether folder or file are wrong as they stand, so that trying again cannot help.
+    pub fn is_misconfigured(&self) -> bool {
+        use rusqlite::ErrorCode;
+        match self {
+            Self::Folder(error) => error.is_misconfigured(),
+            Self::Database { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly)
+            ),
+            Self::TooNew { .. } | Self::MarketGone { .. } => true,
+            Self::AnotherInstance { .. }
+            | Self::Corrupt { .. }
+            | Self::Broken
+            | Self::Refused { .. } => false,
+        }
     }
 }
 

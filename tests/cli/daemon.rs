@@ -23,6 +23,63 @@ fn a_second_daemon_on_one_state_folder_is_75() {
     drop(first);
 }
 
+/// A folder that others may look into, a link, a file: refused like a key file, told once, nothing changed.
+#[test]
+fn a_state_folder_that_is_not_ours_alone_is_77() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new("folders");
+    let config = configured(&folder);
+    let dir = folder.0.join("state");
+    let refused = |why: &str| {
+        let commands: [&[&str]; 2] = [&["run"], &["resume", "--reason", "x"]];
+        for command in commands {
+            let output = cambist(&[command, &["--config", &config]].concat());
+            let told = stderr(&output);
+            assert_eq!(exit(&output), 77, "{told}");
+            assert!(told.contains(why), "{told}");
+            assert_eq!(told.lines().count(), 1, "told once: {told}");
+        }
+    };
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o750)).unwrap();
+    refused(&format!(
+        "others must have no access: chmod 700 {}",
+        dir.display()
+    ));
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    std::fs::remove_dir(&dir).unwrap();
+    let elsewhere = folder.0.join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, &dir).unwrap();
+    refused("symbolic link");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    std::fs::remove_file(&dir).unwrap();
+    std::fs::write(&dir, "").unwrap();
+    refused("not a folder");
+    std::fs::remove_file(&dir).unwrap();
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::create_dir(dir.join(cambist::store::FILE)).unwrap();
+    refused("owner and mode");
+}
+
+#[test]
+fn a_data_folder_that_is_not_ours_alone_is_77() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("data-folder");
+    let text = std::fs::read_to_string(example("venue.toml")).unwrap();
+    let config = folder.0.join("venue.toml");
+    std::fs::write(&config, text.replace("127.0.0.1:8787", "127.0.0.1:0")).unwrap();
+    let data = folder.0.join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o770)).unwrap();
+    let (config, data) = (config.display().to_string(), data.display().to_string());
+    let output = cambist(&["venue", "--config", &config, "--data", &data]);
+    assert_eq!(exit(&output), 77, "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("chmod 700 {data}")));
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
+}
+
 #[test]
 fn commands_about_a_daemon_that_is_not_there_say_so() {
     let folder = Folder::new("operate");

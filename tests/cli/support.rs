@@ -1,5 +1,6 @@
 //! The program from outside: run to its end, its output, folders of a test's own.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,7 +13,8 @@ impl Folder {
     pub fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
+        let mut folder = std::fs::DirBuilder::new();
+        folder.mode(0o700).create(&path).unwrap();
         Self(path)
     }
 

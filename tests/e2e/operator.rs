@@ -1,6 +1,7 @@
 //! What people tell a running daemon, over its socket and by signals: what happens at the exchange, what
 //! survives a kill, what is refused.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -313,7 +314,10 @@ fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
     let (stage, mut daemon) = trading("operator-older");
     daemon.kill();
     let (state, backup) = (stage.path("daemon-state"), stage.path("backup"));
-    std::fs::create_dir(&backup).unwrap();
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&backup)
+        .unwrap();
     for name in ["cambist.db", "cambist.db-wal"] {
         std::fs::copy(state.join(name), backup.join(name)).unwrap();
     }

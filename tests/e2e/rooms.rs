@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("crates/core", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
@@ -14,10 +14,11 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("crates/venue", &["core"]),
     // Scenarios are read by the program and by the simulated world, so their reader is below both.
     ("crates/config", &["core", "venue"]),
+    ("crates/host", &[]),
     ("crates/listener", &[]),
     (
         "crates/server",
-        &["core", "listener", "protocol", "signing", "venue"],
+        &["core", "host", "listener", "protocol", "signing", "venue"],
     ),
     ("crates/tape", &["core"]),
     ("crates/report", &["core"]),

@@ -1,5 +1,6 @@
 //! A folder of a test's own: gone when the test passed, kept and named when it failed.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,7 +13,8 @@ impl Folder {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
         let path = std::env::temp_dir().join(format!("cambist-e2e-{process}-{number}-{name}"));
-        std::fs::create_dir_all(&path).unwrap();
+        let mut folder = std::fs::DirBuilder::new();
+        folder.mode(0o700).create(&path).unwrap();
         Self(path)
     }
 

@@ -1,17 +1,14 @@
 //! The few things asked of a file system, so that tests can put one under the log that loses what was
 //! not synced. The real one is a locked folder; what its files mean is not known here.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use cambist_host::folder::{LOCK, PrivateFolder, TakenFolder};
 
 use super::DataError;
-
-/// Name of the file whose lock says that a process works here.
-const LOCK: &str = "lock";
 
 /// A folder.
 pub(crate) trait Disk: Send + Sync {
@@ -48,7 +45,7 @@ pub(crate) trait DiskFile: Send {
 pub(crate) struct Folder {
     path: PathBuf,
     /// Held as long as this process works in it.
-    _lock: Option<File>,
+    _taken: Option<TakenFolder>,
 }
 
 impl Folder {
@@ -57,7 +54,7 @@ impl Folder {
         if path.is_dir() {
             Ok(Self {
                 path: path.to_owned(),
-                _lock: None,
+                _taken: None,
             })
         } else {
             Err(DataError::Empty {
@@ -68,39 +65,11 @@ impl Folder {
 
     /// Makes the folder (0700) if needed and takes it for this process.
     pub fn take(path: &Path) -> Result<Self, DataError> {
-        let io = |source| DataError::io(path.display(), source);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(io)?;
-        let lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path.join(LOCK))
-            .map_err(io)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(DataError::InUse {
-                    folder: path.display().to_string(),
-                });
-            }
-            Err(error) => return Err(io(error.into())),
-        }
-        // The folder's own name is in its parent.
-        let parent = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))
-            .and_then(|parent| parent.sync_all())
-            .map_err(io)?;
+        let folder = PrivateFolder::open_or_create(path)?;
+        let taken = folder.take()?;
         Ok(Self {
             path: path.to_owned(),
-            _lock: Some(lock),
+            _taken: Some(taken),
         })
     }
 }

@@ -34,6 +34,8 @@ mod writer;
 use std::fmt::Display;
 use std::io;
 
+use cambist_host::folder::FolderError;
+
 pub use backup::{BackupFacts, VerifyFacts, backup, restore, verify};
 pub(crate) use commit::{Log, LogState};
 pub use folder::{DataFolder, Durable};
@@ -50,6 +52,9 @@ pub enum DataError {
         /// The folder.
         folder: String,
     },
+    /// It is not ours alone, or cannot be used.
+    #[error("data folder {0}")]
+    Folder(FolderError),
     /// There is no exchange in it.
     #[error("there is no exchange in folder {folder}")]
     Empty {
@@ -103,7 +108,23 @@ pub enum DataError {
     Audit(String),
 }
 
+impl From<FolderError> for DataError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::InUse(folder) => Self::InUse {
+                folder: folder.display().to_string(),
+            },
+            other => Self::Folder(other),
+        }
+    }
+}
+
 impl DataError {
+    /// Whether the folder is wrong as it stands, so that trying again cannot help.
+    pub fn is_misconfigured(&self) -> bool {
+        matches!(self, Self::Folder(error) if error.is_misconfigured())
+    }
+
     fn io(what: impl Display, source: io::Error) -> Self {
         Self::Io {
             what: what.to_string(),

@@ -3,6 +3,7 @@
 //! `KEEP_FOLDER=1 cargo test -p cambist-server --test http kept` writes another, where the types inside have
 //! changed and the new ones are to be kept.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cambist_server::{DataError, DataFolder, verify};
@@ -17,7 +18,11 @@ fn kept() -> PathBuf {
 }
 
 fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(to)
+        .unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();

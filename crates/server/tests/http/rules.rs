@@ -20,8 +20,10 @@ fn every_rule_of_the_shell_names_its_tests() {
     let mut code = String::new();
     sources(&package.join("src"), &mut code);
     sources(&package.join("tests"), &mut code);
-    // What the program decides for the shell.
-    sources(&package.join("../../src/exchange"), &mut code);
+    // What is below the shell, and what the program decides for it.
+    for folder in ["../listener", "../host", "../../src/exchange"] {
+        sources(&package.join(folder), &mut code);
+    }
     let book = fs::read_to_string(package.join("../../docs/venue-rules.md")).unwrap();
     let mut seen = Vec::new();
     for line in book.lines().filter(|line| line.starts_with("| S-")) {

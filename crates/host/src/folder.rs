@@ -1,0 +1,295 @@
+//! A folder for one user and one process: no link, ours, closed to others, locked while in use.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
+/// Name of the file whose lock says that a process works in a folder.
+pub const LOCK: &str = "lock";
+
+/// Why a folder is not used. The texts begin with the folder's path.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Another process works in it.
+    #[error("{} is in use by another process", .0.display())]
+    InUse(PathBuf),
+    /// A symbolic link, which somebody could point elsewhere.
+    #[error("{} is a symbolic link; name the folder itself", .0.display())]
+    SymbolicLink(PathBuf),
+    /// A file, pipe, device or socket.
+    #[error("{} is not a folder", .0.display())]
+    NotFolder(PathBuf),
+    /// Others may look into it or change it.
+    #[error("{path} has mode {mode:04o}; others must have no access: chmod 700 {path}", path = path.display())]
+    Mode {
+        /// The folder.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It belongs to somebody else.
+    #[error("{path} belongs to user {owner}, not to us ({us}): run this as that user, or chown {us} {path}", path = path.display())]
+    Owner {
+        /// The folder.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Our user.
+        us: u32,
+    },
+    /// The operating system refused.
+    #[error("{} cannot be used: {source}", path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl FolderError {
+    /// Whether the folder itself is wrong, so that trying again cannot help: as opposed to one that is in
+    /// use and to a disk in trouble.
+    pub fn is_misconfigured(&self) -> bool {
+        match self {
+            Self::SymbolicLink(_) | Self::NotFolder(_) | Self::Mode { .. } | Self::Owner { .. } => {
+                true
+            }
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::InvalidFilename
+                    | io::ErrorKind::InvalidInput
+            ),
+            Self::InUse(_) => false,
+        }
+    }
+}
+
+/// A folder that was found to be ours alone. What is opened in it is checked on its descriptor.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    descriptor: File,
+    path: PathBuf,
+}
+
+/// A private folder that this process has locked. The system drops the lock with the process.
+#[derive(Debug)]
+pub struct TakenFolder {
+    _lock: File,
+}
+
+impl PrivateFolder {
+    /// Opens a folder without following a link, and checks owner and mode.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        Self::open_of(path, rustix::process::geteuid().as_raw())
+    }
+
+    /// As [`PrivateFolder::open`], to look into it: root may look into those of others.
+    pub fn visit(path: &Path) -> Result<Self, FolderError> {
+        match Self::open(path) {
+            Err(FolderError::Owner { owner, us: 0, .. }) => Self::open_of(path, owner),
+            result => result,
+        }
+    }
+
+    /// A name in it that stays short however long the folder's own is, for as long as this value lives.
+    pub fn short_name(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!(
+            "/proc/self/fd/{}/{name}",
+            self.descriptor.as_raw_fd()
+        ))
+    }
+
+    fn open_of(path: &Path, us: u32) -> Result<Self, FolderError> {
+        let io = |error: Errno| FolderError::Io {
+            path: path.to_owned(),
+            source: error.into(),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
+            let is_link = path
+                .symlink_metadata()
+                .is_ok_and(|found| found.is_symlink());
+            match error {
+                Errno::LOOP | Errno::NOTDIR if is_link => {
+                    FolderError::SymbolicLink(path.to_owned())
+                }
+                Errno::NOTDIR if path.symlink_metadata().is_ok() => {
+                    FolderError::NotFolder(path.to_owned())
+                }
+                other => io(other),
+            }
+        })?;
+        let found = rustix::fs::fstat(&descriptor).map_err(io)?;
+        if found.st_uid != us {
+            return Err(FolderError::Owner {
+                path: path.to_owned(),
+                owner: found.st_uid,
+                us,
+            });
+        }
+        let mode = found.st_mode & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(FolderError::Mode {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+        Ok(Self {
+            descriptor: descriptor.into(),
+            path: path.to_owned(),
+        })
+    }
+
+    /// As [`PrivateFolder::open`], after making the folder (0700) and those above it where they are missing.
+    pub fn open_or_create(path: &Path) -> Result<Self, FolderError> {
+        match DirBuilder::new().recursive(true).mode(0o700).create(path) {
+            // What is there and no folder is named by what follows.
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(FolderError::Io {
+                path: path.to_owned(),
+                source,
+            }),
+            Ok(()) | Err(_) => Self::open(path),
+        }
+    }
+
+    /// Locks it for this process and makes its names durable.
+    pub fn take(&self) -> Result<TakenFolder, FolderError> {
+        let io = |source| FolderError::Io {
+            path: self.path.clone(),
+            source,
+        };
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let lock = rustix::fs::openat(&self.descriptor, LOCK, flags, mode);
+        let lock = lock.map_err(|error| io(error.into()))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(FolderError::InUse(self.path.clone())),
+            Err(error) => return Err(io(error.into())),
+        }
+        self.sync()?;
+        Ok(TakenFolder { _lock: lock.into() })
+    }
+
+    /// Makes the names in it, and its own in the folder above, durable.
+    pub fn sync(&self) -> Result<(), FolderError> {
+        let parent = self.path.parent();
+        let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+        self.descriptor
+            .sync_all()
+            .and_then(|()| File::open(parent.unwrap_or(Path::new(".")))?.sync_all())
+            .map_err(|source| FolderError::Io {
+                path: self.path.clone(),
+                source,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("cambist-host-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn refusal(path: &Path) -> FolderError {
+        PrivateFolder::open_or_create(path).unwrap_err()
+    }
+
+    #[test]
+    fn it_is_made_for_us_alone_and_taken_once() {
+        let folder = Folder::new("made");
+        let path = folder.0.join("above/state");
+        let made = PrivateFolder::open_or_create(&path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let taken = made.take().unwrap();
+        let second = PrivateFolder::open_or_create(&path).unwrap();
+        let refused = second.take().unwrap_err();
+        assert!(matches!(refused, FolderError::InUse(_)) && !refused.is_misconfigured());
+        drop(taken);
+        second.take().unwrap();
+    }
+
+    #[test]
+    fn open_modes_name_the_remedy() {
+        let folder = Folder::new("mode");
+        for mode in [0o755, 0o750, 0o701, 0o770, 0o702] {
+            fs::set_permissions(&folder.0, Permissions::from_mode(mode)).unwrap();
+            let refused = refusal(&folder.0);
+            let text = refused.to_string();
+            let remedy = format!("chmod 700 {}", folder.0.display());
+            assert!(text.contains(&remedy), "{text}");
+            assert!(text.contains(&format!("{mode:04o}")) && refused.is_misconfigured());
+        }
+    }
+
+    #[test]
+    fn links_and_files_are_no_folders() {
+        let folder = Folder::new("kind");
+        fs::set_permissions(&folder.0, Permissions::from_mode(0o700)).unwrap();
+        let link = folder.0.join("link");
+        symlink(&folder.0, &link).unwrap();
+        assert!(matches!(refusal(&link), FolderError::SymbolicLink(_)));
+        let dangling = folder.0.join("dangling");
+        symlink(folder.0.join("nowhere"), &dangling).unwrap();
+        assert!(matches!(refusal(&dangling), FolderError::SymbolicLink(_)));
+        let file = folder.0.join("file");
+        fs::write(&file, "").unwrap();
+        assert!(matches!(refusal(&file), FolderError::NotFolder(_)));
+        assert!(refusal(&file.join("below")).is_misconfigured());
+        // Nor is the lock one that somebody points elsewhere.
+        symlink(folder.0.join("elsewhere"), folder.0.join(LOCK)).unwrap();
+        let opened = PrivateFolder::open(&folder.0).unwrap();
+        assert!(opened.take().is_err() && !folder.0.join("elsewhere").exists());
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_else_is_refused() {
+        let us = rustix::process::geteuid().as_raw();
+        // Root can give a folder away; others find one of root's.
+        let folder = Folder::new("owner");
+        let path = if us == 0 {
+            std::os::unix::fs::chown(&folder.0, Some(65_534), None).unwrap();
+            folder.0.clone()
+        } else {
+            PathBuf::from("/")
+        };
+        let refused = PrivateFolder::open(&path).unwrap_err();
+        assert!(matches!(refused, FolderError::Owner { .. }), "{refused}");
+        assert!(refused.to_string().contains(&us.to_string()));
+        if us == 0 {
+            std::fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+            PrivateFolder::visit(&path).unwrap();
+        }
+    }
+}
