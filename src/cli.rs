@@ -14,7 +14,7 @@ const HELP_WIDTH: usize = 80;
 #[derive(Debug, Parser)]
 #[command(
     name = "cambist",
-    version,
+    version = crate::revision::VERSION,
     about,
     after_help = "\
 Examples:

@@ -16,6 +16,7 @@ pub mod live;
 pub mod notify;
 pub mod panic;
 pub mod recording;
+pub mod revision;
 pub mod secrets;
 pub mod simulation;
 pub mod store;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Bound;
 use crate::config::market::StrategyChoice;
+use crate::revision::PROGRAM;
 
 /// Why a recording cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum RecordingError {
 pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
     let text = |choice: &StrategyChoice| choice.params.to_string();
     Header {
-        program: env!("CARGO_PKG_VERSION").to_owned(),
+        program: PROGRAM.to_owned(),
         config,
         config_hash,
         strategies: bound

@@ -26,6 +26,7 @@ use crate::live::reload::Reload;
 use crate::live::signals::Signals;
 use crate::live::wishes::Names;
 use crate::live::{INBOX, start, verdict};
+use crate::revision::REVISION;
 use crate::telemetry::http::Pages;
 use crate::telemetry::{About, Telemetry};
 use crate::{address, recording, telemetry};
@@ -103,7 +104,7 @@ async fn trade(
     let engine = Engine::new(recording::strategies(&started.bound)?);
     let telemetry = Arc::new(Telemetry::new(
         About {
-            revision: String::new(),
+            revision: REVISION.to_owned(),
             config_hash,
             config: daemon.source.path.display().to_string(),
             markets: started.bound.markets.clone(),

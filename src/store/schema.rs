@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::chain::{Row, Sum};
 use super::{StoreError, database_error};
+use crate::revision::VERSION;
 
 /// Name of the database file inside the state folder.
 pub const FILE: &str = "cambist.db";
@@ -171,7 +172,7 @@ pub(super) fn begin_run(
     let change = database.transaction()?;
     change.execute(
         "INSERT INTO runs (started_us, version) VALUES (?1, ?2)",
-        params![now_us.cast_signed(), env!("CARGO_PKG_VERSION")],
+        params![now_us.cast_signed(), VERSION],
     )?;
     let (instance, next): (u32, u64) =
         change.query_row("SELECT instance, next_number FROM meta", [], |row| {

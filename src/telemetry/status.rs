@@ -250,6 +250,7 @@ impl Telemetry {
         let facts = self.facts();
         let mut page = json!({
             "version": env!("CARGO_PKG_VERSION"),
+            "revision": self.about.revision,
             "config_hash": self.about.config_hash,
             "state": facts.up_state(),
             "level": facts.level.name(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("crates/core", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
@@ -16,11 +16,14 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("crates/config", &["core", "venue"]),
     ("crates/host", &[]),
     ("crates/listener", &[]),
+    ("crates/schema", &[]),
     (
         "crates/server",
-        &["core", "host", "listener", "protocol", "signing", "venue"],
+        &[
+            "core", "host", "listener", "protocol", "schema", "signing", "venue",
+        ],
     ),
-    ("crates/tape", &["core"]),
+    ("crates/tape", &["core", "schema"]),
     ("crates/report", &["core"]),
     ("crates/fence-model", &["core"]),
     (
