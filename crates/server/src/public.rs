@@ -1,6 +1,8 @@
 //! What everybody may read: depth, configuration, the clock, what requests cost.
 
-use cambist_core::Reason;
+use std::collections::BTreeMap;
+
+use cambist_core::{Amount, Reason, TokenId};
 use cambist_protocol::Endpoint;
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::query::{DepthQuery, OffchainFeeQuery, Parameters};
@@ -69,8 +71,8 @@ pub(crate) fn timestamp(shell: &Shell) -> Vec<u8> {
     })
 }
 
-/// GET user/offchainFee: what a request costs by token, the one asked for first. Where nothing costs
-/// anything, every token is as good.
+/// GET user/offchainFee: what a request costs by token, the one asked for first: the lists of
+/// exchange/info. Kinds of requests that have no list cost nothing in any open token.
 pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
@@ -84,7 +86,7 @@ pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>
         1 | 4 => shown::fees(&view.fees.withdrawal, &tokens),
         2 => shown::fees(&view.fees.update, &tokens),
         3 => shown::fees(&view.fees.transfer, &tokens),
-        0 | 5..=8 => Vec::new(),
+        0 | 5..=8 => shown::fees(&free(&tokens), &tokens),
         other => {
             return Err(Denial::new(
                 Reason::InvalidArgument,
@@ -96,12 +98,6 @@ pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>
         .into_iter()
         .map(|entry| (entry.token, entry.fee))
         .collect();
-    if fees.is_empty() {
-        fees = tokens
-            .into_iter()
-            .map(|token| (token.spec.symbol, 0))
-            .collect();
-    }
     if let Some(wanted) = &query.token_symbol {
         fees.sort_by_key(|(symbol, _)| symbol != wanted);
     }
@@ -116,4 +112,10 @@ pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>
             })
             .collect(),
     }))
+}
+
+/// Nothing, in every open token.
+fn free(tokens: &[TokenConfig]) -> BTreeMap<TokenId, Amount> {
+    let open = tokens.iter().filter(|token| token.spec.enabled);
+    open.map(|token| (token.spec.id, 0)).collect()
 }

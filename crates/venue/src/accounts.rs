@@ -156,7 +156,7 @@ impl Venue {
             chain_id: self.config.chain_id,
             exchange: self.config.exchange,
             deposit: self.config.deposit,
-            fees: self.config.fees.clone(),
+            fees: self.fee_lists(),
             mode: self.mode,
         }
     }

@@ -282,3 +282,34 @@ fn modes_faults_and_partial_changes_reach_the_exchange() {
     );
     assert_eq!(fees.body["gasPrice"], "0");
 }
+
+#[test]
+fn what_a_request_costs_is_the_same_list_in_both_places() {
+    let exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let door = Door::open(&exchange);
+    for fees in [
+        json!({}),
+        json!({"transfer": {"QQQ": "5"}, "update": {"AAA": "7"}, "withdrawal": {"QQQ": "1", "AAA": "2"}}),
+    ] {
+        door.wish("set-service-fees", &fees).good();
+        let info = exchange.ask(&Call::get("/api/v3/exchange/info"));
+        for (list, kind) in [
+            ("withdrawalFees", 1),
+            ("updateFees", 2),
+            ("transferFees", 3),
+            ("withdrawalFees", 4),
+        ] {
+            let target =
+                format!("/api/v3/user/offchainFee?accountId={{account}}&requestType={kind}");
+            let asked = exchange.ask(&alice.get(&target));
+            let entries = asked.good()["fees"].as_array().unwrap();
+            let same: Vec<_> = entries
+                .iter()
+                .map(|entry| json!({"token": entry["token"], "fee": entry["fee"]}))
+                .collect();
+            assert_eq!(info.good()[list], json!(same), "{list}");
+            assert!(!same.is_empty(), "{list}");
+        }
+    }
+}

@@ -159,16 +159,20 @@ fn accounts_and_balances() {
 fn configuration() {
     let exchange = Exchange::start();
     let info = exchange.ask(&Call::get("/api/v3/exchange/info"));
+    let free = ["AAA", "QQQ"].map(|token| json!({"token": token, "fee": "0"}));
     assert_eq!(
         info.good(),
         &json!({
             "chainId": 1,
             "exchangeAddress": EXCHANGE.to_string(),
             "depositAddress": Address([8; 20]).to_string(),
-            "onchainFees": [],
-            "updateFees": [],
-            "transferFees": [],
-            "withdrawalFees": [],
+            "onchainFees": [
+                {"type": "deposit", "fee": "0"},
+                {"type": "withdraw", "fee": "0"},
+            ],
+            "updateFees": free,
+            "transferFees": free,
+            "withdrawalFees": free,
         })
     );
     let tokens = exchange.ask(&Call::get("/api/v3/exchange/tokens"));

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Hash, Reason, TokenId, VenueTime};
 
+use super::Submission;
 use super::submission::Work;
-use super::{Submission, TokenAmount};
 use crate::account::{AccountId, Address};
 use crate::config::Compat;
 use crate::mode::ExchangeMode;
@@ -88,45 +88,6 @@ impl Venue {
         } else {
             Ok(())
         }
-    }
-
-    /// The fee that is taken, from the table of the service and what the request accepts.
-    pub(super) fn check_fee(
-        &self,
-        table: &BTreeMap<TokenId, Amount>,
-        accepted: TokenAmount,
-        moved: Option<TokenId>,
-    ) -> Result<TokenAmount, Refusal> {
-        let token = accepted.token;
-        let fee = match table.get(&token) {
-            Some(fee) => *fee,
-            None if table.is_empty() => 0,
-            None => {
-                return refuse(
-                    Reason::UnsupportedFeeToken,
-                    format!("token {} pays no fees", token.0),
-                );
-            }
-        };
-        if !self.is_open_token(token) {
-            return refuse(
-                Reason::UnsupportedFeeToken,
-                format!("token {} is not listed or closed", token.0),
-            );
-        }
-        if self.config.fees.same_token && moved.is_some_and(|moved| moved != token) {
-            return refuse(
-                Reason::FeeTokenMismatch,
-                "the fee must be paid in the token that moves",
-            );
-        }
-        if accepted.amount < fee {
-            return refuse(
-                Reason::FeeTokenMismatch,
-                format!("the fee is {fee} of token {}", token.0),
-            );
-        }
-        Ok(TokenAmount::new(token, fee))
     }
 
     pub(super) fn check_storage_id(id: u64) -> Result<u32, Refusal> {

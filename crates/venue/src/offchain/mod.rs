@@ -1,6 +1,7 @@
 //! Transfers, withdrawals, key updates, joins and exits: taken in, set aside, settled or failed.
 
 mod checks;
+mod fees;
 mod keys;
 mod ledger;
 mod lifecycle;

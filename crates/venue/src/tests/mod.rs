@@ -20,6 +20,7 @@ mod pools;
 mod properties;
 mod reading;
 mod rules;
+mod service_fees;
 mod states;
 mod story;
 mod submissions;

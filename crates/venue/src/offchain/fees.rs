@@ -1,0 +1,102 @@
+//! Fees of transfers, withdrawals and key updates: which token pays how much, and the lists of it.
+//!
+//! What is listed and what is accepted come from the same function, so that a client which reads the
+//! list can always name a fee.
+
+use std::collections::BTreeMap;
+
+use cambist_core::{Amount, Reason, TokenId};
+
+use super::TokenAmount;
+use super::checks::refuse;
+use crate::mode::FeeSchedule;
+use crate::response::Refusal;
+use crate::venue::Venue;
+
+/// Fees of the chain that are shown where none are configured: this exchange takes nothing for either.
+const FREE_ONCHAIN: [&str; 2] = ["deposit", "withdraw"];
+
+impl Venue {
+    /// The fee in `token`, base units; `None` where it pays no fee of this table. An empty table takes
+    /// every token and asks nothing.
+    fn fee_in(table: &BTreeMap<TokenId, Amount>, token: TokenId) -> Option<Amount> {
+        match table.get(&token) {
+            Some(fee) => Some(*fee),
+            None if table.is_empty() => Some(0),
+            None => None,
+        }
+    }
+
+    /// The tokens that pay and how much, base units: never empty where a token is listed. With every
+    /// token of the table closed, all of them are shown, although none is taken just now.
+    fn fee_list(&self, table: &BTreeMap<TokenId, Amount>) -> BTreeMap<TokenId, Amount> {
+        let listed = self
+            .tokens
+            .keys()
+            .filter(|token| self.is_listed_token(**token));
+        let all: BTreeMap<_, _> = listed
+            .filter_map(|token| Some((*token, Self::fee_in(table, *token)?)))
+            .collect();
+        let mut open = all.clone();
+        open.retain(|token, _| self.is_open_token(*token));
+        if !open.is_empty() {
+            open
+        } else if !all.is_empty() {
+            all
+        } else {
+            table.clone()
+        }
+    }
+
+    /// The fee lists as they are shown and applied now.
+    pub(crate) fn fee_lists(&self) -> FeeSchedule {
+        let fees = &self.config.fees;
+        let free = || FREE_ONCHAIN.map(|name| (name.to_owned(), 0)).into();
+        FeeSchedule {
+            transfer: self.fee_list(&fees.transfer),
+            withdrawal: self.fee_list(&fees.withdrawal),
+            update: self.fee_list(&fees.update),
+            onchain: if fees.onchain.is_empty() {
+                free()
+            } else {
+                fees.onchain.clone()
+            },
+            same_token: fees.same_token,
+        }
+    }
+
+    /// The fee that is taken, from the table of the service and what the request accepts.
+    pub(super) fn check_fee(
+        &self,
+        table: &BTreeMap<TokenId, Amount>,
+        accepted: TokenAmount,
+        moved: Option<TokenId>,
+    ) -> Result<TokenAmount, Refusal> {
+        let token = accepted.token;
+        let Some(fee) = Self::fee_in(table, token) else {
+            return refuse(
+                Reason::UnsupportedFeeToken,
+                format!("token {} pays no fees", token.0),
+            );
+        };
+        if !self.is_open_token(token) {
+            return refuse(
+                Reason::UnsupportedFeeToken,
+                format!("token {} is not listed or closed", token.0),
+            );
+        }
+        if self.config.fees.same_token && moved.is_some_and(|moved| moved != token) {
+            return refuse(
+                Reason::FeeTokenMismatch,
+                "the fee must be paid in the token that moves",
+            );
+        }
+        if accepted.amount < fee {
+            return refuse(
+                Reason::FeeTokenMismatch,
+                format!("the fee is {fee} of token {}", token.0),
+            );
+        }
+        Ok(TokenAmount::new(token, fee))
+    }
+}
