@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::worst::{Losses, losses};
-use super::{columns, print_json, print_text};
+use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::config::meaning::{self, Load, Risk, WORST_CASE};
 use crate::config::{ConfigError, Daemon, Exchange, Kind};
@@ -41,15 +41,12 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        Ok(Checked::Exchange(markets)) => {
+        Ok(Checked::Exchange(exchange)) => {
             let file = args.config.display().to_string();
             if json {
-                print_json(&json!({"ok": true, "file": file, "exchange": {"markets": markets}}))?;
+                print_json(&check_exchange::shown(&file, &exchange))?;
             } else {
-                let names = markets.join(", ");
-                print_text(&format!(
-                    "{file} is right: an exchange with the markets {names}\n"
-                ))?;
+                print_text(&check_exchange::text(&file, &exchange))?;
             }
             Ok(Exit::Done)
         }
@@ -64,15 +61,14 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
 
 enum Checked {
     Daemon(Box<Meaning>),
-    Exchange(Vec<String>),
+    Exchange(Box<Exchange>),
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     let source = crate::config::reader::Source::read(&args.config)?;
     if source.kind() == Some(Kind::Exchange) {
         let exchange = Exchange::load(&args.config)?;
-        let names = exchange.markets.into_iter().map(|market| market.name);
-        return Ok(Checked::Exchange(names.collect()));
+        return Ok(Checked::Exchange(Box::new(exchange)));
     }
     let daemon = Daemon::parse(&source)?;
     let bound = daemon.bind_expected().transpose()?;

@@ -274,12 +274,14 @@ fn server_config(exchange: &Exchange) -> ServerConfig {
     connections.connections_max =
         connections_fitting(connections.connections_max, DESCRIPTORS_RESERVED);
     ServerConfig {
-        public_url: exchange.public_url.clone(),
+        public_url: exchange.listen.public_url.clone(),
+        further_urls: exchange.listen.further_urls.clone(),
         require_api_key_signature: exchange.require_api_key_signature,
-        trusted_proxies: exchange.trusted_proxies.clone(),
-        cors_origin: exchange.cors_origin.clone(),
+        require_wallet_for_funds: exchange.require_wallet_for_funds,
+        trusted_proxies: exchange.listen.trusted_proxies.clone(),
+        cors_origin: exchange.listen.cors_origin.clone(),
         rates: exchange.bounds.rates,
         connections,
-        ..ServerConfig::new(exchange.listen)
+        ..ServerConfig::new(exchange.listen.address)
     }
 }

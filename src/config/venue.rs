@@ -1,12 +1,13 @@
 //! The exchange's configuration file: listen address, tokens, markets, pools, fees, limits, the account
 //! of the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
 
+mod listen;
 pub mod play;
 mod pools;
 mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec};
@@ -19,6 +20,7 @@ use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
 use super::sections::{is_address, read_log, small, version};
 
+pub use listen::Listen;
 use play::Play;
 pub use pools::Pool;
 pub use services::{ServiceDelays, ServiceFees};
@@ -51,10 +53,8 @@ pub struct Admin {
 /// A complete, checked configuration of the exchange.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// How clients reach it, without a trailing slash, if that differs from where it listens.
-    pub public_url: Option<String>,
+    /// Where to listen, and under which addresses clients know it.
+    pub listen: Listen,
     /// Logging.
     pub log: LogConfig,
     /// Chain id published and signed.
@@ -67,12 +67,10 @@ pub struct Exchange {
     pub fee_bips: [u16; 2],
     /// What one customer, one address and one connection may occupy.
     pub bounds: Bounds,
-    /// Proxies whose word about the customer's address is believed.
-    pub trusted_proxies: Vec<IpAddr>,
-    /// Web pages of this origin may ask, `*` for all; none may without one.
-    pub cors_origin: Option<String>,
-    /// Whether a new API key may be asked for without a signature.
+    /// Whether a new API key is given to a signature only.
     pub require_api_key_signature: bool,
+    /// Whether transfers, withdrawals and key updates need the owner's wallet or an approved hash.
+    pub require_wallet_for_funds: bool,
     /// Whether the interface text alone counts, without what public clients do differently.
     pub strict: bool,
     /// Folder in which everything is kept; in memory only without one.
@@ -134,17 +132,7 @@ impl Exchange {
 fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Play>)> {
     version(&mut root);
 
-    let mut section = root.section("listen");
-    let listen = section.or("address", SocketAddr::from(([127, 0, 0, 1], 8_787)));
-    let public_url = section.opt::<String>("public_url");
-    let allow_remote = section.or("allow_remote", false);
-    let cors_origin = cors_origin(&mut section);
-    let trusted_proxies = section.or("trusted_proxies", Vec::<IpAddr>::new());
-    if !listen.value.ip().is_loopback() && !allow_remote.value {
-        let what = "listen.address is reachable from other machines and speaks plain HTTP; use 127.0.0.1, or state listen.allow_remote = true";
-        section.problem(listen.at, what);
-    }
-    section.finish();
+    let listen = listen::read(root.section("listen"));
 
     let log = read_log(root.section("log"));
 
@@ -155,6 +143,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let maker_bips = section.number("maker_fee_bips", 0, 0..=63);
     let taker_bips = section.number("taker_fee_bips", 10, 0..=63);
     let require_signature = section.or("require_api_key_signature", false);
+    let require_wallet = section.or("require_wallet_for_funds", true);
     let compat = section.or("compat", "both".to_owned());
     if !["both", "strict"].contains(&compat.value.as_str()) {
         let what = "exchange.compat must be \"both\" or \"strict\"";
@@ -209,17 +198,15 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let traders = traders(sections, &markets);
     root.finish();
     let exchange = Exchange {
-        listen: listen.value,
-        public_url: public_url.map(|url| url.value.trim_end_matches('/').to_owned()),
+        listen,
         log,
         chain_id: chain_id.value,
         address: exchange_address?,
         deposit_address: deposit_address?,
         fee_bips: [small(maker_bips.value), small(taker_bips.value)],
         bounds,
-        trusted_proxies: trusted_proxies.value,
-        cors_origin,
         require_api_key_signature: require_signature.value,
+        require_wallet_for_funds: require_wallet.value,
         strict: compat.value == "strict",
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
         admin: token_file.map(|file| Admin {
@@ -249,20 +236,6 @@ fn traders(sections: Vec<Section<'_, '_>>, markets: &[MarketSpec]) -> Option<Vec
         traders
     };
     sections.into_iter().map(read).collect()
-}
-
-/// An origin as browsers write it: scheme, host, perhaps a port, and nothing behind.
-fn cors_origin(section: &mut Section<'_, '_>) -> Option<String> {
-    let found = section.opt::<String>("cors_origin")?;
-    let host = found.value.split_once("://").map(|(_, host)| host);
-    let is_origin = host.is_some_and(|host| !host.is_empty() && !host.contains('/'));
-    let visible = found.value.bytes().all(|byte| byte.is_ascii_graphic());
-    if visible && (is_origin || found.value == "*") {
-        return Some(found.value);
-    }
-    let what = "listen.cors_origin must be an origin such as \"https://app.example\", without a path, or \"*\"";
-    section.problem(found.at, what);
-    None
 }
 
 fn address(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {

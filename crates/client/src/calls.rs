@@ -6,8 +6,8 @@ use cambist_core::TokenId;
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::query::{AccountQuery, ApiKeyQuery, StorageIdQuery};
 use cambist_protocol::wire::{
-    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, Pool, Pools, StorageIds, Token,
-    tokens,
+    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, Pool, Pools, StorageIds,
+    Timestamp, Token, tokens,
 };
 use cambist_protocol::{Endpoint, FromWire, Json, WireError};
 use secrecy::SecretString;
@@ -50,13 +50,24 @@ impl Client {
         self.call("account", call, Account::read).await
     }
 
-    /// GET apiKey with the signing key: how the first key is obtained.
+    /// GET timestamp: the venue's time in milliseconds.
+    pub async fn timestamp(&self) -> Result<u64, CallError> {
+        let call = public(Endpoint::Timestamp, String::new());
+        let answer = self.call("timestamp", call, Timestamp::read).await?;
+        Ok(answer.timestamp)
+    }
+
+    /// GET apiKey with the signing key: how the first key is obtained. Bound to the venue's time, so that a
+    /// recording of the request is of no use later.
     pub async fn api_key(&self) -> Result<SecretString, CallError> {
         let name = "api_key";
-        let account_id = self.own_id(name)?;
+        let query = ApiKeyQuery {
+            account_id: self.own_id(name)?,
+            timestamp: Some(self.timestamp().await?),
+        };
         let call = Call {
             with_signature: true,
-            ..public(Endpoint::GetApiKey, ApiKeyQuery { account_id }.write())
+            ..public(Endpoint::GetApiKey, query.write())
         };
         let answer = self.call(name, call, ApiKey::read).await?;
         Ok(SecretString::from(answer.api_key))

@@ -390,6 +390,7 @@ async fn polls_are_asked_and_decoded_exactly() {
 #[tokio::test]
 async fn the_api_key_is_fetched_and_replaced_with_signatures() {
     let server = Server::start(vec![
+        vec![Step::Send(json(200, "", r#"{"timestamp":1800000000123}"#))],
         vec![Step::Send(json(200, "", r#"{"apiKey":"fresh"}"#))],
         vec![Step::Send(json(200, "", r#"{"apiKey":"fresher"}"#))],
         vec![Step::Send(json(
@@ -424,15 +425,18 @@ async fn the_api_key_is_fetched_and_replaced_with_signatures() {
         .iter()
         .map(|text| text.to_ascii_lowercase())
         .collect();
-    assert!(requests[0].starts_with("get /api/v3/apikey?accountid=10000 http"));
-    assert!(!requests[0].contains("x-api-key"));
-    assert!(requests[0].contains("x-api-sig: 0x"));
-    assert!(requests[1].starts_with("post /api/v3/apikey http"));
-    assert!(requests[1].contains("x-api-key: fresh\r\n"));
-    assert!(requests[1].contains("x-api-sig: 0x"));
-    assert!(requests[1].ends_with("\r\n\r\n{\"accountid\":10000}"));
+    assert!(requests[0].starts_with("get /api/v3/timestamp http"));
     assert!(
-        requests[3]
+        requests[1].starts_with("get /api/v3/apikey?accountid=10000&timestamp=1800000000123 http")
+    );
+    assert!(!requests[1].contains("x-api-key"));
+    assert!(requests[1].contains("x-api-sig: 0x"));
+    assert!(requests[2].starts_with("post /api/v3/apikey http"));
+    assert!(requests[2].contains("x-api-key: fresh\r\n"));
+    assert!(requests[2].contains("x-api-sig: 0x"));
+    assert!(requests[2].ends_with("\r\n\r\n{\"accountid\":10000}"));
+    assert!(
+        requests[4]
             .starts_with("get /api/v3/storageid?accountid=10000&maxnext=true&selltokenid=1 http")
     );
 }

@@ -108,6 +108,17 @@ impl Read for Vec<std::net::IpAddr> {
     }
 }
 
+impl Read for Vec<String> {
+    const WHAT: &'static str = "a list of strings in quotes, such as [\"a\", \"b\"]";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        let items = value.as_array()?.iter();
+        items
+            .map(|item| item.get_ref().as_str().map(str::to_owned))
+            .collect()
+    }
+}
+
 impl Read for std::net::SocketAddr {
     const WHAT: &'static str = "an address with a port in quotes, such as \"127.0.0.1:9464\"";
 

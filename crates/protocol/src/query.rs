@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use cambist_core::Reason;
 
-use crate::json::{Json, Object, WireError};
+use crate::json::{Json, Object, WireError, integer};
 use crate::number::quoted;
 
 pub use requests::{
@@ -71,6 +71,12 @@ impl Parameters {
     /// Names and decoded values in the order received, for checking request signatures.
     pub fn received(&self) -> &[(String, String)] {
         &self.received
+    }
+
+    /// The account that a request names, if that can be read; what it means when not is its endpoint's.
+    pub fn account_id(&self) -> Option<u32> {
+        let read = self.object().optional("accountId", integer);
+        read.ok().flatten()
     }
 
     fn object(&self) -> Object<'_> {

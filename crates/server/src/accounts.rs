@@ -1,6 +1,6 @@
 //! Accounts, balances, API keys and storage ids.
 
-use cambist_core::Reason;
+use cambist_core::{Reason, VenueTime};
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::query::{
     AccountQuery, ApiKeyQuery, BalancesQuery, Parameters, StorageIdQuery,
@@ -65,6 +65,7 @@ pub(crate) fn replace_api_key(shell: &Shell, call: &Call, holder: Option<Account
     }
     let caller = Caller::Account { account, signed };
     let fresh = fresh_key()?;
+    shell.key_requests.changes(account, shell.clock.now());
     api_key(
         shell,
         call,
@@ -73,15 +74,40 @@ pub(crate) fn replace_api_key(shell: &Shell, call: &Call, holder: Option<Account
     )
 }
 
-/// GET apiKey: the signature alone opens the account.
+/// GET apiKey: the signature alone opens the account. Which recordings of it count is told in
+/// `key_requests`.
 pub(crate) fn get_api_key(shell: &Shell, call: &Call) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
-    let account = AccountId(ApiKeyQuery::read(&parameters)?.account_id);
+    let query = ApiKeyQuery::read(&parameters)?;
+    let account = AccountId(query.account_id);
+    let signed_at = query.timestamp.map(VenueTime);
     check_exists(shell, account)?;
+    let check_time = || match signed_at {
+        Some(signed_at) => shell
+            .key_requests
+            .check(account, signed_at, shell.clock.now()),
+        None => Ok(()),
+    };
+    check_time()?;
+    let has_key = shell.machine.read(|venue| venue.has_api_key(account))?;
+    if signed_at.is_none() && has_key && shell.public_url.is_some() {
+        return Err(Denial::new(
+            Reason::InvalidArgument,
+            "timestamp: is missing: the account has a key, and the request must be signed with the exchange's time in milliseconds",
+        ));
+    }
     let signed = shell.request_signed(call, parameters.received(), account, None)?;
     let caller = Caller::Account { account, signed };
     let fresh = fresh_key()?;
-    api_key(shell, call, &caller, &Request::ApiKey { account, fresh })
+    let request = Request::ApiKey { account, fresh };
+    let answer = api_key(shell, call, &caller, &request)?;
+    if has_key {
+        // It may have been changed meanwhile, and then the answer is not for this request.
+        check_time()?;
+    } else {
+        shell.key_requests.changes(account, shell.clock.now());
+    }
+    Ok(answer)
 }
 
 /// GET storageId.
@@ -117,10 +143,10 @@ pub(crate) fn check_named_account(
     parameters: &Parameters,
     holder: Option<AccountId>,
 ) -> Result<(), Denial> {
-    match ApiKeyQuery::read(parameters) {
-        Ok(named) => shell.check_owner(holder, AccountId(named.account_id)),
+    match parameters.account_id() {
+        Some(named) => shell.check_owner(holder, AccountId(named)),
         // The endpoint's own reader says what is wrong, with the endpoint's own code.
-        Err(_) => Ok(()),
+        None => Ok(()),
     }
 }
 

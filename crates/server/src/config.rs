@@ -99,14 +99,20 @@ pub struct ServerConfig {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
     /// How clients reach it (scheme, host, port, prefix; no trailing slash), because request
-    /// signatures cover it. `http://` and the `Host` header are accepted besides.
+    /// signatures cover it. Without one, `http://` and whatever the `Host` header says is accepted.
     pub public_url: Option<String>,
+    /// Further addresses that request signatures may cover beside `public_url`, such as the loopback
+    /// address for clients on this machine.
+    pub further_urls: Vec<String>,
     /// Origin whose web pages may ask from a browser, `*` for all; without one, none.
     pub cors_origin: Option<String>,
     /// Proxies before it, whose word about the customer's address is believed.
     pub trusted_proxies: Vec<IpAddr>,
     /// Whether POST apiKey must carry a signature.
     pub require_api_key_signature: bool,
+    /// Whether transfers, withdrawals and key updates need the owner's wallet or an approved hash: the
+    /// layer-2 key alone is not enough.
+    pub require_wallet_for_funds: bool,
     /// Rate limits.
     pub rates: RateLimits,
     /// Connections.
@@ -125,9 +131,11 @@ impl ServerConfig {
         Self {
             listen,
             public_url: None,
+            further_urls: Vec::new(),
             cors_origin: None,
             trusted_proxies: Vec::new(),
             require_api_key_signature: false,
+            require_wallet_for_funds: true,
             rates: RateLimits::default(),
             connections: ConnectionLimits::default(),
             prepared_keys_max: 512,

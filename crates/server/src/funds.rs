@@ -238,12 +238,13 @@ fn extra_data(json: &Json) -> Result<ExtraData, WireError> {
         .map_err(|error| WireError::new(error.to_string()))
 }
 
-/// Both coordinates, or one packed number; a point of the curve in any case.
+/// Both coordinates, or one packed number; a point of the curve of prime order in any case.
 fn new_key(json: &Json) -> Result<PublicKey, WireError> {
     let key = match SentKey::read(json)? {
-        SentKey::Coordinates(key) => key.check().map(|()| key),
+        SentKey::Coordinates(key) => Ok(key),
         SentKey::Packed(packed) => PublicKey::from_packed(packed),
     };
+    let key = key.and_then(|key| key.check_registrable().map(|()| key));
     // The one listed code that can mean the new key: who shall sign from now on.
     key.map_err(|error| WireError::new(error.to_string()).because(Reason::InvalidReceiver))
 }

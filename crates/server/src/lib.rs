@@ -39,6 +39,7 @@ mod denial;
 mod durable;
 mod funds;
 mod handle;
+mod key_requests;
 mod keys;
 mod limits;
 mod machine;

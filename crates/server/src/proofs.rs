@@ -64,11 +64,16 @@ impl Shell {
         given: &Given,
         signable: &Signable,
     ) -> Result<Proof, Denial> {
-        let header = match call.endpoint.row().signature {
-            SignatureHeader::Ecdsa => self.wallet_header(call, given)?,
+        let wants_wallet = match call.endpoint.row().signature {
+            SignatureHeader::Ecdsa => true,
             SignatureHeader::None | SignatureHeader::Eddsa | SignatureHeader::EddsaIfPresent => {
-                None
+                false
             }
+        };
+        let header = if wants_wallet {
+            self.wallet_header(call, given)?
+        } else {
+            None
         };
         let mut proof = Proof::default();
         if let Some(hash) = given.approved {
@@ -88,6 +93,15 @@ impl Shell {
         if let Some(signature) = &given.eddsa {
             let messages = signable.messages.iter().copied();
             proof.eddsa = Some(self.verify(call, account, holder, messages, signature)?);
+        }
+        // Last, so that what is signed wrongly is told so before what is missing.
+        let by_layer_2_alone =
+            proof.eddsa.is_some() && proof.ecdsa.is_none() && proof.approved.is_none();
+        if self.require_wallet_for_funds && wants_wallet && by_layer_2_alone {
+            return Err(Denial::new(
+                Reason::NoSignature,
+                "the owner's wallet must sign this, in the header X-API-SIG or in ecdsaSignature, or have approved its hash: here the layer-2 key alone moves no funds and sets no key",
+            ));
         }
         Ok(proof)
     }

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::denial::Denial;
 use crate::durable::Log;
+use crate::key_requests::KeyRequests;
 use crate::keys::PreparedKeys;
 use crate::limits::{Limiter, Use};
 use crate::machine::{Machine, MachineError};
@@ -42,7 +43,11 @@ pub(crate) struct Shell {
     pub limiter: Limiter,
     pub clock: Clock,
     pub public_url: Option<String>,
+    /// Every address that request signatures may cover, where there is a public one.
+    pub urls: Vec<String>,
+    pub key_requests: KeyRequests,
     pub require_api_key_signature: bool,
+    pub require_wallet_for_funds: bool,
     /// Network id, which wallets sign.
     pub chain_id: u64,
     /// The interface text alone counts; otherwise what public clients leave out may be missing.
@@ -55,16 +60,21 @@ impl Shell {
             let config = state.venue.config();
             (config.chain_id, config.compat == Compat::Strict)
         };
+        let bare = |url: &String| url.trim_end_matches('/').to_owned();
+        let public_url = config.public_url.as_ref().map(bare);
+        let urls = public_url.iter().cloned();
+        let urls = urls.chain(config.further_urls.iter().map(bare)).collect();
+        let machine = Machine::new(state, log, config.clock.clone(), config.audit_every_request);
         Self {
-            machine: Machine::new(state, log, config.clock.clone(), config.audit_every_request),
+            machine,
             keys: PreparedKeys::new(config.prepared_keys_max),
             limiter: Limiter::new(config.rates),
             clock: config.clock.clone(),
-            public_url: config
-                .public_url
-                .as_ref()
-                .map(|url| url.trim_end_matches('/').to_owned()),
+            public_url,
+            urls,
+            key_requests: KeyRequests::new(config.clock.now()),
             require_api_key_signature: config.require_api_key_signature,
+            require_wallet_for_funds: config.require_wallet_for_funds,
             chain_id,
             strict,
         }

@@ -74,8 +74,9 @@ impl Shell {
         Ok(key)
     }
 
-    /// What the request may have signed: every public form, below the configured address and below
-    /// the one that the client says it used.
+    /// What the request may have signed: every public form, below each address of the exchange. Where no
+    /// public one is configured, below the one that the client says it used: a signature for another
+    /// exchange would count where somebody repeats its name in the header.
     fn canonical_texts(&self, call: &Call, parameters: &[(String, String)]) -> Vec<String> {
         let Row { method, path, .. } = call.endpoint.row();
         let parameters: Vec<_> = parameters
@@ -83,12 +84,12 @@ impl Shell {
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         let body = std::str::from_utf8(&call.body).unwrap_or_default();
-        let below_host = call.host.as_ref().map(|host| format!("http://{host}"));
+        let mut bases = self.urls.clone();
+        if self.public_url.is_none() {
+            bases.extend(call.host.as_ref().map(|host| format!("http://{host}")));
+        }
         let mut texts = Vec::new();
-        for base in [self.public_url.as_ref(), below_host.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for base in &bases {
             let forms = request_signature::candidates(method.name(), base, path, &parameters, body);
             for form in forms {
                 if !texts.contains(&form) {

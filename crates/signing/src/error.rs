@@ -36,6 +36,9 @@ pub enum SignError {
     /// The public key is not a canonical point of the curve other than the identity.
     #[error("public key is not a usable curve point")]
     InvalidPublicKey,
+    /// The public key has a part of low order: others could sign for it, or it belongs to no secret key.
+    #[error("public key is not a multiple of the base point: it has a part of low order")]
+    LowOrderPublicKey,
     /// Extra data is neither empty nor `0x` and an even number of hexadecimal digits.
     #[error("malformed extra data: expected 0x and an even number of hexadecimal digits")]
     MalformedExtraData,

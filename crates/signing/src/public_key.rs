@@ -4,10 +4,12 @@
 
 use core::fmt;
 
+use ark_ff::PrimeField;
+
 use crate::curve::table::{BASE_TABLE, Table};
 use crate::curve::{Affine, Point};
 use crate::error::SignError;
-use crate::field::Field;
+use crate::field::{Field, Fl};
 use crate::poseidon;
 use crate::signature::Signature;
 
@@ -43,6 +45,23 @@ impl PublicKey {
     /// [`SignError::InvalidPublicKey`] if not.
     pub fn check(&self) -> Result<(), SignError> {
         self.point().map(|_| ()).ok_or(SignError::InvalidPublicKey)
+    }
+
+    /// Whether this key may be registered: a usable point of prime order, as every secret key's is. With a key
+    /// of low order anybody signs for its account within a few tries.
+    ///
+    /// Verification does not ask this again: it would cost as much as the signature.
+    ///
+    /// # Errors
+    /// [`SignError::InvalidPublicKey`] or [`SignError::LowOrderPublicKey`] if not.
+    pub fn check_registrable(&self) -> Result<(), SignError> {
+        let point = self.point().ok_or(SignError::InvalidPublicKey)?;
+        let multiple = Point::from_affine(&point).times_public(&Fl::MODULUS.0);
+        if multiple.to_affine().is_identity() {
+            Ok(())
+        } else {
+            Err(SignError::LowOrderPublicKey)
+        }
     }
 
     /// Whether `signature` is this key's signature of `message`.
@@ -182,7 +201,6 @@ fn holds(
 
 /// (p − 1)/2.
 fn half_modulus() -> Field {
-    use ark_ff::PrimeField;
     Field::from(crate::field::Fq::MODULUS_MINUS_ONE_DIV_TWO)
 }
 
@@ -192,6 +210,61 @@ mod tests {
 
     use super::*;
     use crate::secret_key::SecretKey;
+
+    /// Every point of the curve whose order divides the cofactor, eight with the identity.
+    fn points_of_low_order() -> Vec<Point> {
+        let generator = (2_u64..1_000)
+            .filter_map(|y| {
+                let y = crate::field::Fq::from(y);
+                let x = crate::curve::x_of(&y)?;
+                Some(Point::from_affine(&Affine { x, y }).times_public(&Fl::MODULUS.0))
+            })
+            .find(|point| !point.times_public(&[4, 0, 0, 0]).to_affine().is_identity())
+            .unwrap();
+        let multiple = |k| generator.times_public(&[k, 0, 0, 0]);
+        (0..8).map(multiple).collect()
+    }
+
+    #[test]
+    fn a_key_with_a_part_of_low_order_is_not_registered() {
+        let honest = SecretKey::from_hex("0x1234").unwrap().public();
+        assert_eq!(honest.check_registrable(), Ok(()));
+        let honest_point = Point::from_affine(&honest.point().unwrap());
+        let low = points_of_low_order();
+        assert!(low[0].to_affine().is_identity());
+        for (order, point) in low.iter().enumerate().skip(1) {
+            let key = PublicKey::from(point.to_affine());
+            assert_eq!(key.check(), Ok(()), "{order}: a point like any other");
+            assert_eq!(key.check_registrable(), Err(SignError::LowOrderPublicKey));
+            let mixed = PublicKey::from(honest_point.plus(point).to_affine());
+            assert_eq!(mixed.check_registrable(), Err(SignError::LowOrderPublicKey));
+        }
+        let none = PublicKey {
+            x: Field::ZERO,
+            y: Field::from(1),
+        };
+        assert_eq!(none.check_registrable(), Err(SignError::InvalidPublicKey));
+    }
+
+    /// Why they are refused: somebody without any secret signs for such a key.
+    #[test]
+    fn with_a_key_of_low_order_anybody_signs() {
+        let low = points_of_low_order()[1];
+        let key = PublicKey::from(low.to_affine());
+        let message = Field::from(7);
+        let forged = (1_u64..200).any(|s| {
+            (0..8).any(|multiple| {
+                let s_limbs = [s, 0, 0, 0];
+                let r = BASE_TABLE
+                    .add_public(low.times_public(&[multiple, 0, 0, 0]), &s_limbs)
+                    .to_affine();
+                let s = Field::from(u128::from(s));
+                Signature::new(r.x.into(), r.y.into(), s)
+                    .is_ok_and(|signature| key.verify(&message, &signature))
+            })
+        });
+        assert!(forged);
+    }
 
     #[test]
     fn a_packed_key_unpacks_to_itself_and_nothing_else_unpacks() {

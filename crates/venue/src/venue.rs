@@ -289,6 +289,12 @@ impl Venue {
         self.api_keys.get(key).copied()
     }
 
+    /// Whether an account has an API key.
+    pub fn has_api_key(&self, id: AccountId) -> bool {
+        let account = self.accounts.get(&id);
+        account.is_some_and(|account| account.api_key.is_some())
+    }
+
     /// An account.
     pub fn account(&self, id: AccountId) -> Option<&Account> {
         self.accounts.get(&id)

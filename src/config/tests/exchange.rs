@@ -52,6 +52,21 @@ fn mistakes_of_the_exchanges_file_are_named() {
             "name = \"ETH-DAI\"",
             "no [[token]] is \"DAI\"",
         ),
+        (
+            "# public_url = \"https://exchange.example\"",
+            "public_url = \"exchange.example\"",
+            "listen.public_url must be addresses such as \"https://exchange.example\"",
+        ),
+        (
+            "# public_url = \"https://exchange.example\"",
+            "public_url = \"https://exchange.example/api/v3\"",
+            "without /api/v3",
+        ),
+        (
+            "# further_urls = [",
+            "further_urls = [",
+            "listen.further_urls needs listen.public_url",
+        ),
         ("[maker]", "[makr]", "unknown key makr; did you mean maker?"),
         (
             "# play = \"crash\"",

@@ -186,6 +186,18 @@ async function movingSteps(session) {
     const wrong = { ...signing, eddsaKey: '0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcd' }
     refused(await user.submitInternalTransfer({ ...wrong, request: await transfer() }), 104005)
   })
+  await step('a transfer that the layer-2 key alone signed: 104004, nothing moves', async () => {
+    const before = await held(session, USDC)
+    const request = await transfer()
+    const { result } = sdk.get_EddsaSig_Transfer(request, sk)
+    const response = await fetch(`${venue.url}/api/v3/transfer`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-API-KEY': apiKey },
+      body: JSON.stringify({ ...request, eddsaSignature: result }),
+    })
+    refused((await response.json()).resultInfo, 104004, /wallet/)
+    same('sent', before - (await held(session, USDC)), 0n)
+  })
   await step('a withdrawal is pending until the operator settles it', async () => {
     const before = await held(session, USDC)
     const request = {

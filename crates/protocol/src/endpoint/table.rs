@@ -405,7 +405,10 @@ pub static TABLE: [Row; 23] = [
         purpose: "get the API key",
         key: KeyRule::None,
         signature: SignatureHeader::Eddsa,
-        parameters: &[need("accountId", Integer, Query)],
+        parameters: &[
+            need("accountId", Integer, Query),
+            may("timestamp", Integer, Query),
+        ],
         codes: &[
             Reason::UnknownError,
             Reason::UserNotFound,

@@ -341,6 +341,8 @@ impl PoolTransactionsQuery {
 pub struct ApiKeyQuery {
     /// Account.
     pub account_id: u32,
+    /// The venue's time when it was signed, milliseconds: a request with it is good for a short while.
+    pub timestamp: Option<u64>,
 }
 
 impl ApiKeyQuery {
@@ -348,12 +350,16 @@ impl ApiKeyQuery {
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         Ok(Self {
             account_id: parameters.need("accountId", Reason::InvalidArgument, integer)?,
+            timestamp: parameters.object().optional("timestamp", integer)?,
         })
     }
 
     /// Writes it.
     pub fn write(&self) -> String {
-        written([("accountId", Some(self.account_id.to_string()))])
+        written([
+            ("accountId", Some(self.account_id.to_string())),
+            ("timestamp", self.timestamp.map(|time| time.to_string())),
+        ])
     }
 }
 

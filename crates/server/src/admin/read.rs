@@ -8,6 +8,7 @@ use cambist_core::{Amount, Hash, Reason, TokenId, TokenSpec};
 use cambist_protocol::json::{Json, Object, boolean, integer, text, wide};
 use cambist_protocol::wire::{self, TEXT_MAX};
 use cambist_protocol::{WireError, code};
+use cambist_signing::Field;
 use cambist_venue::{
     AccountId, Address, ApiKey, ExchangeMode, Fault, MarketConfig, Operator, PoolConfig,
     PoolListing, PoolStatus, PublicKey, RequestKind, TokenConfig, TokenKind, Venue,
@@ -159,6 +160,23 @@ impl<'a> Fields<'a> {
         Ok(found.map_or([0; 32], |hash| hash.0))
     }
 
+    /// Zero where none is given: the owner sets the first one.
+    fn public_key(&self) -> Read<PublicKey> {
+        let (x, y) = (
+            self.coordinate("public_key_x")?,
+            self.coordinate("public_key_y")?,
+        );
+        if (x, y) != ([0; 32], [0; 32]) {
+            let key = cambist_signing::PublicKey {
+                x: Field::from_be_bytes(x),
+                y: Field::from_be_bytes(y),
+            };
+            key.check_registrable()
+                .map_err(|error| WireError::new(error.to_string()).within("public_key_x"))?;
+        }
+        Ok(PublicKey { x, y })
+    }
+
     fn token(&self, name: &str) -> Read<TokenId> {
         self.object.required(name, |json| token(json, self.venue))
     }
@@ -200,10 +218,7 @@ pub(super) fn operator(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator
         "create-account" => Operator::CreateAccount {
             id: fields.object.optional("account", integer)?.map(AccountId),
             owner: fields.address("owner")?,
-            public_key: PublicKey {
-                x: fields.coordinate("public_key_x")?,
-                y: fields.coordinate("public_key_y")?,
-            },
+            public_key: fields.public_key()?,
             api_key: fields
                 .object
                 .optional("api_key", |json| text(json, TEXT_MAX))?

@@ -8,7 +8,7 @@ use cambist_server::admin::{AdminConfig, AdminServer, FieldKind, PREFIX, WISHES,
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::support::{BASE, Call, Connection, Exchange, ONE, Reply};
+use crate::support::{BASE, Call, Connection, Exchange, LOW_ORDER, ONE, Reply};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -233,6 +233,26 @@ fn every_example_of_the_table_is_understood() {
     }
     let log = door.look("log", "limit=3");
     assert_eq!(log.good().as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn no_account_is_opened_with_a_key_that_others_could_sign_for() {
+    let exchange = Exchange::start();
+    let door = Door::open(&exchange);
+    let owner = "0x00000000000000000000000000000000000000aa";
+    let open = |x: &str, y: &str| {
+        let body = json!({"owner": owner, "public_key_x": x, "public_key_y": y});
+        door.wish("create-account", &body)
+    };
+    for [x, y] in LOW_ORDER {
+        let refused = open(x, y);
+        assert_eq!(refused.code(), 100_001, "{x}");
+        assert!(refused.message().contains("public_key_x"), "{refused:?}");
+    }
+    let honest = cambist_signing::SecretKey::from_hex("0x1234")
+        .unwrap()
+        .public();
+    open(&honest.x.to_hex(), &honest.y.to_hex()).good();
 }
 
 #[test]

@@ -7,8 +7,10 @@ use cambist_signing::{Address, ExtraData, SecretKey, WithdrawalMessage, request_
 use cambist_venue::{Compat, Operator};
 use serde_json::{Value, json};
 
-use crate::support::trader::{Trader, UNTIL, messages};
-use crate::support::{Call, EXCHANGE, Exchange, QUOTE, START_S, UNIT, Want, config, venue};
+use crate::support::trader::{Trader, UNTIL, list_pool, messages};
+use crate::support::{
+    Call, EXCHANGE, Exchange, LOW_ORDER, ONE, QUOTE, START_S, UNIT, Want, config, venue,
+};
 
 fn wire(raw: [u8; 65], kind: Option<Kind>) -> String {
     WireSignature { raw, kind }.to_hex()
@@ -18,9 +20,16 @@ fn strict() -> Exchange {
     Exchange::run(&config(), venue(Compat::Strict), Vec::new())
 }
 
+/// Where the layer-2 key alone moves funds.
+fn without_wallets() -> Exchange {
+    let mut config = config();
+    config.require_wallet_for_funds = false;
+    Exchange::with(&config)
+}
+
 #[test]
 fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
-    let exchange = Exchange::start();
+    let exchange = without_wallets();
     let mut alice = Trader::new(&exchange, 1);
     let bob = Trader::new(&exchange, 2);
     let payee = bob.customer.owner;
@@ -86,6 +95,73 @@ fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
         .unwrap();
     assert_eq!(held.total, 1_000_000 * UNIT + sent * 5 * UNIT);
     assert_eq!(sent, 7);
+}
+
+#[test]
+fn the_layer_2_key_alone_moves_no_funds_and_sets_no_key() {
+    let exchange = Exchange::start();
+    list_pool(&exchange);
+    let mut alice = Trader::new(&exchange, 1);
+    let thief = SecretKey::from_hex("0x99").unwrap();
+    let bodies = [
+        ("transfer", alice.transfer(Address([0xcc; 20]))),
+        ("user/withdrawals", alice.withdrawal()),
+        ("account", alice.update(&thief.public(), 1)),
+    ];
+    for (path, body) in bodies {
+        let signed = messages(path, &body);
+        let mut by_key = body.clone();
+        by_key["eddsaSignature"] = json!(alice.eddsa(&signed));
+        let refused = exchange.ask(&alice.bare(path, &by_key));
+        assert_eq!(refused.code(), 104_004, "{path}");
+        assert!(refused.message().contains("wallet"), "{refused:?}");
+        // An empty header is none, and the key's signature in it is no wallet's.
+        let call = alice.bare(path, &by_key);
+        assert_eq!(
+            exchange.ask(&call.clone().header("X-API-SIG", "")).code(),
+            104_004
+        );
+        let call = call.header("X-API-SIG", alice.eddsa(&signed));
+        assert_eq!(exchange.ask(&call).code(), 104_005, "{path}");
+    }
+    let account = alice.customer.account;
+    let held = exchange.handle.balance(account, QUOTE).unwrap();
+    assert_eq!((held.total, held.locked), (1_000_000 * UNIT, 0));
+
+    // Orders, joins and exits need it as before.
+    exchange
+        .ask(&alice.customer.submit(Want::Buy, 100_000, 1))
+        .good();
+    let mut join = alice.join(ONE, 2_000 * UNIT);
+    join["eddsaSignature"] = json!(alice.eddsa(&messages("amm/join", &join)));
+    exchange.ask(&alice.bare("amm/join", &join)).good();
+    let mut exit = alice.exit(1_000);
+    exit["eddsaSignature"] = json!(alice.eddsa(&messages("amm/exit", &exit)));
+    exchange.ask(&alice.bare("amm/exit", &exit)).good();
+
+    // The wallet, in the body or in the header, and an approved hash.
+    for form in 0..3 {
+        let mut body = alice.transfer(Address([0xcc; 20]));
+        let signed = messages("transfer", &body);
+        let wallet = alice.wallet.sign_typed(&signed.digest).to_hex();
+        let call = match form {
+            0 => {
+                body["ecdsaSignature"] = json!(wallet);
+                alice.bare("transfer", &body)
+            }
+            1 => alice.bare("transfer", &body).header("X-API-SIG", wallet),
+            _ => {
+                let hash = Hash(signed.message.to_be_bytes());
+                let approve = Operator::ApproveHash { account, hash };
+                exchange.handle.operate(approve).unwrap();
+                body["hashApproved"] = json!(hash.to_string());
+                alice.bare("transfer", &body)
+            }
+        };
+        exchange.ask(&call).good();
+    }
+    let update = alice.update(&thief.public(), 1);
+    exchange.ask(&alice.post("account", &update)).good();
 }
 
 #[test]
@@ -180,7 +256,7 @@ fn the_text_alone_wants_the_wallet_in_the_header() {
 
 #[test]
 fn extra_data_may_be_signed_as_bytes_and_as_text() {
-    let exchange = Exchange::start();
+    let exchange = without_wallets();
     let mut alice = Trader::new(&exchange, 1);
     for (form, data) in [(0, "0xabcd"), (1, "0xabcd"), (2, "abcd"), (3, "")] {
         let mut body = alice.withdrawal();
@@ -269,13 +345,21 @@ fn a_new_key_serves_at_once_and_the_old_one_no_more() {
         (&shown.good()["nonce"], &shown.body["keyNonce"]),
         (&json!(2), &json!(1))
     );
-    // Not a point: nobody could sign with it.
-    for key in [
+}
+
+#[test]
+fn a_key_that_is_no_point_or_of_low_order_is_not_registered() {
+    let exchange = Exchange::start();
+    let alice = Trader::new(&exchange, 1);
+    // Not a point: nobody could sign with it. Of low order: everybody could.
+    let none = [
         json!({"x": "0x2", "y": "0x3"}),
         json!("0x1"),
         json!({"x": "0x0", "y": "0x0"}),
-    ] {
-        let mut body = alice.update(&alice.customer.secret.public(), 2);
+    ];
+    let low = LOW_ORDER.map(|[x, y]| json!({"x": x, "y": y}));
+    for key in none.into_iter().chain(low) {
+        let mut body = alice.update(&alice.customer.secret.public(), 1);
         body["publicKey"] = key.clone();
         let reply = exchange.ask(&alice.bare("account", &body));
         assert_eq!(reply.code(), 102_023, "{key}");

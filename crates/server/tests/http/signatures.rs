@@ -77,26 +77,137 @@ fn every_public_form_of_a_signed_cancel_is_accepted() {
 }
 
 #[test]
-fn the_public_address_and_the_host_header_both_count() {
-    let mut config = config();
-    config.public_url = Some("https://api.example.com/exchange/".to_owned());
-    let exchange = Exchange::with(&config);
-    let alice = exchange.customer(1);
-    let id = alice.account.0.to_string();
-    let target = format!("/api/v3/apiKey?accountId={id}");
-    let ask = |base: &str, host: Option<&str>| {
-        let text = sdk_form("GET", base, "/api/v3/apiKey", &[("accountId", &id)]);
-        let mut call = Call::get(target.clone()).header("X-API-SIG", alice.sign_text(&text));
+fn a_signature_counts_for_the_addresses_of_one_exchange_whatever_host_says() {
+    // Cancels nothing: the order is unknown, which is said to who signed rightly.
+    let code = |exchange: &Exchange, alice: &Customer, base: &str, host: Option<&str>| {
+        let (id, hash) = (alice.account.0.to_string(), format!("0x{:064x}", 1));
+        let parameters = [("accountId", id.as_str()), ("orderHash", hash.as_str())];
+        let text = sdk_form("DELETE", base, PATH, &parameters);
+        let mut call = cancel(alice, &format!("accountId={id}&orderHash={hash}"), &text);
         if let Some(host) = host {
             call = call.header("Host", host);
         }
-        exchange.ask(&call)
+        exchange.ask(&call).code()
     };
-    ask("https://api.example.com/exchange", None).good();
-    ask(&exchange.base_url(), None).good();
-    ask("http://venue.local:80", Some("venue.local:80")).good();
-    assert_eq!(ask("https://other.example.com", None).code(), 104_005);
-    assert_eq!(ask("http://venue.local", None).code(), 104_005);
+    let (good, wrong) = (102_117, 104_005);
+
+    let mut hosted = config();
+    hosted.public_url = Some("https://api.example.com/exchange/".to_owned());
+    hosted.further_urls = vec!["http://127.0.0.1:8787/".to_owned()];
+    let exchange = Exchange::with(&hosted);
+    let alice = exchange.customer(1);
+    let code_of = |base: &str, host| code(&exchange, &alice, base, host);
+    assert_eq!(code_of("https://api.example.com/exchange", None), good);
+    assert_eq!(code_of("http://127.0.0.1:8787", None), good);
+    // Signed for another exchange, and repeated here under its name.
+    for other in [
+        "http://venue.local:80",
+        "https://api.example.com",
+        "http://127.0.0.1:8788",
+    ] {
+        let name = other.split_once("://").map(|(_, name)| name);
+        assert_eq!(code_of(other, name), wrong, "{other}");
+        assert_eq!(code_of(other, None), wrong, "{other}");
+    }
+    assert_eq!(code_of(&exchange.base_url(), None), wrong, "in no list");
+
+    let local = Exchange::start();
+    let bob = local.customer(2);
+    let code_of = |base: &str, host| code(&local, &bob, base, host);
+    assert_eq!(code_of(&local.base_url(), None), good);
+    assert_eq!(
+        code_of("http://venue.local:80", Some("venue.local:80")),
+        good
+    );
+    assert_eq!(code_of("http://venue.local", None), wrong);
+}
+
+/// GET apiKey, bound to a time or not.
+fn get_key(exchange: &Exchange, customer: &Customer, base: &str, timestamp: Option<u64>) -> Call {
+    let id = customer.account.0.to_string();
+    let mut target = format!("/api/v3/apiKey?accountId={id}");
+    let time = timestamp.map(|time| time.to_string()).unwrap_or_default();
+    let mut parameters = vec![("accountId", id.as_str())];
+    if timestamp.is_some() {
+        target.push_str("&timestamp=");
+        target.push_str(&time);
+        parameters.push(("timestamp", &time));
+    }
+    let base = if base.is_empty() {
+        exchange.base_url()
+    } else {
+        base.to_owned()
+    };
+    let text = sdk_form("GET", &base, "/api/v3/apiKey", &parameters);
+    Call::get(target).header("X-API-SIG", customer.sign_text(&text))
+}
+
+#[test]
+fn a_recorded_request_for_the_key_does_not_fetch_the_next_one() {
+    const PUBLIC: &str = "https://api.example.com";
+    let mut config = config();
+    config.public_url = Some(PUBLIC.to_owned());
+    let exchange = Exchange::with(&config);
+    let mut alice = exchange.customer(1);
+    let now = || exchange.handle.now().0;
+    let early = get_key(&exchange, &alice, PUBLIC, Some(now() - 1));
+    assert_eq!(exchange.ask(&early).code(), 104_005, "before the start");
+    exchange.clock.pass_ms(1_000);
+    let recorded = get_key(&exchange, &alice, PUBLIC, Some(now()));
+    assert_eq!(exchange.ask(&recorded).good()["apiKey"], alice.api_key);
+    exchange.clock.pass_ms(5_000);
+    assert_eq!(exchange.ask(&recorded).good()["apiKey"], alice.api_key);
+
+    let body = format!("{{\"accountId\":{}}}", alice.account.0);
+    let replaced = alice.with_key(Call::new("POST", "/api/v3/apiKey").body(body));
+    let fresh = exchange.ask(&replaced).good()["apiKey"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_ne!(fresh, alice.api_key);
+    assert_eq!(exchange.ask(&recorded).code(), 104_005, "after the change");
+    // Made after the change, it fetches the key; until it is too old, and never ahead of time.
+    exchange.clock.pass_ms(1);
+    let again = get_key(&exchange, &alice, PUBLIC, Some(now()));
+    exchange.clock.pass_ms(30_000);
+    assert_eq!(exchange.ask(&again).good()["apiKey"], fresh);
+    exchange.clock.pass_ms(1);
+    assert_eq!(exchange.ask(&again).code(), 104_005, "too old");
+    let ahead = get_key(&exchange, &alice, PUBLIC, Some(now() + 1));
+    assert_eq!(exchange.ask(&ahead).code(), 104_005, "ahead");
+    // The time is covered by the signature.
+    let mut moved = again;
+    moved.target = ahead.target;
+    exchange.clock.pass_ms(1);
+    assert_eq!(exchange.ask(&moved).code(), 104_005);
+    // Without a time, as a public library sends it.
+    let unbound = get_key(&exchange, &alice, PUBLIC, None);
+    let refused = exchange.ask(&unbound);
+    assert_eq!(refused.code(), 100_001);
+    assert!(refused.message().contains("timestamp"), "{refused:?}");
+    alice.api_key = fresh;
+    exchange
+        .ask(&alice.get("/api/v3/user/balances?accountId={account}"))
+        .good();
+}
+
+#[test]
+fn beside_a_public_address_a_plain_request_gives_the_first_key_and_no_other() {
+    const PUBLIC: &str = "https://api.example.com";
+    let mut config = config();
+    config.public_url = Some(PUBLIC.to_owned());
+    let exchange = Exchange::with(&config);
+    let alice = exchange.customer_without_api_key(1);
+    let plain = get_key(&exchange, &alice, PUBLIC, None);
+    let first = exchange.ask(&plain);
+    assert_eq!(first.good()["apiKey"].as_str().unwrap().len(), 64);
+    assert_eq!(exchange.ask(&plain).code(), 100_001, "it has one now");
+
+    // Where there is no public address it is what it always was.
+    let local = Exchange::start();
+    let bob = local.customer(2);
+    let plain = get_key(&local, &bob, "", None);
+    assert_eq!(local.ask(&plain).good()["apiKey"], bob.api_key);
 }
 
 #[test]

@@ -30,6 +30,25 @@ pub const EXCHANGE: Address = Address([7; 20]);
 pub const ONE: Amount = 1_000_000_000_000_000_000;
 /// One whole quote token.
 pub const UNIT: Amount = 1_000_000;
+/// Points of the curve of order 2, 4 and 8, and one with such a part: keys that nobody may register.
+pub const LOW_ORDER: [[&str; 2]; 4] = [
+    [
+        "0x0",
+        "0x30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000000",
+    ],
+    [
+        "0x68a190bd4563c1f8ce1cf7a816eacb524a06a69334601a98aff443852ae3efa",
+        "0x0",
+    ],
+    [
+        "0x26ca6a00b96d21a18e9f746b5c616985d006d8f522066be0d6a1e0e5854c60e3",
+        "0xaabb7211172d31463c1127d4ba6942cb791c56d8234b5a0abfd1e81afd0d677",
+    ],
+    [
+        "0x752625f4263438f04289a107d7107722c6a478c58320721593db24db83322af",
+        "0x15b7033981d62aecdf9192f000307e2280cdf789043b7b9bc5cd3005395d5b32",
+    ],
+];
 /// When tests begin, in seconds.
 pub const START_S: u64 = 1_700_000_000;
 
@@ -154,9 +173,20 @@ impl Exchange {
 
     /// Opens an account with 1,000 base and 1,000,000 quote; the number decides its keys.
     pub fn customer(&self, number: u8) -> Customer {
+        let api_key = format!("key-of-{number}");
+        let mut customer = self.open(number, Some(ApiKey(api_key.clone())));
+        customer.api_key = api_key;
+        customer
+    }
+
+    /// The same without an API key.
+    pub fn customer_without_api_key(&self, number: u8) -> Customer {
+        self.open(number, None)
+    }
+
+    fn open(&self, number: u8, api_key: Option<ApiKey>) -> Customer {
         let secret = SecretKey::from_hex(&format!("0x{number:x}")).unwrap();
         let key = secret.public();
-        let api_key = format!("key-of-{number}");
         let account = self
             .handle
             .create_account(
@@ -165,7 +195,7 @@ impl Exchange {
                     x: key.x.to_be_bytes(),
                     y: key.y.to_be_bytes(),
                 },
-                Some(ApiKey(api_key.clone())),
+                api_key,
             )
             .unwrap();
         self.handle.deposit(account, BASE, 1_000 * ONE).unwrap();
@@ -176,7 +206,7 @@ impl Exchange {
             account,
             owner: Address([number; 20]),
             secret,
-            api_key,
+            api_key: String::new(),
             next_storage_id: 0,
         }
     }

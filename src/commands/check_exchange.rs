@@ -1,0 +1,111 @@
+//! `cambist check` of an exchange's file: its markets, and what is allowed and not recommended.
+
+use serde_json::{Value, json};
+
+use crate::config::Exchange;
+
+/// What a right file says, as JSON.
+pub(super) fn shown(file: &str, exchange: &Exchange) -> Value {
+    json!({
+        "ok": true,
+        "file": file,
+        "exchange": {"markets": markets(exchange)},
+        "warnings": warnings(exchange),
+    })
+}
+
+/// The same as text.
+pub(super) fn text(file: &str, exchange: &Exchange) -> String {
+    let markets = markets(exchange).join(", ");
+    let mut text = format!("{file} is right: an exchange with the markets {markets}\n");
+    for warning in warnings(exchange) {
+        text.push_str("\nwarning: ");
+        text.push_str(&warning);
+        text.push('\n');
+    }
+    text
+}
+
+fn markets(exchange: &Exchange) -> Vec<&str> {
+    let markets = exchange.markets.iter();
+    markets.map(|market| market.name.as_str()).collect()
+}
+
+/// What is allowed and lets somebody in who should not be: the key to change, and what it is worth to a thief.
+fn warnings(exchange: &Exchange) -> Vec<String> {
+    let listen = &exchange.listen;
+    let is_remote = !listen.address.ip().is_loopback();
+    let mut warnings = Vec::new();
+    if !exchange.require_api_key_signature {
+        warnings.push("exchange.require_api_key_signature = false: whoever has an account's API key can replace it and lock its owner out until the owner asks for the key with a signature; recommended: true".to_owned());
+    }
+    if !exchange.require_wallet_for_funds {
+        warnings.push("exchange.require_wallet_for_funds = false: whoever has an account's layer-2 key can transfer and withdraw everything and replace that key; recommended: true".to_owned());
+    }
+    if listen.public_url.is_none() && (is_remote || !listen.trusted_proxies.is_empty()) {
+        warnings.push("listen.public_url is missing although others reach this exchange: request signatures count for whatever address a client names, those made for another exchange included, and a recorded GET apiKey fetches the key for ever; recommended: the address that clients use".to_owned());
+    }
+    if is_remote {
+        warnings.push(format!(
+            "listen.address = \"{}\": API keys cross the network in the clear; recommended: 127.0.0.1 behind a proxy that speaks TLS, named in listen.trusted_proxies",
+            listen.address
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::reader::Source;
+
+    fn warned(edits: &[(&str, &str)]) -> Vec<String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/venue.toml");
+        let mut source = Source::read(path.as_ref()).unwrap();
+        for (from, to) in edits {
+            assert!(source.text.contains(from), "{from}");
+            source.text = source.text.replacen(from, to, 1);
+        }
+        let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        let warnings = warnings(&exchange);
+        let shown = shown("f.toml", &exchange);
+        assert_eq!(shown["warnings"], json!(warnings));
+        let text = text("f.toml", &exchange);
+        assert!(warnings.iter().all(|warning| text.contains(warning)));
+        let key = |warning: &String| warning.split([' ', ':']).next().unwrap().to_owned();
+        warnings.iter().map(key).collect()
+    }
+
+    #[test]
+    fn what_is_not_recommended_is_named_with_its_key() {
+        let signature = (
+            "require_api_key_signature = false",
+            "require_api_key_signature = true",
+        );
+        let wallet = (
+            "require_wallet_for_funds = true",
+            "require_wallet_for_funds = false",
+        );
+        let public = ("# public_url", "public_url");
+        let proxies = ("# trusted_proxies", "trusted_proxies");
+        assert_eq!(warned(&[]), ["exchange.require_api_key_signature"]);
+        assert!(warned(&[signature]).is_empty());
+        assert_eq!(
+            warned(&[signature, wallet]),
+            ["exchange.require_wallet_for_funds"]
+        );
+        assert_eq!(warned(&[signature, proxies]), ["listen.public_url"]);
+        assert!(warned(&[signature, proxies, public]).is_empty());
+        let remote = [
+            ("address = \"127.0.0.1:8787\"", "address = \"0.0.0.0:8787\""),
+            ("allow_remote = false", "allow_remote = true"),
+        ];
+        let edits = [signature, remote[0], remote[1]];
+        assert_eq!(warned(&edits), ["listen.public_url", "listen.address"]);
+        let edits = [signature, remote[0], remote[1], public];
+        assert_eq!(warned(&edits), ["listen.address"]);
+    }
+}
