@@ -305,6 +305,7 @@ impl Desk {
             | Note::DepthTaken { .. }
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
+            | Note::Withheld { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
             | Note::MoveSent { .. }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use cambist_core::event::{Amounts, Level};
 use cambist_core::note::Status;
 use cambist_core::request::Endpoint;
-use cambist_core::{ClientOrderId, MarketId, Time};
+use cambist_core::{ClientOrderId, MarketId, Side, Time};
 
 use super::reach::Reach;
 use super::throttle::Throttle;
+use super::withheld::{self, Quoting, Reasons};
 
 /// What was heard so far.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub struct Facts {
     pub(super) opening: Amounts,
     /// When a depth was last taken in, by market.
     pub(super) depth: Vec<Option<Time>>,
+    /// Why sides have no quotes, by market.
+    pub(super) withheld: Vec<Reasons>,
+    /// Sides whose reason was logged, and since when they have had one.
+    pub(super) said_withheld: BTreeMap<(MarketId, Side), Time>,
     /// The last status and when it was told.
     pub(super) status: Option<(Time, Status)>,
     /// Markets of orders that have not ended.
@@ -51,6 +56,8 @@ impl Facts {
             operator_asked: false,
             opening: Amounts::new(),
             depth: vec![None; markets],
+            withheld: vec![[None; 2]; markets],
+            said_withheld: BTreeMap::new(),
             status: None,
             orders: BTreeMap::new(),
             answered: None,
@@ -63,11 +70,15 @@ impl Facts {
     }
 
     /// The one word of the run state.
-    pub(super) const fn up_state(&self) -> &'static str {
+    pub(super) fn up_state(&self) -> &'static str {
         match (self.level, self.draining, self.ready) {
             (Level::Halted, _, _) => "halted",
             (Level::CancelOnly, _, _) | (Level::Trading, true, _) => "cancel_only",
-            (Level::Trading, false, true) => "active",
+            (Level::Trading, false, true) => match withheld::quoting(&self.withheld) {
+                Quoting::Active => "active",
+                Quoting::Paused => "paused",
+                Quoting::Not => "not_quoting",
+            },
             (Level::Trading, false, false) => "reconciling",
         }
     }

@@ -109,7 +109,7 @@ cambist
   /metrics  everything, for Prometheus
   /status   everything that is known now, as JSON
   /healthz  200 while decisions go on, 503 otherwise
-  /readyz   200 while trading on fresh data, 503 otherwise
+  /readyz   200 while every market is quoted from fresh data, 503 otherwise, and why
 ";
 
 fn routes(pages: Arc<Pages>, local: bool) -> Router {
@@ -168,11 +168,12 @@ async fn healthz(State(pages): State<Arc<Pages>>) -> Response {
 }
 
 async fn readyz(State(pages): State<Arc<Pages>>) -> Response {
-    verdict(
-        pages.now().health().ready,
-        "ready\n",
-        "not trading on fresh data; see /status\n",
-    )
+    let (ready, text) = pages.now().readiness();
+    if ready {
+        text.into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+    }
 }
 
 async fn status(State(pages): State<Arc<Pages>>) -> Response {

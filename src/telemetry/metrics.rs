@@ -68,6 +68,7 @@ pub(super) struct Metrics {
     pub(super) held_back: IntGaugeVec,
     pub(super) ramp: Gauge,
     pub(super) tokens: IntGaugeVec,
+    pub(super) withheld: IntGaugeVec,
     pub(super) dark: CounterVec,
     pub(super) depth_time: GaugeVec,
     pub(super) depth_rejected: IntCounterVec,
@@ -353,6 +354,11 @@ impl Metrics {
                 "cambist_rate_limit_tokens",
                 "Requests that a budget allows at once.",
                 &["budget"],
+            )?,
+            withheld: m.wholes(
+                "cambist_quotes_withheld",
+                "1 while a side has no quotes for this reason; docs/no-quotes.md says what to do.",
+                &["market", "side", "reason"],
             )?,
             dark: m.sums(
                 "cambist_side_dark_seconds_total",

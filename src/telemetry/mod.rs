@@ -13,6 +13,7 @@ mod reach;
 mod series;
 mod status;
 mod throttle;
+pub mod withheld;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -12,7 +12,7 @@ use tracing::{debug, error, info, warn};
 use super::facts::Facts;
 use super::metrics::Metrics;
 use super::series::UP_STATES;
-use super::{About, seconds, status};
+use super::{About, seconds, status, withheld};
 use crate::config::money;
 
 /// Longest piece of foreign text in a log line.
@@ -212,6 +212,11 @@ pub(super) fn note(
                 );
             }
         }
+        Note::Withheld {
+            market,
+            side,
+            withheld,
+        } => withheld::told(about, m, facts, now, (*market, *side), *withheld),
         Note::BudgetDenied { endpoint } => {
             m.budget_waits.with_label_values(&[endpoint.name()]).inc();
             let key = format!("budget {}", endpoint.name());

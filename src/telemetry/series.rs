@@ -11,11 +11,12 @@ use super::{About, Operation};
 /// Outcomes of requests as labels.
 pub(super) const OUTCOMES: [&str; 5] = ["ok", "reject", "unknown", "rate_limited", "transport"];
 /// Run states.
-pub(super) const UP_STATES: [&str; 6] = [
+pub(super) const UP_STATES: [&str; 7] = [
     "starting",
     "reconciling",
     "active",
-    "reducing",
+    "paused",
+    "not_quoting",
     "cancel_only",
     "halted",
 ];
@@ -140,6 +141,10 @@ impl Metrics {
             self.filled_quote.with_label_values(&[market, side]);
             self.quoting.with_label_values(&[market, side]);
             self.dark.with_label_values(&[market, side]);
+            for control in Control::ALL {
+                let labels = [market, side, control.name()];
+                self.withheld.with_label_values(&labels);
+            }
         }
     }
 }

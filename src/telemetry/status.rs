@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::facts::Facts;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
-use super::{About, Telemetry, seconds};
+use super::{About, Telemetry, seconds, withheld};
 use crate::config::money;
 
 /// Updates everything that is a level rather than an event.
@@ -21,7 +21,8 @@ pub(super) fn told(
     unix_s: f64,
     status: &Status,
 ) {
-    let before = facts.status.as_ref();
+    let before = facts.status.take();
+    let before = before.as_ref();
     // Time counts as quoted if quotes rested at both ends of it.
     for (index, (market, found)) in about.markets.iter().zip(&status.markets).enumerate() {
         let earlier = before.and_then(|(at, status)| Some((*at, status.markets.get(index)?)));
@@ -36,6 +37,9 @@ pub(super) fn told(
             }
         }
         gauges(m, facts, market, found, &status.ledger);
+        for (side, why) in Side::BOTH.into_iter().zip(found.withheld) {
+            withheld::told(about, m, facts, now, (market.id, side), why);
+        }
     }
     for pool in &status.pools {
         pool_gauges(about, m, pool);
@@ -237,10 +241,28 @@ impl Telemetry {
             .depth
             .iter()
             .all(|at| fresh(at, self.about.depth_age_max_ms));
+        let served = facts.withheld.iter().all(withheld::is_served);
         Health {
             alive,
-            ready: alive && depth && facts.up_state() == "active",
+            ready: alive && depth && served && facts.up_state() == "active",
         }
+    }
+
+    /// Whether it is ready, and what stands in the way: the state, and every side without quotes.
+    pub fn readiness(&self) -> (bool, String) {
+        let health = self.health();
+        let facts = self.facts();
+        let lines = withheld::lines(&self.about, &facts.withheld);
+        let verdict = if health.ready {
+            "ready\n".to_owned()
+        } else if !health.alive {
+            "not ready: the decision loop is silent\n".to_owned()
+        } else if facts.up_state() == "active" {
+            "not ready: a market is not quoted, or its depth is not fresh\n".to_owned()
+        } else {
+            format!("not ready: {}\n", facts.up_state())
+        };
+        (health.ready, verdict + &lines)
     }
 
     /// Everything that is known, as JSON. Amounts are decimal strings of whole tokens.
@@ -344,7 +366,7 @@ fn market_page(spec: &MarketSpec, found: &MarketStatus, depth_age_ms: Option<u64
         "in_flight": found.in_flight,
         "unknown": found.unknown,
         "cancelling": found.cancelling,
-        "withheld": found.withheld.map(cambist_core::note::Control::name),
+        "withheld": withheld::sides(spec, &found.withheld),
         "depth_age_ms": depth_age_ms,
     })
 }

@@ -26,6 +26,7 @@ pub mod shares;
 pub mod strategy;
 pub mod time;
 pub mod token;
+pub mod withheld;
 
 pub use engine::Engine;
 pub use intent::Intent;
@@ -35,3 +36,4 @@ pub use pool::{MoveKind, PoolSpec};
 pub use reason::Reason;
 pub use time::{Time, VenueTime};
 pub use token::{Amount, TokenId, TokenSpec};
+pub use withheld::Withheld;

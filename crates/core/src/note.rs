@@ -13,6 +13,7 @@ use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
 pub use crate::control::Control;
+pub use crate::withheld::Withheld;
 
 /// How an order came to its proven end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -128,8 +129,8 @@ pub struct MarketStatus {
     pub unknown: u32,
     /// Orders being cancelled.
     pub cancelling: u32,
-    /// Why nothing is quoted, if so.
-    pub withheld: Option<Control>,
+    /// Why a side has no quotes, buy then sell; `None` while one is alive or on its way.
+    pub withheld: [Option<Withheld>; 2],
     /// Venue time of the newest accepted depth.
     pub depth_time: Option<VenueTime>,
     /// How much of a limit is used, in ten-thousandths of it, for the limits that fill up.
@@ -357,6 +358,15 @@ pub enum Note {
         market: MarketId,
         /// Which control.
         control: Control,
+    },
+    /// The reason for which a side has no quotes is another one than before, or there is none any more.
+    Withheld {
+        /// Market.
+        market: MarketId,
+        /// Side.
+        side: Side,
+        /// Why it has none; nothing while a quote is alive or on its way.
+        withheld: Option<Withheld>,
     },
     /// A request was put off for want of budget.
     BudgetDenied {

@@ -116,6 +116,8 @@ defects! {
     CutAcrossMoves "cut_across_moves" "books are compared while a join or an exit is under way"
     MovesForgotten "moves_forgotten" "a restart does not tell of joins and exits that may be alive"
     MovesUnpaused "moves_unpaused" "joins and exits heed no level and no pause"
+    ReasonsForgotten "reasons_forgotten" "what stops a wanted quote is not kept as the reason"
+    ReasonsStay "reasons_stay" "a reason is told on while quotes rest"
 }
 
 impl std::fmt::Display for Defect {

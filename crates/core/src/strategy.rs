@@ -5,7 +5,7 @@
 //! deterministic, do no input or output, and take its only time from [`View::now`].
 
 use crate::market::{MarketSpec, Price, Qty, Side};
-use crate::note::Fill;
+use crate::note::{Fill, Withheld};
 use crate::order::ClientOrderId;
 use crate::pool::PoolBalances;
 use crate::time::Time;
@@ -150,6 +150,7 @@ impl Quote {
 pub struct Targets {
     quotes: Vec<Quote>,
     shares: Option<Amount>,
+    withheld: [Option<Withheld>; 2],
 }
 
 impl Targets {
@@ -174,19 +175,35 @@ impl Targets {
         &self.quotes
     }
 
-    /// Keeps only some quotes; true if any went.
-    pub(crate) fn retain(&mut self, keep: impl FnMut(&Quote) -> bool) -> bool {
-        let before = self.quotes.len();
-        self.quotes.retain(keep);
-        self.quotes.len() < before
+    /// Says why nothing is wanted on a side, for people: status, log and metrics show it while the side
+    /// has no quotes. Without it they show [`Control::NotWanted`](crate::control::Control::NotWanted).
+    /// It is nothing beside a quote of that side.
+    pub fn withhold(&mut self, side: Side, why: impl Into<Withheld>) {
+        self.withheld[side as usize] = Some(why.into());
     }
 
-    /// Changes every quantity; a quote of nothing is no quote.
-    pub(crate) fn scale(&mut self, scaled: impl Fn(Qty) -> Qty) {
+    /// Why nothing is wanted on a side, if that was said.
+    pub fn withheld(&self, side: Side) -> Option<Withheld> {
+        self.withheld[side as usize]
+    }
+
+    /// Keeps only some quotes; by side, whether any went.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Quote) -> bool) -> [bool; 2] {
+        let mut gone = [false; 2];
+        self.quotes.retain(|quote| {
+            let keeps = keep(quote);
+            gone[quote.side as usize] |= !keeps;
+            keeps
+        });
+        gone
+    }
+
+    /// Changes every quantity; a quote of nothing is no quote. By side, whether any went.
+    pub(crate) fn scale(&mut self, scaled: impl Fn(Qty) -> Qty) -> [bool; 2] {
         for quote in &mut self.quotes {
             quote.qty = scaled(quote.qty);
         }
-        self.quotes.retain(|quote| quote.qty.0 > 0);
+        self.retain(|quote| quote.qty.0 > 0)
     }
 
     /// Wants to hold this many shares of the pool beside the market, in base units of its LP token. The
@@ -203,8 +220,7 @@ impl Targets {
 
     /// Forgets everything wanted.
     pub fn clear(&mut self) {
-        self.quotes.clear();
-        self.shares = None;
+        *self = Self::default();
     }
 }
 

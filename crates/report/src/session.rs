@@ -206,6 +206,7 @@ impl Session {
             | Note::CancelSent { .. }
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
+            | Note::Withheld { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
             | Note::ForeignMove { .. }

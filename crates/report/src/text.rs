@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use cambist_core::note::MarketStatus;
 use cambist_core::{MarketSpec, Price};
 
 use crate::money::{Money, fixed_text};
@@ -13,6 +14,20 @@ pub const WIDTH: usize = 80;
 
 /// Between the parts of the running line; where it is too wide it is broken there.
 pub const SEPARATOR: &str = " | ";
+
+/// Why sides have no quotes, as names: one if it is the same for both. Sides that nobody quotes by design
+/// are left out.
+fn withheld(market: &MarketStatus) -> Option<String> {
+    let reasons = market.withheld.map(|why| why.map(|why| why.control));
+    let [buy, sell] = reasons.map(|why| why.filter(|why| !why.is_by_design()));
+    match (buy, sell) {
+        (None, None) => None,
+        (Some(buy), Some(sell)) if buy == sell => Some(buy.name().to_owned()),
+        (Some(buy), Some(sell)) => Some(format!("buy {}, sell {}", buy.name(), sell.name())),
+        (Some(buy), None) => Some(format!("buy {}", buy.name())),
+        (None, Some(sell)) => Some(format!("sell {}", sell.name())),
+    }
+}
 
 /// One line about now: mid, own quotes, inventory, fills, profit and loss, requests of the budget.
 ///
@@ -28,8 +43,8 @@ pub fn line(session: &Session) -> String {
         let side = |side: Option<Price>| price(side.map(|price| price.0.saturating_mul(2)));
         parts.push(format!("{} {}", spec.name, price(market.mid)));
         let mut part = format!("quotes {} / {}", side(market.bid), side(market.ask));
-        if let Some(control) = market.withheld {
-            let _ = write!(part, " ({})", control.name());
+        if let Some(why) = withheld(market) {
+            let _ = write!(part, " ({why})");
         }
         if market.unknown > 0 {
             let _ = write!(part, " unknown {}", market.unknown);

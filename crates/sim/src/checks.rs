@@ -426,6 +426,7 @@ impl Checks {
             | Note::DepthTaken { .. }
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
+            | Note::Withheld { .. }
             | Note::BudgetDenied { .. }
             | Note::Reconciled { .. }
             | Note::Balanced

@@ -40,6 +40,7 @@ mod trace;
 mod trial;
 mod trouble;
 mod truth;
+mod unquoted;
 mod world;
 
 pub use checks::Violation;

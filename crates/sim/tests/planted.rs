@@ -84,3 +84,20 @@ fn nothing_is_found_where_nothing_is_planted() {
         assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     }
 }
+
+/// Why a side has no quotes is compared with its orders, both ways.
+#[test]
+fn a_reason_that_is_missing_and_one_that_stays_are_found_by_name() {
+    for (defect, check) in [
+        (Defect::ReasonsForgotten, "undecided"),
+        (Defect::ReasonsStay, "reason_though_quoted"),
+    ] {
+        let found = (1..=SEEDS).any(|seed| {
+            let mut trial = Trial::new(seed, 600_000);
+            trial.planted = Some(defect);
+            let violations = trial.run().unwrap().violations;
+            violations.iter().any(|violation| violation.check == check)
+        });
+        assert!(found, "{defect} is not found by {check}");
+    }
+}

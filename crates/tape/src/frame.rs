@@ -11,7 +11,7 @@
 pub const MAGIC: &[u8; 8] = b"CAMBTAPE";
 
 /// Version of the format; another one is refused, not guessed.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Bytes before the first record.
 pub const PREFIX_BYTES: usize = 10;

@@ -276,6 +276,7 @@ fn note_kind(note: &Note) -> &'static str {
         Note::DepthTaken { .. } => "depth taken",
         Note::DepthRefused { .. } => "depth refused",
         Note::RiskRefused { .. } => "risk refused",
+        Note::Withheld { .. } => "withheld",
         Note::BudgetDenied { .. } => "budget denied",
         Note::Foreign { .. } => "foreign",
         Note::Reconciled { .. } => "reconciled",

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{EmptyBook, MarketConfig};
 use crate::market::{MarketSpec, Price, Qty, Side};
-use crate::note::{Control, DepthFault};
+use crate::note::{Control, DepthFault, Withheld};
 use crate::order::ClientOrderId;
 use crate::planted::{self, Defect};
 use crate::request::{Depth, DepthLevel};
 use crate::strategy::BookLevel;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
+use crate::withheld::{Compared, Unit};
 
 /// Refused snapshots with rising timestamps after which a restarted venue is believed.
 const RESYNC_AFTER: u32 = 3;
@@ -200,13 +201,19 @@ impl MarketBook {
         now: Time,
         config: &MarketConfig,
         depth_age_max_ms: u64,
-    ) -> Option<Control> {
-        let old = self.age_ms(now).is_none_or(|age| age > depth_age_max_ms);
+    ) -> Option<Withheld> {
+        let age_ms = self.age_ms(now);
+        let old = age_ms.is_none_or(|age| age > depth_age_max_ms);
         if old && !planted::armed(Defect::StaleDepthTrusted) {
-            return Some(Control::StaleData);
+            let key = "poll.depth_age_max_ms";
+            let compared = Compared::of(Unit::Ms, key, age_ms, depth_age_max_ms);
+            return Some(Withheld::compared(Control::StaleData, compared));
         }
-        let frozen = now.ms_since(self.changed) > config.frozen_after_ms;
-        (config.frozen_after_ms > 0 && frozen).then_some(Control::FrozenBook)
+        let (still_ms, most_ms) = (now.ms_since(self.changed), config.frozen_after_ms);
+        (most_ms > 0 && still_ms > most_ms).then(|| {
+            let compared = Compared::new(Unit::Ms, "market.frozen_after_s", still_ms, most_ms);
+            Withheld::compared(Control::FrozenBook, compared)
+        })
     }
 
     /// The mid to price from, in half ticks, or why there is none.
@@ -216,7 +223,7 @@ impl MarketBook {
         prices: &Prices,
         config: &MarketConfig,
         depth_age_max_ms: u64,
-    ) -> Result<u64, Control> {
+    ) -> Result<u64, Withheld> {
         if let Some(lapsed) = self.lapsed(now, config, depth_age_max_ms) {
             return Err(lapsed);
         }
@@ -224,22 +231,28 @@ impl MarketBook {
             (prices.bids.first(), prices.asks.first(), prices.mid)
         else {
             return match config.empty {
-                EmptyBook::NoQuote => Err(Control::EmptyBook),
+                EmptyBook::NoQuote => Err(Control::EmptyBook.into()),
                 EmptyBook::Seed(price) => Ok(price.0.saturating_mul(2)),
             };
         };
         // spread / (mid / 2) in bps, cross-multiplied: mid is in half ticks.
         let spread = u128::from(ask.price.0.saturating_sub(bid.price.0));
-        if spread * 20_000 > u128::from(config.spread_max_bps) * u128::from(mid) {
-            return Err(Control::Spread);
+        let most_bps = config.spread_max_bps;
+        if spread * 20_000 > u128::from(most_bps) * u128::from(mid) {
+            let found_bps = (spread * 20_000).div_ceil(u128::from(mid.max(1)));
+            let key = "market.spread_max_bps";
+            let compared = Compared::new(Unit::Bps, key, found_bps, most_bps);
+            return Err(Withheld::compared(Control::Spread, compared));
         }
         let lots = |levels: &[BookLevel]| {
             Qty(levels
                 .iter()
                 .fold(0, |sum: u64, level| sum.saturating_add(level.qty.0)))
         };
-        if lots(&prices.bids) < config.depth_min || lots(&prices.asks) < config.depth_min {
-            return Err(Control::ThinBook);
+        let (thinner, least) = (lots(&prices.bids).min(lots(&prices.asks)), config.depth_min);
+        if thinner < least {
+            let compared = Compared::new(Unit::Lots, "market.depth_min", thinner.0, least.0);
+            return Err(Withheld::compared(Control::ThinBook, compared));
         }
         Ok(mid)
     }

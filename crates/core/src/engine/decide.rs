@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::action::Action;
 use crate::intent::Intent;
-use crate::market::MarketId;
-use crate::note::{Control, Note};
+use crate::market::{MarketId, Side};
+use crate::note::{Control, Note, Withheld};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
 use crate::time::{Time, VenueTime};
+use crate::withheld::{Compared, Unit};
 
 use super::book::Prices;
 use super::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
@@ -19,6 +20,7 @@ use super::ramp::scaled;
 
 use super::market::Broken;
 use super::state::{Seat, State};
+use super::unquoted::{Findings, waits};
 
 impl State {
     /// Asks the strategies of every changed market and acts on what they want.
@@ -60,13 +62,15 @@ impl State {
         let id = self.markets[index].spec.id;
         let prices = self.prices(id);
         let mid = self.quoting_mid(now, id, &prices);
-        self.markets[index].withheld = mid.err();
+        let mut findings = Findings::default();
         match mid {
             Ok(_) => self.ramp.begin(now),
             Err(_) => self.ramp.begin_again(now),
         }
-        if mid == Err(Control::Recovering) && !self.recovery_is_held_up() {
+        let recovering = mid.is_err_and(|withheld| withheld.control == Control::Recovering);
+        if recovering && !self.recovery_is_held_up() {
             // Orders of an earlier run are judged when it is known which of them rest.
+            self.markets[index].unquoted.decide(mid.err(), &findings);
             return;
         }
         self.cancel_orphans(now, id);
@@ -81,11 +85,15 @@ impl State {
                 Ok(mid) => self.ask(now, seat, strategy.as_mut(), &working, &prices, mid),
                 Err(_) => Targets::default(),
             };
-            if self.drop_held_back(now, seat, &mut targets) {
+            findings.wanted(&targets);
+            let held_back = self.drop_held_back(now, seat, &mut targets);
+            if held_back.contains(&true) {
                 refused.insert(Control::Paused);
+                findings.taken_out(held_back, self.paused(now, id));
             }
             let share_bps = self.ramp.share_bps(now, &self.config.ramp);
-            targets.scale(|qty| scaled(qty, share_bps));
+            let scaled_away = targets.scale(|qty| scaled(qty, share_bps));
+            findings.taken_out(scaled_away, ramped(share_bps));
             let limits = &self.config.markets[index];
             let tolerance = Tolerance {
                 price_bps: limits.price_tolerance_bps,
@@ -98,6 +106,13 @@ impl State {
             let strategy = self.seats[seat].strategy;
             // The pool has one holder: the first strategy that says something about it.
             shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
+            for side in Side::BOTH {
+                let wanted = targets.quotes().iter().filter(|quote| quote.side == side);
+                let missing = place.iter().filter(|missing| missing.quote.side == side);
+                if wanted.count() > missing.count() {
+                    findings.served(side);
+                }
+            }
             for missing in &place {
                 let Quote { side, qty, .. } = missing.quote;
                 self.tally.decided(batch, id, strategy, side, qty);
@@ -111,11 +126,16 @@ impl State {
                     alike,
                 };
                 match self.propose(now, index, wanted, mid, batch) {
-                    Ok(order) => sealed.push(Intent::Order(order)),
-                    Err(control) => {
+                    Ok(order) => {
+                        findings.served(order.side);
+                        sealed.push(Intent::Order(order));
+                    }
+                    Err(withheld) => {
+                        let control = withheld.control;
                         // What had no token is thought over again at the next wake.
-                        self.markets[index].dirty |= control == Control::Budget;
+                        self.markets[index].dirty |= is_tried_again(control);
                         refused.insert(control);
+                        findings.refused(missing.quote.side, withheld);
                         self.break_before_make(now, control, &missing);
                     }
                 }
@@ -124,9 +144,9 @@ impl State {
         if let Some((strategy, wanted)) = shares {
             match self.propose_move(now, index, strategy, wanted, mid, batch) {
                 Ok(proposed) => sealed.extend(proposed.map(Intent::Move)),
-                Err(control) => {
-                    self.markets[index].dirty |= control == Control::Budget;
-                    refused.insert(control);
+                Err(withheld) => {
+                    self.markets[index].dirty |= is_tried_again(withheld.control);
+                    refused.insert(withheld.control);
                 }
             }
         }
@@ -137,6 +157,7 @@ impl State {
             }));
         }
         self.markets[index].refused = refused;
+        self.markets[index].unquoted.decide(mid.err(), &findings);
     }
 
     /// The list has been read and an order of an earlier run is still unknown: readiness may have to
@@ -196,14 +217,29 @@ impl State {
         targets
     }
 
-    /// Takes out what a pause holds back; true if there was something.
-    fn drop_held_back(&self, now: Time, seat: usize, targets: &mut Targets) -> bool {
+    /// Takes out what a pause holds back; by side, whether there was something.
+    fn drop_held_back(&self, now: Time, seat: usize, targets: &mut Targets) -> [bool; 2] {
         let venue_now = self.clock.at_least(now);
         let Seat {
             strategy, market, ..
         } = self.seats[seat];
         let held = |side| self.permits.hold_back(venue_now, market, side, strategy);
         targets.retain(|quote| !held(quote.side))
+    }
+
+    /// Until when the market, or a part of it, is held back.
+    fn paused(&self, now: Time, market: MarketId) -> Withheld {
+        let venue_now = self.clock.at_least(now);
+        let concerns = |id: &Option<MarketId>| id.is_none_or(|id| id == market);
+        let holding = self.newest().holding(venue_now);
+        let ends = holding.filter(|pause| concerns(&pause.filter.market));
+        let ends: Option<Vec<_>> = ends.map(|pause| pause.until).collect();
+        // Only a person lifts one that has no end.
+        let last = ends.and_then(|ends| ends.into_iter().max());
+        last.map_or_else(
+            || Control::Paused.into(),
+            |last| waits(Control::Paused, last.ms_since(venue_now)),
+        )
     }
 
     /// The orders of a seat as the comparison sees them, oldest first.
@@ -286,13 +322,13 @@ impl State {
         let (id, limits) = (market.spec.id, &self.config.markets[index]);
         let age_max_ms = self.config.poll.depth_age_max_ms;
         let barred = self
-            .closed(id)
+            .closed(now, id)
             .or_else(|| market.book.lapsed(now, limits, age_max_ms));
         let changed = match barred {
-            Some(control) => market.withheld != Some(control),
+            Some(why) => !market.unquoted.barred.is_some_and(|was| was.is_alike(&why)),
             // What the book itself forbids was decided when it was taken in.
             None => matches!(
-                market.withheld,
+                market.unquoted.barred.map(|why| why.control),
                 Some(
                     Control::Level
                         | Control::Recovering
@@ -309,6 +345,17 @@ impl State {
             != self.ramp.share_bps(self.decided, &self.config.ramp);
         changed || grown || self.orders.of_market(id).any(expires)
     }
+}
+
+/// What had no request to spend is wanted again at the next wake.
+fn is_tried_again(control: Control) -> bool {
+    matches!(control, Control::Budget | Control::VenueRefusal)
+}
+
+/// The share of full size leaves less than a lot.
+fn ramped(share_bps: u32) -> Withheld {
+    let compared = Compared::new(Unit::Bps, "ramp.start_bps", share_bps, 10_000);
+    Withheld::compared(Control::Ramp, compared)
 }
 
 fn own_order(working: &Working) -> Option<OwnOrder> {

@@ -12,6 +12,7 @@ use crate::time::Time;
 use super::book::MarketBook;
 use super::meter::Meter;
 use super::pools::Pool;
+use super::unquoted::Unquoted;
 use super::window::Extremes;
 
 /// Longest pause after refusals in a row.
@@ -31,8 +32,8 @@ pub(crate) struct Market {
     pub(crate) misfit: Misfit,
     /// A side that was broken before it is made again.
     pub(crate) broken: [Broken; 2],
-    /// Why nothing is quoted.
-    pub(crate) withheld: Option<Control>,
+    /// Why a side is not quoted.
+    pub(crate) unquoted: Unquoted,
     /// Controls that refused something in the last decision.
     pub(crate) refused: BTreeSet<Control>,
     /// Both sides live.
@@ -68,7 +69,7 @@ impl Market {
             meter,
             misfit: Misfit::default(),
             broken: [Broken::No; 2],
-            withheld: None,
+            unquoted: Unquoted::default(),
             refused: BTreeSet::new(),
             both: false,
             dirty: false,

@@ -43,6 +43,7 @@ mod state;
 mod status;
 mod storage;
 mod tally;
+mod unquoted;
 mod used;
 mod wakeup;
 mod watch;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::PoolConfig;
 use crate::event::BatchId;
 use crate::market::MarketId;
-use crate::note::{Control, PoolStatus};
+use crate::note::{Control, PoolStatus, Withheld};
 use crate::order::StrategyId;
 use crate::pool::{MoveKind, PoolBalances, PoolSpec, UnsignedMove};
 use crate::request::{Endpoint, Outcome, Reply};
@@ -16,6 +16,7 @@ use crate::shares;
 use crate::strategy::PoolView;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
+use crate::withheld::{Compared, Unit};
 
 use super::market::{Market, Rest};
 use super::pool_moves::TrackedMove;
@@ -23,6 +24,7 @@ use super::risk::pools::{PoolSituation, Wanted};
 use super::rules::value_at;
 use super::state::State;
 use super::storage::Parity;
+use super::unquoted::waits;
 
 /// The pool beside a market.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,6 +60,14 @@ impl Pool {
     fn fresh(&self, now: Time) -> Option<PoolBalances> {
         let (balances, drawn) = self.held?;
         (now.ms_since(drawn) <= self.config.age_max_ms).then_some(balances)
+    }
+
+    /// That what it holds is not known, or was known too long ago.
+    fn stale(&self, now: Time) -> Withheld {
+        let age_ms = self.held.map(|(_, drawn)| now.ms_since(drawn));
+        let key = "market.pool.age_max_ms";
+        let compared = Compared::of(Unit::Ms, key, age_ms, self.config.age_max_ms);
+        Withheld::compared(Control::StaleData, compared)
     }
 
     /// Where the base token stands among the pooled ones.
@@ -186,14 +196,14 @@ impl State {
         &self,
         now: Time,
         id: MarketId,
-    ) -> Result<PoolSituation<'_>, Control> {
+    ) -> Result<PoolSituation<'_>, Withheld> {
         let market = self.market(id);
         let pool = market.pool.as_ref().ok_or(Control::Permission)?;
         Ok(PoolSituation {
             spec: &pool.spec,
             config: &pool.config,
             base_at: pool.base_at(market.spec.base.id),
-            balances: pool.fresh(now).ok_or(Control::StaleData)?,
+            balances: pool.fresh(now).ok_or_else(|| pool.stale(now))?,
             held: self.ledger.total(pool.spec.lp.id),
         })
     }
@@ -206,9 +216,9 @@ impl State {
         index: usize,
         strategy: StrategyId,
         shares: Amount,
-        mid: Result<u64, Control>,
+        mid: Result<u64, Withheld>,
         batch: BatchId,
-    ) -> Result<Option<UnsignedMove>, Control> {
+    ) -> Result<Option<UnsignedMove>, Withheld> {
         let id = self.markets[index].spec.id;
         if self.markets[index].pool.is_none() || self.orders.moves.of_market(id).is_some() {
             return Ok(None);
@@ -221,11 +231,11 @@ impl State {
         let approved = situation.approve_move(&pool, strategy, wanted)?;
         let (pooled, lp, fee_max) = (pool.spec.pooled, pool.spec.lp.id, pool.config.fee_max);
         if self.store_lags(batch) {
-            return Err(Control::Store);
+            return Err(Control::Store.into());
         }
         let pool = self.markets[index].pool.as_ref();
-        if pool.is_some_and(|pool| pool.rest.left(now).is_some()) {
-            return Err(Control::Budget);
+        if let Some(until) = pool.and_then(|pool| pool.rest.left(now)) {
+            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
         }
         let Wanted {
             kind, limits, due, ..
@@ -236,7 +246,7 @@ impl State {
         };
         if !self.budget.take(now, endpoint) {
             self.denied = true;
-            return Err(Control::Budget);
+            return Err(Control::Budget.into());
         }
         let storage_ids = self.odd_ids(&tokens)?;
         let made_at = self.clock.at_least(now);
@@ -259,7 +269,7 @@ impl State {
     }
 
     /// An odd id of every token, or of none.
-    fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Control> {
+    fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Withheld> {
         let mut taken = Vec::with_capacity(tokens.len());
         for token in tokens {
             if let Some(id) = self.storage.take(*token, Parity::Odd) {
@@ -268,7 +278,7 @@ impl State {
                 for (token, id) in tokens.iter().zip(taken) {
                     self.storage.free(*token, id);
                 }
-                return Err(Control::StorageIds);
+                return Err(Control::StorageIds.into());
             }
         }
         Ok(taken)

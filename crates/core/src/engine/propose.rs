@@ -4,7 +4,7 @@
 
 use crate::event::BatchId;
 use crate::market::{Qty, Side};
-use crate::note::Control;
+use crate::note::{Control, Withheld};
 use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
 use crate::planted::{self, Defect};
 use crate::request::Endpoint;
@@ -18,6 +18,7 @@ use super::risk::{Approved, Proposal};
 use super::state::State;
 use super::storage::Parity;
 use super::tally::Likeness;
+use super::unquoted::waits;
 
 /// One quote to be made an order.
 #[derive(Clone, Copy)]
@@ -35,9 +36,9 @@ impl State {
         now: Time,
         index: usize,
         wanted: Wanted,
-        mid: Result<u64, Control>,
+        mid: Result<u64, Withheld>,
         batch: BatchId,
-    ) -> Result<UnsignedOrder, Control> {
+    ) -> Result<UnsignedOrder, Withheld> {
         let Wanted {
             strategy,
             quote,
@@ -59,14 +60,14 @@ impl State {
             .situation(now, index, mid)
             .approve(strategy, proposal, alike)?;
         if self.store_lags(batch) {
-            return Err(Control::Store);
+            return Err(Control::Store.into());
         }
-        if self.markets[index].rest.left(now).is_some() {
-            return Err(Control::Budget);
+        if let Some(until) = self.markets[index].rest.left(now) {
+            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
         }
         if !self.budget.take(now, Endpoint::Submit) {
             self.denied = true;
-            return Err(Control::Budget);
+            return Err(Control::Budget.into());
         }
         let sell_token = self.markets[index].spec.sell_token(quote.side);
         let storage_id = self

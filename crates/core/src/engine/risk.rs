@@ -6,7 +6,7 @@
 
 use crate::config::{EngineConfig, MarketConfig};
 use crate::market::{MarketSpec, Price, Qty, Side};
-use crate::note::Control;
+use crate::note::Withheld;
 use crate::order::{ClientOrderId, StrategyId};
 use crate::planted;
 use crate::time::{Time, VenueTime};
@@ -73,7 +73,7 @@ pub(crate) struct Situation<'a> {
     /// The venue lists the market as it did at the start.
     pub(crate) listed: bool,
     /// Half ticks, or why nobody should price.
-    pub(crate) mid: Result<u64, Control>,
+    pub(crate) mid: Result<u64, Withheld>,
     /// Age of the last ended pass over the orders.
     pub(crate) orders_age_ms: Option<u64>,
     pub(crate) orders: &'a Orders,
@@ -100,7 +100,7 @@ impl Situation<'_> {
         strategy: StrategyId,
         new: Proposal,
         alike: usize,
-    ) -> Result<Approved<Proposal>, Control> {
+    ) -> Result<Approved<Proposal>, Withheld> {
         let candidate = Candidate {
             strategy,
             side: new.side,
@@ -122,7 +122,7 @@ impl Situation<'_> {
     pub(crate) fn approve_transmission(
         &self,
         tracked: &Tracked,
-    ) -> Result<Approved<ClientOrderId>, Control> {
+    ) -> Result<Approved<ClientOrderId>, Withheld> {
         let order = &tracked.order;
         let (base, quote) = match order.side {
             Side::Buy => (order.buy_amount, order.sell_amount),
@@ -144,18 +144,21 @@ impl Situation<'_> {
         Ok(Approved(order.client_id))
     }
 
-    fn judge(&self, candidate: &Candidate<'_>, stage: &[Rule]) -> Result<(), Control> {
+    fn judge(&self, candidate: &Candidate<'_>, stage: &[Rule]) -> Result<(), Withheld> {
         let ask = |rules: &[Rule]| {
-            let refuses = rules
-                .iter()
-                .filter(|rule| !planted::disables(rule.control))
-                .find(|rule| !(rule.passes)(self, candidate));
-            refuses.map_or(Ok(()), |rule| Err(rule.control))
+            let mut rules = rules.iter().filter(|rule| !planted::disables(rule.control));
+            rules.try_for_each(|rule| self.ask(rule, candidate))
         };
         ask(READY)?;
         // Why there is no price is the book's to say.
         self.mid?;
         ask(SANE)?;
         ask(stage)
+    }
+
+    /// What one control says.
+    fn ask(&self, rule: &Rule, candidate: &Candidate<'_>) -> Result<(), Withheld> {
+        let verdict = (rule.judge)(self, candidate);
+        verdict.map_err(|compared| Withheld::compared(rule.control, compared))
     }
 }

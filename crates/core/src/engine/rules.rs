@@ -1,8 +1,8 @@
-//! Every control of the gate: a name, and a pure function that says whether an order passes.
+//! Every control of the gate: a name, and a pure function that compares and says whether an order passes.
 //!
 //! A control stands in the table of the moment at which it is asked; tables are asked from top to
-//! bottom. To add one is to write a line and a function here, a name and a sentence in `control`, and a
-//! test on both sides of its limit.
+//! bottom. To add one is to write a line and a function here, a line in `control`, and a test on both
+//! sides of its limit.
 
 use crate::event::Level;
 use crate::fence;
@@ -10,42 +10,73 @@ use crate::market::Side;
 use crate::note::Control;
 use crate::planted::{self, Defect};
 use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
+use crate::withheld::{Compared, Unit};
 
 use super::risk::{Candidate, Situation};
+
+/// Whether an order passes; if not, the two numbers that say so.
+pub(crate) type Verdict = Result<(), Compared>;
 
 /// One control.
 pub(crate) struct Rule {
     pub(crate) control: Control,
-    /// Whether the order passes.
-    pub(crate) passes: fn(&Situation<'_>, &Candidate<'_>) -> bool,
+    pub(crate) judge: fn(&Situation<'_>, &Candidate<'_>) -> Verdict,
 }
 
-const fn rule(control: Control, passes: fn(&Situation<'_>, &Candidate<'_>) -> bool) -> Rule {
-    Rule { control, passes }
+const fn rule(control: Control, judge: fn(&Situation<'_>, &Candidate<'_>) -> Verdict) -> Rule {
+    Rule { control, judge }
+}
+
+/// Passes if that is so; where it is not, no numbers say why.
+fn only_if(passes: bool) -> Verdict {
+    if passes {
+        Ok(())
+    } else {
+        Err(Compared::NOTHING)
+    }
+}
+
+/// Passes up to the limit; what is not known does not pass.
+fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> Verdict {
+    match value {
+        Some(value) if value <= limit => Ok(()),
+        _ => Err(Compared::of(unit, key, value, limit)),
+    }
+}
+
+/// Passes below the limit.
+fn below(key: &'static str, count: u32, limit: u32) -> Verdict {
+    if count < limit {
+        Ok(())
+    } else {
+        Err(Compared::new(Unit::Count, key, count, limit))
+    }
 }
 
 /// Whether anything of this kind may leave at all: asked always, first.
 pub(crate) const READY: &[Rule] = &[
-    rule(Control::Level, |s, _| s.permits.level() == Level::Trading),
+    rule(Control::Level, |s, _| {
+        only_if(s.permits.level() == Level::Trading)
+    }),
     rule(Control::Paused, is_not_held_back),
-    rule(Control::Recovering, |s, _| s.ready),
-    rule(Control::Permission, |s, _| s.permitted),
-    rule(Control::Listing, |s, _| s.listed),
-    rule(Control::StaleData, |s, _| is_fresh(s)),
+    rule(Control::Recovering, |s, _| only_if(s.ready)),
+    rule(Control::Permission, |s, _| only_if(s.permitted)),
+    rule(Control::Listing, |s, _| only_if(s.listed)),
+    rule(Control::StaleData, is_fresh),
 ];
 
 /// Whether price, fee and life are sane: asked always, when there is a price to compare with.
 pub(crate) const SANE: &[Rule] = &[
-    rule(Control::PriceBand, |s, c| {
-        (s.limits.price_min..=s.limits.price_max).contains(&c.price)
-    }),
+    rule(Control::PriceBand, is_in_price_band),
     rule(Control::PriceCollar, is_within_collar),
     rule(Control::SelfCross, crosses_no_own),
     rule(Control::FeeCap, |s, c| {
-        c.max_fee_bips <= s.config.risk.fee_max_bips
+        let (fee, most) = (c.max_fee_bips.into(), s.config.risk.fee_max_bips.into());
+        at_most(Unit::Bps, "risk.fee_max_bips", Some(fee), most)
     }),
     rule(Control::TtlCap, |s, c| {
-        c.life_ms <= s.config.risk.ttl_max_ms
+        let (life_ms, most) = (c.life_ms.into(), s.config.risk.ttl_max_ms.into());
+        at_most(Unit::Ms, "risk.ttl_max_s", Some(life_ms), most)
     }),
 ];
 
@@ -53,24 +84,38 @@ pub(crate) const SANE: &[Rule] = &[
 pub(crate) const NEW: &[Rule] = &[
     rule(Control::OrderAmount, has_amounts_the_venue_takes),
     rule(Control::OrderValue, |s, c| {
-        c.quote <= s.limits.order_value_max
+        let most = s.limits.order_value_max;
+        at_most(Unit::Quote, "market.order_value_max", Some(c.quote), most)
     }),
-    rule(Control::OrderVolume, |s, c| c.qty <= s.limits.order_qty_max),
+    rule(Control::OrderVolume, |s, c| {
+        let (lots, most) = (c.qty.0.into(), s.limits.order_qty_max.0.into());
+        at_most(Unit::Lots, "market.order_qty_max", Some(lots), most)
+    }),
     rule(Control::OpenOrders, |s, c| {
-        s.orders.count(s.spec.id, c.side) < s.limits.open_orders_max
+        let open = s.orders.count(s.spec.id, c.side);
+        below("market.open_orders_max", open, s.limits.open_orders_max)
     }),
     rule(Control::InventoryBand, stays_in_band),
     rule(Control::GrossExposure, stays_within_gross),
     rule(Control::Balance, is_covered),
     rule(Control::Duplicate, is_no_duplicate),
     rule(Control::MessageRate, |s, _| {
-        s.tally.orders.count(s.now) < s.config.risk.orders_per_min
-            && s.tally.cancels.count(s.now) < s.config.risk.cancels_per_min
+        let (tally, risk) = (s.tally, &s.config.risk);
+        let orders = tally.orders.count(s.now);
+        below("risk.orders_per_min", orders, risk.orders_per_min)?;
+        let cancels = tally.cancels.count(s.now);
+        below("risk.cancels_per_min", cancels, risk.cancels_per_min)
     }),
     rule(Control::OrderToFill, |s, _| {
         let (messages, fills) = s.tally.messages_and_fills(s.now);
-        let most = s.config.risk.messages_per_fill;
-        most == 0 || messages < most.saturating_mul(fills)
+        match s.config.risk.messages_per_fill {
+            0 => Ok(()),
+            most => below(
+                "risk.messages_per_fill",
+                messages,
+                most.saturating_mul(fills),
+            ),
+        }
     }),
 ];
 
@@ -79,52 +124,93 @@ pub(crate) const LEAVING: &[Rule] = &[
     rule(Control::StaleData, leaves_in_time),
     rule(Control::ParentChild, fits_its_decision),
     rule(Control::Executions, |s, _| {
-        s.tally.transmissions.count(s.now) < s.config.risk.executions_per_min
+        let sent = s.tally.transmissions.count(s.now);
+        let most = s.config.risk.executions_per_min;
+        below("risk.executions_per_min", sent, most)
     }),
 ];
 
-fn is_not_held_back(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
+fn is_not_held_back(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
     let held = s
         .permits
         .hold_back(s.venue_now, s.spec.id, c.side, c.strategy);
-    !held
+    only_if(!held)
 }
 
-fn is_fresh(s: &Situation<'_>) -> bool {
-    let within = |age: Option<u64>, max: u64| age.is_some_and(|age| age <= max);
+fn is_fresh(s: &Situation<'_>, _: &Candidate<'_>) -> Verdict {
     let poll = &s.config.poll;
-    within(s.orders_age_ms, poll.orders_age_max_ms)
-        && within(s.ledger.age_ms(s.now), poll.balances_age_max_ms)
+    let young =
+        |key, age: Option<u64>, most: u64| at_most(Unit::Ms, key, age.map(u128::from), most.into());
+    young(
+        "poll.orders_age_max_ms",
+        s.orders_age_ms,
+        poll.orders_age_max_ms,
+    )?;
+    young(
+        "poll.balances_age_max_ms",
+        s.ledger.age_ms(s.now),
+        poll.balances_age_max_ms,
+    )
+}
+
+fn is_in_price_band(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    let beyond = |key, limit: u64| Err(Compared::new(Unit::Ticks, key, c.price.0, limit));
+    let (least, most) = (s.limits.price_min, s.limits.price_max);
+    if c.price < least {
+        return beyond("market.price_floor", least.0);
+    }
+    if c.price > most {
+        return beyond("market.price_ceiling", most.0);
+    }
+    Ok(())
 }
 
 /// |price − mid/2| / (mid/2) ≤ collar, in half ticks. The collar guards both directions: a bid far below
 /// the market is as much a sign of a wrong unit as one far above.
-fn is_within_collar(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    let Ok(mid) = s.mid else { return false };
-    let away = u128::from(c.price.0.saturating_mul(2).abs_diff(mid));
-    away * 10_000 <= u128::from(s.limits.collar_bps) * u128::from(mid)
+fn is_within_collar(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    let (key, most) = ("market.collar_bps", s.limits.collar_bps);
+    let Ok(mid) = s.mid else {
+        return Err(Compared::unknown(Unit::Bps, key, most));
+    };
+    let away = u128::from(c.price.0.saturating_mul(2).abs_diff(mid)) * 10_000;
+    if away <= u128::from(most) * u128::from(mid) {
+        return Ok(());
+    }
+    let away_bps = away.div_ceil(u128::from(mid.max(1)));
+    Err(Compared::new(Unit::Bps, key, away_bps, most))
 }
 
-fn crosses_no_own(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
+fn crosses_no_own(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
     let itself = c.sealed.map(|sealed| sealed.order.client_id);
     let own = s
         .orders
         .of_market(s.spec.id)
         .filter(|t| t.order.side != c.side && Some(t.order.client_id) != itself)
-        .any(|t| c.side.reaches(c.price, t.order.price));
-    !own && !s.foreign.is_crossed(s.spec.id, c.side, c.price)
+        .find(|t| c.side.reaches(c.price, t.order.price));
+    if let Some(met) = own {
+        let met = met.order.price.0;
+        return Err(Compared::new(Unit::Ticks, "", c.price.0, met));
+    }
+    only_if(!s.foreign.is_crossed(s.spec.id, c.side, c.price))
 }
 
-fn has_amounts_the_venue_takes(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    let within = |amount: Amount, token: &TokenSpec| {
-        amount > 0 && amount <= AMOUNT_MAX && amount >= token.minimum && amount <= token.maximum
+fn has_amounts_the_venue_takes(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    let within = |unit, amount: Amount, token: &TokenSpec| {
+        let least = token.minimum.max(1);
+        let most = token.maximum.min(AMOUNT_MAX);
+        let key = "market.strategy.params";
+        if amount < least {
+            return Err(Compared::new(unit, key, amount, least));
+        }
+        at_most(unit, key, Some(amount), most)
     };
-    within(c.base, &s.spec.base) && within(c.quote, &s.spec.quote)
+    within(Unit::Base, c.base, &s.spec.base)?;
+    within(Unit::Quote, c.quote, &s.spec.quote)
 }
 
 /// Whether every fill of every order that may be alive leaves the band whole. A token belongs to the
 /// account, not to a market: orders of all markets count, and those of others that are managed.
-fn stays_in_band(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
+fn stays_in_band(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
     let token = s.spec.base.id;
     let (least, most) = s.ledger.bounds(token);
     match c.side {
@@ -134,29 +220,51 @@ fn stays_in_band(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
                 .incoming(token)
                 .saturating_add(s.foreign.bringing(token));
             let coming = planted::unless(Defect::BandWithoutOrders, coming);
-            most.saturating_add(coming.saturating_add(c.base)) <= s.limits.inventory_max
+            let most = most.saturating_add(coming.saturating_add(c.base));
+            let (key, limit) = ("market.inventory_max", s.limits.inventory_max);
+            at_most(Unit::Base, key, Some(most), limit)
         }
         Side::Sell => {
             let going = s
                 .orders
                 .reserved(token)
                 .saturating_add(s.foreign.paying(token));
-            let left = least.checked_sub(going.saturating_add(c.base));
-            left.is_some_and(|left| left >= s.limits.inventory_min)
+            not_below_band(s, least, going.saturating_add(c.base))
         }
     }
 }
 
+/// Whether the band is whole when so much of what is held at least has gone.
+pub(crate) fn not_below_band(s: &Situation<'_>, least: Amount, going: Amount) -> Verdict {
+    let limit = s.limits.inventory_min;
+    if least.checked_sub(going).is_some_and(|left| left >= limit) {
+        return Ok(());
+    }
+    let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+    let left = signed(least).saturating_sub(signed(going));
+    let key = "market.inventory_min";
+    Err(Compared::new(Unit::Base, key, left, limit))
+}
+
 /// Only what buys adds to the exposure. One that cannot be counted is too much.
-fn stays_within_gross(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    let most = s.config.risk.gross_max.get(&s.spec.quote.id).copied();
+fn stays_within_gross(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
     match c.side {
-        Side::Sell => true,
-        Side::Buy => (|| {
-            let more = value_at(s.spec, c.base, s.mid.ok()?)?;
-            Some(s.gross?.checked_add(more)? <= most?)
-        })()
-        .unwrap_or(false),
+        Side::Sell => Ok(()),
+        Side::Buy => {
+            let more = s.mid.ok().and_then(|mid| value_at(s.spec, c.base, mid));
+            let after = s.gross.zip(more).and_then(|(g, more)| g.checked_add(more));
+            not_above_gross(s, after)
+        }
+    }
+}
+
+/// Whether so much exposure is allowed. One that cannot be counted is not, nor is any without a limit.
+pub(crate) fn not_above_gross(s: &Situation<'_>, after: Option<Amount>) -> Verdict {
+    let most = s.config.risk.gross_max.get(&s.spec.quote.id).copied();
+    let key = "risk.gross_max_bps";
+    match most {
+        Some(most) => at_most(Unit::Quote, key, after, most),
+        None => Err(Compared::of(Unit::Quote, key, after, 0)),
     }
 }
 
@@ -169,17 +277,17 @@ pub(crate) fn value_at(spec: &crate::MarketSpec, base: Amount, mid: u64) -> Opti
 }
 
 /// The sold token covers the order. Its fee is taken from what is bought, so that it needs no cover.
-fn is_covered(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    let (token, amount) = match c.side {
-        Side::Buy => (s.spec.quote.id, c.quote),
-        Side::Sell => (s.spec.base.id, c.base),
+fn is_covered(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    let (unit, token, amount) = match c.side {
+        Side::Buy => (Unit::Quote, s.spec.quote.id, c.quote),
+        Side::Sell => (Unit::Base, s.spec.base.id, c.base),
     };
-    amount <= s.free(token)
+    at_most(unit, "", Some(amount), s.free(token))
 }
 
 /// As many equal orders as quotes within the window, and no more: a comparison that forgets what it has
 /// just made is stopped at its second try.
-fn is_no_duplicate(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
+fn is_no_duplicate(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
     let like = super::tally::Likeness {
         market: s.spec.id,
         strategy: c.strategy,
@@ -187,19 +295,30 @@ fn is_no_duplicate(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
         price: c.price,
         qty: c.qty,
     };
-    s.tally.twins(s.now, &like, s.config.risk.duplicate_ms) < c.alike
+    let twins = s.tally.twins(s.now, &like, s.config.risk.duplicate_ms);
+    if twins < c.alike {
+        return Ok(());
+    }
+    let (key, twins) = ("risk.duplicate_ms", twins as u64);
+    Err(Compared::new(Unit::Count, key, twins, c.alike as u64))
 }
 
-fn leaves_in_time(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    c.sealed.is_some_and(|sealed| {
-        fence::is_in_time(s.venue_now, sealed.valid_until(), s.config.resend_margin_ms)
-    })
+fn leaves_in_time(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    let margin_ms = s.config.resend_margin_ms;
+    let in_time = c
+        .sealed
+        .is_some_and(|sealed| fence::is_in_time(s.venue_now, sealed.valid_until(), margin_ms));
+    if in_time {
+        return Ok(());
+    }
+    let key = "orders.resend_margin_ms";
+    Err(Compared::new(Unit::Ms, key, c.life_ms, margin_ms))
 }
 
 /// Lots that left of a decision, this order included, are no more than were decided. The same bytes
 /// again are no more lots.
-fn fits_its_decision(s: &Situation<'_>, c: &Candidate<'_>) -> bool {
-    c.sealed.is_some_and(|sealed| {
+fn fits_its_decision(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    only_if(c.sealed.is_some_and(|sealed| {
         sealed.life.attempts > 0 || s.tally.fits(sealed.life.batch, &sealed.order)
-    })
+    }))
 }

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::fence;
-use crate::note::{Control, End, Note};
+use crate::note::{Control, End, Note, Withheld};
 use crate::order::ClientOrderId;
 use crate::planted::{self, Defect};
 use crate::pool::UnsignedMove;
@@ -37,12 +37,22 @@ impl State {
                 let id = approved.into_inner();
                 self.transmit(now, id, actions);
             }
-            Err(control) => {
+            Err(withheld) => {
                 if let Some(market) = self.orders.market_of(id) {
+                    let control = withheld.control;
                     actions.push(Action::Note(Note::RiskRefused { market, control }));
                 }
+                self.never_rested(id, withheld);
                 self.end(now, id, End::NeverSent, actions);
             }
+        }
+    }
+
+    /// An order came to nothing, and what there is to say about it.
+    pub(crate) fn never_rested(&mut self, id: ClientOrderId, why: Withheld) {
+        let tracked = self.orders.get(id);
+        if let Some((market, side)) = tracked.map(|t| (t.order.market, t.order.side)) {
+            self.market_mut(market).unquoted.fail(side, why);
         }
     }
 
@@ -51,7 +61,7 @@ impl State {
         &self,
         now: Time,
         id: ClientOrderId,
-    ) -> Result<Approved<ClientOrderId>, Control> {
+    ) -> Result<Approved<ClientOrderId>, Withheld> {
         if let Some(tracked) = self.orders.get(id) {
             let situation = self.situation_now(now, tracked.order.market);
             return situation.approve_transmission(tracked);

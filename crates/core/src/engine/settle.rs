@@ -8,7 +8,7 @@
 use crate::action::Action;
 use crate::event::Level;
 use crate::fence::{self, Pass, Progress, Purpose, Word};
-use crate::note::{End, Note};
+use crate::note::{Control, End, Note};
 use crate::order::{ClientOrderId, Hash};
 use crate::planted::{self, Defect};
 use crate::reason::Reason;
@@ -18,6 +18,7 @@ use crate::time::Time;
 use super::ledger::Cut;
 use super::life::{After, Phase};
 use super::state::State;
+use super::unquoted::waits;
 
 /// Ledger and venue may differ for this long before nothing new is sent.
 const DIFFERING_MAX_MS: u64 = 300_000;
@@ -39,7 +40,12 @@ impl State {
             return;
         };
         let endpoint = life.endpoint;
-        match life.hear(now, outcome) {
+        let after = life.hear(now, outcome);
+        if matches!(life.phase, Phase::Unknown { answered: true, .. }) || after == After::Dead {
+            let pause_ms = self.config.resend_after_ms;
+            self.never_rested(id, waits(Control::VenueRefusal, pause_ms));
+        }
+        match after {
             After::Taken { hash, newly } => {
                 if newly {
                     let micros = now.micros_since(sent);

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use crate::market::MarketId;
-use crate::note::Control;
+use crate::note::{Control, Withheld};
 use crate::planted::{self, Defect};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
 use super::book::Prices;
+use super::life::Life;
 use super::risk::Situation;
 use super::rules::value_at;
 use super::state::State;
+use super::unquoted::waits;
 
 impl State {
     /// The mid to quote from, in half ticks, or why nothing is quoted.
@@ -20,8 +22,8 @@ impl State {
         now: Time,
         market: MarketId,
         prices: &Prices,
-    ) -> Result<u64, Control> {
-        if let Some(closed) = self.closed(market) {
+    ) -> Result<u64, Withheld> {
+        if let Some(closed) = self.closed(now, market) {
             return Err(closed);
         }
         let limits = &self.config.markets[usize::from(market.0)];
@@ -36,19 +38,34 @@ impl State {
     }
 
     /// Why nothing may be quoted, whatever the book shows.
-    pub(crate) fn closed(&self, market: MarketId) -> Option<Control> {
+    pub(crate) fn closed(&self, now: Time, market: MarketId) -> Option<Withheld> {
+        if self.drain.is_some() {
+            return Some(Control::Ending.into());
+        }
         if self.is_stopped() {
-            return Some(Control::Level);
+            return Some(Control::Level.into());
         }
         if !self.ready || self.frozen.is_none() {
-            return Some(Control::Recovering);
+            return Some(self.recovering(now));
         }
         if !self.market(market).is_as_listed() {
-            return Some(Control::Listing);
+            return Some(Control::Listing.into());
         }
         let barred = !self.market(market).spec.enabled || !self.account_is_open();
         let barred = barred && !planted::armed(Defect::PermissionIgnored);
-        barred.then_some(Control::Permission)
+        barred.then(|| Control::Permission.into())
+    }
+
+    /// How long an order or a move of unknown state may still keep the recovery waiting.
+    fn recovering(&self, now: Time) -> Withheld {
+        let venue_now = self.clock.at_least(now);
+        let unknown = self.orders.lives().map(|(_, life)| life);
+        let unknown = unknown.filter(|life| life.unknown_since().is_some());
+        let fence = |life: &Life| life.valid_until.plus_ms(self.config.grace_ms);
+        match unknown.map(fence).max() {
+            Some(last) => waits(Control::Recovering, last.ms_since(venue_now)),
+            None => Control::Recovering.into(),
+        }
     }
 
     /// What the gate judges from.
@@ -56,7 +73,7 @@ impl State {
         &self,
         now: Time,
         index: usize,
-        mid: Result<u64, Control>,
+        mid: Result<u64, Withheld>,
     ) -> Situation<'_> {
         let market = &self.markets[index];
         Situation {

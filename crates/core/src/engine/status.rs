@@ -16,6 +16,7 @@ impl State {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
             self.tell_dark(now, market, actions);
+            self.tell_unquoted(now, index, actions);
             let both = Side::BOTH
                 .iter()
                 .all(|side| self.is_quoted(now, market, *side));
@@ -48,7 +49,7 @@ impl State {
     }
 
     /// A live order that is neither being cancelled nor past its validity.
-    fn is_quoted(&self, now: Time, market: MarketId, side: Side) -> bool {
+    pub(crate) fn is_quoted(&self, now: Time, market: MarketId, side: Side) -> bool {
         let venue_now = self.clock.at_least(now);
         self.orders.of_market(market).any(|t| {
             t.order.side == side
@@ -68,7 +69,7 @@ impl State {
             markets: self
                 .markets
                 .iter()
-                .map(|m| self.market_status(m.spec.id))
+                .map(|m| self.market_status(now, m.spec.id))
                 .collect(),
             pools: self
                 .markets
@@ -95,7 +96,7 @@ impl State {
         }
     }
 
-    fn market_status(&self, id: MarketId) -> MarketStatus {
+    fn market_status(&self, now: Time, id: MarketId) -> MarketStatus {
         let market = self.market(id);
         let count = |wanted: &dyn Fn(&Tracked) -> bool| {
             let n = self.orders.of_market(id).filter(|t| wanted(t)).count();
@@ -114,7 +115,7 @@ impl State {
             in_flight: count(&|t| !t.may_have_left() || t.life.phase == Phase::InFlight),
             unknown: count(&|t| matches!(t.life.phase, Phase::Unknown { .. })),
             cancelling: count(&|t| t.life.phase == Phase::Live && t.life.cancel.is_some()),
-            withheld: market.withheld,
+            withheld: self.unquoted_sides(now, id),
             depth_time: market.book.timestamp(),
             used: self.used_of(market),
         }

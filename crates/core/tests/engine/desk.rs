@@ -101,6 +101,17 @@ impl Desk {
         Self::at(vec![spec()], vec![strategy], config, open)
     }
 
+    /// A desk of one market with several strategies.
+    pub fn shared(strategies: Vec<Box<dyn Strategy>>, config: EngineConfig) -> Self {
+        let seats = strategies.len();
+        let mut desk = Self::at(vec![spec()], strategies, config, Vec::new());
+        if let Some(Event::Start(start)) = &mut desk.start {
+            let seats = (0..).map(StrategyId).take(seats);
+            start.strategies = seats.map(|id| (id, start.markets[0].id)).collect();
+        }
+        desk
+    }
+
     /// A desk of several markets, a strategy each.
     pub fn at(
         markets: Vec<MarketSpec>,

@@ -18,6 +18,7 @@ mod pool_worth;
 mod pools;
 mod pricing;
 mod quoting;
+mod reasons;
 mod recovery;
 mod snapshot;
 mod unwanted;

@@ -186,10 +186,11 @@ fn a_wide_thin_or_one_sided_book_is_not_priced_from() {
         desk.run_ms(5_000);
         assert!(desk.submits.is_empty());
         let withheld = desk.notes.iter().rev().find_map(|note| match note {
-            Note::Status(status) => status.markets[0].withheld,
+            Note::Status(status) => Some(status.markets[0].withheld),
             _ => None,
         });
-        assert_eq!(withheld, Some(expected));
+        let withheld = withheld.map(|sides| sides.map(|why| why.map(|why| why.control)));
+        assert_eq!(withheld, Some([Some(expected); 2]));
     }
 }
 

@@ -46,6 +46,7 @@ use crate::sealer::Sealer;
 use crate::storms::Storms;
 use crate::trace::Trace;
 use crate::truth::Truth;
+use crate::unquoted::Unquoted;
 
 use happen::Happening;
 use reloads::Reloads;
@@ -102,6 +103,7 @@ pub struct World {
     trace: Trace,
     counts: Counts,
     loss: Meter,
+    unquoted: Unquoted,
     /// Falls so far, and until when the last one keeps the daemon dead.
     fallen: u64,
     dead_until: Time,
@@ -165,6 +167,7 @@ impl World {
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),
+            unquoted: Unquoted::default(),
             fallen: 0,
             dead_until: Time(0),
             tap: None,

@@ -29,6 +29,9 @@ impl World {
         self.counts.idle_wakes += u64::from(idle);
         self.trace.take(self.now, event, &actions);
         self.tend_twin(shown, event, &actions);
+        let venue_now = self.exchange.clock(self.now);
+        let broken = self.unquoted.step(shown, venue_now, event, &actions);
+        self.break_rules(broken);
         if let Some(tap) = &mut self.tap {
             tap(shown, event, &actions);
         }

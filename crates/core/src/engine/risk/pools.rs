@@ -3,15 +3,16 @@
 use crate::config::PoolConfig;
 use crate::fence;
 use crate::market::{Price, Qty, Side};
-use crate::note::Control;
+use crate::note::{Control, Withheld};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::planted::{self, Defect};
 use crate::pool::{MoveKind, PoolBalances, PoolSpec};
 use crate::shares::{self, Limits};
 use crate::token::{AMOUNT_MAX, Amount};
+use crate::withheld::{Compared, Unit};
 
 use super::super::pool_moves::TrackedMove;
-use super::super::rules::READY;
+use super::super::rules::{READY, not_above_gross, not_below_band};
 use super::{Approved, Candidate, Situation};
 
 /// What moves of a pool are judged from, beside the situation of its market.
@@ -27,7 +28,7 @@ pub(crate) struct PoolSituation<'a> {
 }
 
 impl PoolSituation<'_> {
-    fn takes(&self, kind: MoveKind) -> Result<(), Control> {
+    fn takes(&self, kind: MoveKind) -> Result<(), Withheld> {
         let open = match kind {
             MoveKind::Join => self.spec.joins,
             MoveKind::Exit => self.spec.exits,
@@ -35,7 +36,7 @@ impl PoolSituation<'_> {
         if open {
             Ok(())
         } else {
-            Err(Control::Permission)
+            Err(Control::Permission.into())
         }
     }
 }
@@ -56,7 +57,7 @@ impl Wanted {
     pub(crate) fn between(
         pool: &PoolSituation<'_>,
         shares: Amount,
-    ) -> Result<Option<Self>, Control> {
+    ) -> Result<Option<Self>, Withheld> {
         let slippage_bps = pool.config.slippage_bps;
         let difference = shares.abs_diff(pool.held);
         if difference == 0 {
@@ -94,14 +95,14 @@ impl Situation<'_> {
         pool: &PoolSituation<'_>,
         strategy: StrategyId,
         new: Wanted,
-    ) -> Result<Approved<Wanted>, Control> {
+    ) -> Result<Approved<Wanted>, Withheld> {
         self.may_move(strategy)?;
         pool.takes(new.kind)?;
         let mid = self.price_is_shared(pool)?;
         let sane = |amount: Amount| amount > 0 && amount <= AMOUNT_MAX;
         let Limits { amounts, lp } = new.limits;
         if !sane(amounts[0]) || !sane(amounts[1]) || !sane(lp) {
-            return Err(Control::OrderAmount);
+            return Err(Control::OrderAmount.into());
         }
         let value = |pooled: [Amount; 2]| {
             let base = shares::quote_value(self.spec, pooled[pool.base_at], mid)?;
@@ -113,9 +114,16 @@ impl Situation<'_> {
         };
         let worth = value(moved).ok_or(Control::OrderValue)?;
         let after = shares::due(&pool.balances, new.after).and_then(value);
-        let fits = after.is_some_and(|after| after <= pool.config.value_max);
-        if worth > pool.config.move_value_max || (grows && !fits) {
-            return Err(Control::OrderValue);
+        let too_much = |key, value: Option<Amount>, most: Amount| {
+            let compared = Compared::of(Unit::Quote, key, value, most);
+            Err(Withheld::compared(Control::OrderValue, compared))
+        };
+        if worth > pool.config.move_value_max {
+            let most = pool.config.move_value_max;
+            return too_much("market.pool.move_value_max", Some(worth), most);
+        }
+        if grows && after.is_none_or(|after| after > pool.config.value_max) {
+            return too_much("market.pool.value_max", after, pool.config.value_max);
         }
         match new.kind {
             MoveKind::Join => self.join_is_covered(pool, amounts)?,
@@ -130,19 +138,22 @@ impl Situation<'_> {
         &self,
         pool: &PoolSituation<'_>,
         tracked: &TrackedMove,
-    ) -> Result<Approved<ClientOrderId>, Control> {
+    ) -> Result<Approved<ClientOrderId>, Withheld> {
         self.may_move(tracked.wanted.client_id.strategy)?;
         pool.takes(tracked.wanted.kind)?;
         self.price_is_shared(pool)?;
         let margin_ms = self.config.resend_margin_ms;
         if !fence::is_in_time(self.venue_now, tracked.life.valid_until, margin_ms) {
-            return Err(Control::StaleData);
+            let left_ms = tracked.life.valid_until.ms_since(self.venue_now);
+            let key = "orders.resend_margin_ms";
+            let compared = Compared::new(Unit::Ms, key, left_ms, margin_ms);
+            return Err(Withheld::compared(Control::StaleData, compared));
         }
         Ok(Approved(tracked.wanted.client_id))
     }
 
     /// A move trades both tokens: what forbids either side of the market forbids it.
-    fn may_move(&self, strategy: StrategyId) -> Result<(), Control> {
+    fn may_move(&self, strategy: StrategyId) -> Result<(), Withheld> {
         let candidate = |side| Candidate {
             strategy,
             side,
@@ -159,78 +170,82 @@ impl Situation<'_> {
             return Ok(());
         }
         let mut sides = Side::BOTH.map(candidate).into_iter();
-        sides.try_for_each(|side| {
-            let refuses = READY.iter().find(|rule| !(rule.passes)(self, &side));
-            refuses.map_or(Ok(()), |rule| Err(rule.control))
-        })
+        sides.try_for_each(|side| READY.iter().try_for_each(|rule| self.ask(rule, &side)))
     }
 
     /// A pool whose price is not the market's is about to be traded against, or lies: both are losses to
     /// whoever joins or leaves meanwhile.
-    fn price_is_shared(&self, pool: &PoolSituation<'_>) -> Result<u64, Control> {
+    fn price_is_shared(&self, pool: &PoolSituation<'_>) -> Result<u64, Withheld> {
         let mid = self.mid?;
         let [base, quote] = [
             pool.balances.pooled[pool.base_at],
             pool.balances.pooled[1 - pool.base_at],
         ];
         let away = shares::divergence_bps(self.spec, base, quote, mid);
-        let away = away.ok_or(Control::PoolDivergence)?.unsigned_abs();
-        if away > u64::from(pool.config.divergence_max_bps) {
-            return Err(Control::PoolDivergence);
+        let away = away.map(i64::unsigned_abs);
+        let most = pool.config.divergence_max_bps;
+        if away.is_some_and(|away| away <= u64::from(most)) {
+            return Ok(mid);
         }
-        Ok(mid)
+        let key = "market.pool.divergence_max_bps";
+        let compared = Compared::of(Unit::Bps, key, away, most);
+        Err(Withheld::compared(Control::PoolDivergence, compared))
     }
 
     fn join_is_covered(
         &self,
         pool: &PoolSituation<'_>,
         amounts: [Amount; 2],
-    ) -> Result<(), Control> {
+    ) -> Result<(), Withheld> {
         let fees = [0, pool.config.fee_max];
         for at in 0..2 {
             let token = pool.spec.pooled[at];
-            if amounts[at].saturating_add(fees[at]) > self.free(token) {
-                return Err(Control::Balance);
+            let unit = [Unit::Base, Unit::Quote][usize::from(at != pool.base_at)];
+            let (needed, free) = (amounts[at].saturating_add(fees[at]), self.free(token));
+            if needed > free {
+                let compared = Compared::new(unit, "", needed, free);
+                return Err(Withheld::compared(Control::Balance, compared));
             }
         }
         // The base is counted where it is held; the quote becomes a part of the exposure.
-        let most = self.config.risk.gross_max.get(&self.spec.quote.id).copied();
         let after = self
             .gross
             .and_then(|g| g.checked_add(amounts[1 - pool.base_at]));
-        if after.zip(most).is_none_or(|(after, most)| after > most) {
-            return Err(Control::GrossExposure);
-        }
+        not_above_gross(self, after)
+            .map_err(|compared| Withheld::compared(Control::GrossExposure, compared))?;
         self.leaves_band(amounts[pool.base_at])
     }
 
-    fn exit_is_covered(&self, pool: &PoolSituation<'_>, new: &Wanted) -> Result<(), Control> {
+    fn exit_is_covered(&self, pool: &PoolSituation<'_>, new: &Wanted) -> Result<(), Withheld> {
         let lp = pool.spec.lp.id;
         if new.limits.lp > self.free(lp) {
-            return Err(Control::Balance);
+            return Err(Control::Balance.into());
         }
         // A fee must not eat what the exit is for: it comes out of the last token.
         if pool.config.fee_max > new.limits.amounts[1] {
-            return Err(Control::OrderAmount);
+            let (fee, out) = (pool.config.fee_max, new.limits.amounts[1]);
+            let unit = [Unit::Quote, Unit::Base][pool.base_at];
+            let compared = Compared::new(unit, "market.pool.max_fee", fee, out);
+            return Err(Withheld::compared(Control::OrderAmount, compared));
         }
         let token = self.spec.base.id;
         let (_, most) = self.ledger.bounds(token);
         let coming = self.orders.incoming(token);
         let coming = coming.saturating_add(new.due[pool.base_at]);
-        if most.saturating_add(coming) > self.limits.inventory_max {
-            return Err(Control::InventoryBand);
+        let (after, limit) = (most.saturating_add(coming), self.limits.inventory_max);
+        if after > limit {
+            let compared = Compared::new(Unit::Base, "market.inventory_max", after, limit);
+            return Err(Withheld::compared(Control::InventoryBand, compared));
         }
         Ok(())
     }
 
     /// Whether the band is whole after base went into the pool.
-    fn leaves_band(&self, base: Amount) -> Result<(), Control> {
+    fn leaves_band(&self, base: Amount) -> Result<(), Withheld> {
         let token = self.spec.base.id;
         let (least, _) = self.ledger.bounds(token);
         let leaving = self.orders.reserved(token).saturating_add(base);
-        match least.checked_sub(leaving) {
-            Some(left) if left >= self.limits.inventory_min => Ok(()),
-            Some(_) | None => Err(Control::InventoryBand),
-        }
+        not_below_band(self, least, leaving)
+            .map_err(|compared| Withheld::compared(Control::InventoryBand, compared))
     }
 }

@@ -1,0 +1,186 @@
+//! Why a side of a market has no quotes: the reason, the two numbers that were compared, and the
+//! configuration key that decides between them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+
+/// What a compared number counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Unit {
+    /// Nothing was compared.
+    #[default]
+    None,
+    /// Price in ticks.
+    Ticks,
+    /// Price in half ticks, as mids are.
+    HalfTicks,
+    /// Quantity in lots.
+    Lots,
+    /// Base units of the base token.
+    Base,
+    /// Base units of the quote token.
+    Quote,
+    /// Ten-thousandths.
+    Bps,
+    /// Milliseconds.
+    Ms,
+    /// Things.
+    Count,
+}
+
+/// Why a side of a market has no quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The reason.
+    pub control: Control,
+    /// What was found. `None` if nothing was compared, or if it is not known.
+    pub value: Option<i128>,
+    /// What it was compared with. `None` if nothing was compared, or if it is not known.
+    pub limit: Option<i128>,
+    /// What both count.
+    pub unit: Unit,
+    /// Place of the key among those of the reason.
+    key: u8,
+}
+
+impl Withheld {
+    /// A reason that compares nothing. Its key is the first of the reason, if it has one.
+    pub const fn plain(control: Control) -> Self {
+        Self {
+            control,
+            value: None,
+            limit: None,
+            unit: Unit::None,
+            key: 0,
+        }
+    }
+
+    /// A reason found by comparing two numbers.
+    pub fn compared(control: Control, compared: Compared) -> Self {
+        let Compared {
+            key,
+            unit,
+            value,
+            limit,
+        } = compared;
+        let mut keys = control.keys().iter();
+        let place = keys.position(|known| *known == key);
+        debug_assert!(
+            place.is_some() || key.is_empty(),
+            "{key} is not among the keys of {}",
+            control.name()
+        );
+        Self {
+            control,
+            value,
+            limit,
+            unit,
+            key: place.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
+        }
+    }
+
+    /// The configuration key to change, as `section.key`; `None` if no key decides it.
+    pub fn key(&self) -> Option<&'static str> {
+        self.control.keys().get(usize::from(self.key)).copied()
+    }
+
+    /// Whether both are the same reason by the same key, whatever the numbers.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        (self.control, self.key) == (other.control, other.key)
+    }
+}
+
+impl From<Control> for Withheld {
+    fn from(control: Control) -> Self {
+        Self::plain(control)
+    }
+}
+
+/// Two numbers and the key that decides between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// One of the keys of the reason; empty if it has none.
+    pub key: &'static str,
+    /// What both numbers count.
+    pub unit: Unit,
+    /// What was found; `None` if it is not known.
+    pub value: Option<i128>,
+    /// What it was compared with; `None` if it is not known.
+    pub limit: Option<i128>,
+}
+
+impl Compared {
+    /// Two numbers that are known. What does not fit is shown as the largest number.
+    pub fn new(
+        unit: Unit,
+        key: &'static str,
+        value: impl TryInto<i128>,
+        limit: impl TryInto<i128>,
+    ) -> Self {
+        Self {
+            key,
+            unit,
+            value: Some(shown(value)),
+            limit: Some(shown(limit)),
+        }
+    }
+
+    /// A number that is not known against a limit.
+    pub fn unknown(unit: Unit, key: &'static str, limit: impl TryInto<i128>) -> Self {
+        Self {
+            key,
+            unit,
+            value: None,
+            limit: Some(shown(limit)),
+        }
+    }
+
+    /// As `new`, or `unknown` if there is no value.
+    pub fn of(
+        unit: Unit,
+        key: &'static str,
+        value: Option<impl TryInto<i128>>,
+        limit: impl TryInto<i128>,
+    ) -> Self {
+        match value {
+            Some(value) => Self::new(unit, key, value, limit),
+            None => Self::unknown(unit, key, limit),
+        }
+    }
+
+    /// Nothing to compare.
+    pub const NOTHING: Self = Self {
+        key: "",
+        unit: Unit::None,
+        value: None,
+        limit: None,
+    };
+}
+
+fn shown(number: impl TryInto<i128>) -> i128 {
+    number.try_into().unwrap_or(i128::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_names_the_key_that_was_compared() {
+        let above = Compared::new(Unit::Ticks, "market.price_ceiling", 501_u64, 500_u64);
+        let above = Withheld::compared(Control::PriceBand, above);
+        assert_eq!(above.key(), Some("market.price_ceiling"));
+        assert_eq!((above.value, above.limit), (Some(501), Some(500)));
+        let below = Compared::new(Unit::Ticks, "market.price_floor", 99_u64, 100_u64);
+        let below = Withheld::compared(Control::PriceBand, below);
+        assert!(!above.is_alike(&below));
+        assert!(above.is_alike(&Withheld {
+            value: None,
+            ..above
+        }));
+        assert_eq!(Withheld::plain(Control::Level).key(), None);
+        let huge = Compared::new(Unit::Quote, "", u128::MAX, 1_u8);
+        assert_eq!(huge.value, Some(i128::MAX));
+    }
+}

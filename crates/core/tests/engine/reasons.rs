@@ -1,0 +1,299 @@
+//! Why a side has no quotes: one reason, the numbers compared, the key; none while a quote rests.
+
+use cambist_core::config::{EngineConfig, RampConfig};
+use cambist_core::event::{Command, Event, Filter, Level};
+use cambist_core::note::{Control, Note, Status, Withheld};
+use cambist_core::request::{Outcome, UnknownCause};
+use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::withheld::{Compared, Unit};
+use cambist_core::{MarketId, Price, Qty, Reason, Side};
+
+use crate::desk::{Always, BOTH, Desk, config};
+
+/// The reasons as the last status shows them.
+fn reasons(desk: &Desk) -> [Option<Withheld>; 2] {
+    let shown = desk.notes.iter().rev().find_map(|note| match note {
+        Note::Status(status) => Some(status.markets[0].withheld),
+        _ => None,
+    });
+    shown.expect("a status was told")
+}
+
+fn controls(desk: &Desk) -> [Option<Control>; 2] {
+    reasons(desk).map(|why| why.map(|why| why.control))
+}
+
+fn desk(quotes: &[(Side, u64, u64)], change: impl FnOnce(&mut EngineConfig)) -> Desk {
+    let mut config = config();
+    config.status_ms = 10;
+    change(&mut config);
+    Desk::with(quotes, config, Vec::new())
+}
+
+/// Both sides of a desk that never gets as far as to quote.
+fn never(change: impl FnOnce(&mut EngineConfig)) -> [Withheld; 2] {
+    let mut desk = desk(&BOTH, change);
+    desk.run_ms(5_000);
+    assert!(desk.submits.is_empty());
+    reasons(&desk).map(|why| why.expect("a side without quotes has a reason"))
+}
+
+fn said(why: Withheld) -> (Control, Option<i128>, Option<i128>, Option<&'static str>) {
+    (why.control, why.value, why.limit, why.key())
+}
+
+#[test]
+fn everyday_mistakes_are_named_with_the_numbers_and_the_key() {
+    // A hundred lots at 9 995 and 10 005 are worth 999 500 and 1 000 500 quote units.
+    let [buy, sell] = never(|c| c.markets[0].order_value_max = 5);
+    let key = Some("market.order_value_max");
+    assert_eq!(
+        said(buy),
+        (Control::OrderValue, Some(999_500), Some(5), key)
+    );
+    assert_eq!(
+        said(sell),
+        (Control::OrderValue, Some(1_000_500), Some(5), key)
+    );
+    assert_eq!(buy.unit, Unit::Quote);
+    // The mid is below the floor.
+    let [buy, sell] = never(|c| c.markets[0].price_min = Price(12_000));
+    let key = Some("market.price_floor");
+    assert_eq!(
+        said(buy),
+        (Control::PriceBand, Some(9_995), Some(12_000), key)
+    );
+    assert_eq!(
+        said(sell),
+        (Control::PriceBand, Some(10_005), Some(12_000), key)
+    );
+    let [buy, _] = never(|c| c.markets[0].price_max = Price(9_000));
+    let key = Some("market.price_ceiling");
+    assert_eq!(
+        said(buy),
+        (Control::PriceBand, Some(9_995), Some(9_000), key)
+    );
+    // 500 000 000 base units are held.
+    let mut outside = desk(&BOTH, |c| c.markets[0].inventory_max = 400_000_000);
+    outside.run_ms(3_000);
+    outside.accept_all();
+    let [buy, sell] = reasons(&outside);
+    let key = Some("market.inventory_max");
+    let (held, limit) = (Some(500_010_000), Some(400_000_000));
+    assert_eq!(
+        said(buy.unwrap()),
+        (Control::InventoryBand, held, limit, key)
+    );
+    assert_eq!(sell, None, "what leads back into the band is quoted");
+    let [_, sell] = {
+        let mut outside = desk(&BOTH, |c| {
+            c.markets[0].inventory_min = 600_000_000;
+            c.markets[0].inventory_max = 700_000_000;
+        });
+        outside.run_ms(3_000);
+        outside.accept_all();
+        reasons(&outside)
+    };
+    let (left, limit) = (Some(499_990_000), Some(600_000_000));
+    let key = Some("market.inventory_min");
+    assert_eq!(
+        said(sell.unwrap()),
+        (Control::InventoryBand, left, limit, key)
+    );
+}
+
+#[test]
+fn a_side_without_a_quote_alive_or_on_its_way_has_a_reason_at_every_step() {
+    let mut desk = desk(&BOTH, |_| {});
+    desk.run_ms(1);
+    let recovering = Some(Control::Recovering);
+    assert_eq!(controls(&desk), [recovering; 2], "from the first step on");
+    desk.until_a_submit_waits();
+    desk.run_ms(20);
+    assert_eq!(controls(&desk), [None; 2], "on the way");
+    desk.accept_all();
+    desk.run_ms(1_000);
+    assert_eq!(controls(&desk), [None; 2]);
+}
+
+#[test]
+fn what_the_book_says_is_compared_too() {
+    let numbers = |depth, change: fn(&mut EngineConfig)| {
+        let mut desk = desk(&BOTH, change);
+        desk.depth = depth;
+        desk.run_ms(5_000);
+        let [buy, sell] = reasons(&desk).map(|why| why.map(said));
+        assert_eq!(buy, sell);
+        buy.unwrap()
+    };
+    // 401 ticks of a mid of 10 000 are 401 ten-thousandths.
+    let spread = numbers((9_800, 10_201), |_| {});
+    let key = Some("market.spread_max_bps");
+    assert_eq!(spread, (Control::Spread, Some(401), Some(300), key));
+    // The book shows a thousand lots a side.
+    let thin = numbers((9_990, 10_010), |c| c.markets[0].depth_min = Qty(1_001));
+    let key = Some("market.depth_min");
+    assert_eq!(thin, (Control::ThinBook, Some(1_000), Some(1_001), key));
+    let missing = numbers((10_010, 9_990), |_| {});
+    let key = Some("poll.depth_age_max_ms");
+    assert_eq!(missing, (Control::StaleData, None, Some(3_000), key));
+}
+
+#[test]
+fn a_pause_a_level_and_the_end_are_reasons() {
+    let mut desk = desk(&BOTH, |_| {});
+    desk.until_a_submit_waits();
+    desk.accept_all();
+    let reason = "lunch".to_owned();
+    let filter = Filter {
+        side: Some(Side::Sell),
+        ..Filter::market(MarketId(0))
+    };
+    desk.hear(&Event::Operator(Command::Pause {
+        filter,
+        reason: reason.clone(),
+    }));
+    desk.run_ms(1_000);
+    assert_eq!(controls(&desk), [None, Some(Control::Paused)]);
+    desk.hear(&Event::Operator(Command::Raise {
+        level: Level::CancelOnly,
+        reason: reason.clone(),
+    }));
+    desk.run_ms(1_000);
+    assert_eq!(controls(&desk), [Some(Control::Level); 2]);
+    let level = Level::Trading;
+    desk.hear(&Event::Operator(Command::Lower { level, reason }));
+    desk.hear(&Event::Operator(Command::Drain));
+    desk.run_ms(1_000);
+    assert_eq!(controls(&desk), [Some(Control::Ending); 2]);
+}
+
+#[test]
+fn a_venue_that_refuses_every_order_is_one_reason_and_not_a_flood() {
+    let bid = [(Side::Buy, 9_995, 100)];
+    let mut desk = desk(&bid, |_| {});
+    for _ in 0..6 {
+        desk.until_a_submit_waits();
+        desk.answer_submit(Outcome::Refused(Reason::InvalidOrder));
+        desk.run_ms(4_900);
+    }
+    assert_eq!(controls(&desk)[0], Some(Control::VenueRefusal));
+    let told = desk.notes.iter().filter(|note| match note {
+        Note::Withheld { side, withheld, .. } => {
+            *side == Side::Buy && withheld.is_some_and(|w| w.control == Control::VenueRefusal)
+        }
+        _ => false,
+    });
+    assert_eq!(told.count(), 1, "the next attempt is no end of it");
+    desk.run_ms(60_000);
+    desk.accept_all();
+    desk.run_ms(1_000);
+    assert_eq!(controls(&desk)[0], None, "a quote rests");
+}
+
+#[test]
+fn an_order_of_unknown_state_is_the_reason_until_when_it_may_live() {
+    let mut desk = desk(&[(Side::Buy, 9_995, 100)], |c| c.attempts_max = 10);
+    desk.until_a_submit_waits();
+    desk.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
+    desk.run_ms(100);
+    let why = reasons(&desk)[0].unwrap();
+    assert_eq!(why.control, Control::UnknownOrder);
+    let left = why.value.unwrap();
+    // 20 s of life and 3 s of grace, less what has passed.
+    assert!((20_000..=23_000).contains(&left), "{left}");
+}
+
+#[test]
+fn a_ramp_that_leaves_less_than_a_lot_is_a_reason() {
+    let mut desk = desk(&[(Side::Buy, 9_995, 3), (Side::Sell, 10_005, 100)], |c| {
+        c.ramp = RampConfig {
+            start_bps: 2_500,
+            step_bps: 2_500,
+            step_ms: 3_600_000,
+        };
+    });
+    desk.run_ms(3_000);
+    desk.accept_all();
+    let [buy, sell] = reasons(&desk);
+    let key = Some("ramp.start_bps");
+    assert_eq!(
+        said(buy.unwrap()),
+        (Control::Ramp, Some(2_500), Some(10_000), key)
+    );
+    assert_eq!(sell, None);
+}
+
+/// Says why it wants nothing, or says nothing.
+struct Silent(Option<Withheld>);
+
+impl Strategy for Silent {
+    fn decide(&mut self, _: &View<'_>, targets: &mut Targets) {
+        targets.quote(Side::Sell, Price(10_005), Qty(10), 0);
+        for side in Side::BOTH {
+            if let Some(why) = self.0 {
+                targets.withhold(side, why);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_strategy_says_why_it_wants_nothing_and_only_of_sides_it_does_not_quote() {
+    let below = Compared::new(
+        Unit::HalfTicks,
+        "market.strategy.params.price_floor",
+        20_000,
+        21_000,
+    );
+    let below = Withheld::compared(Control::StrategyPrice, below);
+    for (said, shown) in [(Some(below), below), (None, Control::NotWanted.into())] {
+        let mut config = config();
+        config.status_ms = 10;
+        let mut desk = Desk::of(Box::new(Silent(said)), config, Vec::new());
+        desk.run_ms(3_000);
+        desk.accept_all();
+        desk.run_ms(100);
+        assert_eq!(reasons(&desk), [Some(shown), None]);
+    }
+}
+
+#[test]
+fn of_two_strategies_the_one_that_wants_to_quote_gives_the_reason() {
+    let tight = Always(vec![(Side::Buy, 9_995, 100), (Side::Buy, 9_990, 100)]);
+    let idle = Silent(Some(Control::NotConfigured.into()));
+    let mut config = config();
+    config.status_ms = 10;
+    config.markets[0].order_value_max = 999_000;
+    let mut desk = Desk::shared(vec![Box::new(idle), Box::new(tight)], config);
+    desk.run_ms(3_000);
+    desk.accept_all();
+    // The order nearest to the mid is too large, the further one is worth exactly the most.
+    assert_eq!(controls(&desk), [None, None], "the further one rests");
+    let (last, _) = desk
+        .sealed
+        .values()
+        .map(|(_, o)| (o.price, o.side))
+        .unzip::<_, _, Vec<_>, Vec<_>>();
+    assert!(last.contains(&Price(9_990)));
+}
+
+#[test]
+fn a_status_shows_the_age_of_now() {
+    let mut desk = desk(&BOTH, |_| {});
+    desk.until_a_submit_waits();
+    desk.accept_all();
+    desk.depth = (10_010, 9_990);
+    desk.run_ms(9_000);
+    let ages: Vec<_> = desk.notes.iter().filter_map(status_age).collect();
+    assert!(ages.last() > ages.first(), "{ages:?}");
+}
+
+fn status_age(note: &Note) -> Option<i128> {
+    let Note::Status(status) = note else {
+        return None;
+    };
+    let Status { markets, .. } = &**status;
+    let why = markets[0].withheld[0].filter(|why| why.control == Control::StaleData)?;
+    why.value
+}

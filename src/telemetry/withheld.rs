@@ -1,0 +1,223 @@
+//! Why sides have no quotes, for people: the same words in the log, in `/readyz`, in `/status` and in
+//! `cambist status`; and what follows from it for the state of the daemon.
+
+use std::fmt::Write;
+
+use cambist_core::market::MarketSpec;
+use cambist_core::note::{Control, Withheld};
+use cambist_core::withheld::Unit;
+use cambist_core::{MarketId, Side, Time};
+use serde_json::{Value, json};
+use tracing::{debug, info, warn};
+
+use super::About;
+use super::facts::Facts;
+use super::metrics::Metrics;
+use crate::config::money;
+
+/// The reasons of a market, buy then sell.
+pub(super) type Reasons = [Option<Withheld>; 2];
+
+/// What all markets together amount to, when nothing else forbids quoting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quoting {
+    /// A side of some market is quoted, or none is meant to be.
+    Active,
+    /// Everything is paused.
+    Paused,
+    /// No side is quoted.
+    Not,
+}
+
+/// Whether anything is quoted.
+pub(super) fn quoting(markets: &[Reasons]) -> Quoting {
+    let mut reasons = markets.iter().flatten();
+    let meant = |why: &Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
+    let mut meant = reasons.by_ref().filter(|why| meant(why)).peekable();
+    if meant.peek().is_none() {
+        return Quoting::Active;
+    }
+    let controls: Option<Vec<_>> = meant.map(|why| why.map(|why| why.control)).collect();
+    match controls {
+        None => Quoting::Active,
+        Some(all) if all.iter().all(|control| *control == Control::Paused) => Quoting::Paused,
+        Some(_) => Quoting::Not,
+    }
+}
+
+/// Whether a market quotes a side, or is meant to quote none.
+pub(super) fn is_served(reasons: &Reasons) -> bool {
+    quoting(std::slice::from_ref(reasons)) == Quoting::Active
+}
+
+/// A reason told by the engine: gauge and log. The same reason with other numbers is no news.
+pub(super) fn told(
+    about: &About,
+    m: &Metrics,
+    facts: &mut Facts,
+    now: Time,
+    (market, side): (MarketId, Side),
+    withheld: Option<Withheld>,
+) {
+    let at = usize::from(market.0);
+    let (Some(spec), Some(known)) = (about.markets.get(at), facts.withheld.get_mut(at)) else {
+        return;
+    };
+    let before = std::mem::replace(&mut known[side as usize], withheld);
+    let gauge = |why: Withheld| {
+        let labels = [spec.name.as_str(), side.name(), why.control.name()];
+        m.withheld.with_label_values(&labels)
+    };
+    if let Some(before) = before {
+        gauge(before).set(0);
+    }
+    if let Some(why) = withheld {
+        gauge(why).set(1);
+    }
+    let same = match (&before, &withheld) {
+        (None, None) => true,
+        (Some(before), Some(why)) => before.is_alike(why),
+        (None, Some(_)) | (Some(_), None) => false,
+    };
+    if !same {
+        log(facts, now, spec, side, withheld);
+    }
+}
+
+fn log(facts: &mut Facts, now: Time, spec: &MarketSpec, side: Side, withheld: Option<Withheld>) {
+    let (market, place) = (spec.name.as_str(), (spec.id, side));
+    let Some(why) = withheld else {
+        // Said again only of what was said.
+        if let Some(since) = facts.said_withheld.remove(&place) {
+            let for_s = now.ms_since(since) / 1_000;
+            info!(market, side = side.name(), for_s, "quoted again");
+        }
+        return;
+    };
+    let (reason, text) = (why.control.name(), text(spec, &why));
+    let side_name = side.name();
+    if why.control.is_by_design() || (facts.draining && why.control == Control::Ending) {
+        debug!(market, side = side_name, reason, "not quoted: {text}");
+        return;
+    }
+    let key = format!("withheld {} {side_name} {reason}", spec.id.0);
+    let Some(times) = facts.throttle.tell(now, &key) else {
+        return;
+    };
+    facts.said_withheld.entry(place).or_insert(now);
+    let key = why.key();
+    if why.control.is_routine() {
+        info!(
+            market,
+            side = side_name,
+            reason,
+            key,
+            times,
+            "not quoted: {text}"
+        );
+    } else {
+        let remedy = why.control.remedy();
+        warn!(
+            market,
+            side = side_name,
+            reason,
+            key,
+            times,
+            remedy,
+            "not quoted: {text}"
+        );
+    }
+}
+
+/// A reason in a sentence, with the numbers and the key.
+pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
+    let sentence = why.control.sentence();
+    let number =
+        |n: Option<i128>| n.map_or_else(|| "unknown".to_owned(), |n| number(spec, why.unit, n));
+    let key = why.key();
+    let compared = match (why.unit, why.value, why.limit) {
+        (Unit::None, ..) => None,
+        (Unit::Ms, left, None) => Some(format!("{} left", number(left))),
+        (_, value, limit) => Some(format!("{} against {}", number(value), number(limit))),
+    };
+    match (compared, key) {
+        (None, None) => sentence.to_owned(),
+        (None, Some(key)) => format!("{sentence} ({key})"),
+        (Some(compared), None) => format!("{sentence}: {compared}"),
+        (Some(compared), Some(key)) => format!("{sentence}: {compared} ({key})"),
+    }
+}
+
+/// A reason as part of a page. Numbers are decimals with their symbol.
+pub fn page(spec: &MarketSpec, why: &Withheld) -> Value {
+    let number = |n: Option<i128>| n.map(|n| number(spec, why.unit, n));
+    json!({
+        "reason": why.control.name(),
+        "why": text(spec, why),
+        "value": number(why.value),
+        "limit": number(why.limit),
+        "key": why.key(),
+        "remedy": why.control.remedy(),
+    })
+}
+
+/// Both sides as part of a page.
+pub fn sides(spec: &MarketSpec, reasons: &[Option<Withheld>; 2]) -> Value {
+    let [buy, sell] = reasons.map(|why| why.map(|why| page(spec, &why)));
+    json!({"buy": buy, "sell": sell})
+}
+
+/// Every reason as a line.
+pub(super) fn lines(about: &About, markets: &[Reasons]) -> String {
+    let mut text = String::new();
+    for (spec, reasons) in about.markets.iter().zip(markets) {
+        for (side, why) in Side::BOTH.into_iter().zip(reasons) {
+            let Some(why) = why else { continue };
+            let (market, side, reason) = (&spec.name, side.name(), why.control.name());
+            let why = self::text(spec, why);
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{market} {side}: {reason}: {why}");
+        }
+    }
+    text
+}
+
+fn number(spec: &MarketSpec, unit: Unit, n: i128) -> String {
+    let sign = if n < 0 { "-" } else { "" };
+    let size = n.unsigned_abs();
+    let (base, quote) = (&spec.base, &spec.quote);
+    let price = |half_ticks: u128| {
+        let text = money::whole(half_ticks.saturating_mul(5), spec.price_decimals + 1);
+        format!("{sign}{text} {}", quote.symbol)
+    };
+    match unit {
+        Unit::None => String::new(),
+        Unit::Ticks => price(size.saturating_mul(2)),
+        Unit::HalfTicks => price(size),
+        Unit::Lots => {
+            let units = size.saturating_mul(spec.lot);
+            format!(
+                "{sign}{} {}",
+                money::whole(units, base.decimals),
+                base.symbol
+            )
+        }
+        Unit::Base => format!(
+            "{sign}{} {}",
+            money::whole(size, base.decimals),
+            base.symbol
+        ),
+        Unit::Quote => format!(
+            "{sign}{} {}",
+            money::whole(size, quote.decimals),
+            quote.symbol
+        ),
+        Unit::Bps => format!("{sign}{size} bps"),
+        Unit::Ms => format!("{sign}{}.{} s", size / 1_000, size % 1_000 / 100),
+        Unit::Count => format!("{sign}{size}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "withheld_tests.rs"]
+mod tests;
