@@ -16,7 +16,7 @@ use crate::demo::child::{Child, LOOK};
 use crate::demo::files::{self, Folder};
 use crate::demo::playbill::Playbill;
 use crate::demo::plug::{self, Crash};
-use crate::demo::proof::{self, Books};
+use crate::demo::proof::{self, Books, Played};
 use crate::demo::screen::Screen;
 use crate::demo::status;
 use crate::demo::wire::Wire;
@@ -98,8 +98,9 @@ fn next(args: &DemoArgs) -> String {
     let again = format!("cambist demo --strategy {other} --seed {seed}");
     format!(
         "
-Nothing rests, the ledger equals the exchange's books to the unit, and the tape
-replays to the same actions.
+Nothing rests, the ledger equals the exchange's books to the unit, profit and
+loss is the change of what is held there, and the tape replays to the same
+actions.
 
 Next:
   {again:<42} another strategy, another crowd
@@ -280,30 +281,19 @@ async fn scene(
     let output = daemon.output()?;
     let told: Summary = serde_json::from_str(&output)
         .with_context(|| format!("the daemon told no summary:\n{}", daemon.last_words()))?;
-    let residual_units = residual(&told, &books);
-    let all_lives = crash
-        .as_ref()
-        .and_then(|_| played.as_ref()?.session.as_ref())
-        .map(|(session, now)| session.summary(*now, &Closing::default(), super::run::code));
-    let summary = Summary {
-        seed: Some(args.seed),
+    let mut problems = Vec::new();
+    let summary = conclude(
+        args,
         duration_s,
-        resting_after: Some(books.resting()),
-        residual_units,
-        replay_equal: played.as_ref().map(|played| played.equal),
-        // What is held, and what is not proven gone, is the last life's to say.
-        inventory: told.inventory.clone(),
-        inventory_tokens: told.inventory_tokens.clone(),
-        orders: Orders {
-            unknown_left: told.orders.unknown_left,
-            ..all_lives.as_ref().unwrap_or(&told).orders.clone()
-        },
-        ..all_lives.unwrap_or(told)
-    };
+        told,
+        crash.is_some(),
+        (&books, played.as_ref()),
+        &mut problems,
+    );
     if let (Some(crash), Some(played)) = (&mut crash, &played) {
         crash.conclude(played, &books, &config)?;
     }
-    let mut problems = problems(&summary);
+    problems.extend(unproven(&summary));
     problems.extend(crash.iter().flat_map(Crash::problems));
     if !status.success() {
         let how = daemon.how(status);
@@ -398,6 +388,42 @@ enum Shown {
     Ended,
 }
 
+/// The summary of all lives of the daemon beside what the exchange and the tapes say, and where they do not
+/// agree about profit and loss.
+fn conclude(
+    args: &DemoArgs,
+    duration_s: f64,
+    told: Summary,
+    was_killed: bool,
+    (books, played): (&Books, Option<&Played>),
+    problems: &mut Vec<String>,
+) -> Summary {
+    problems.extend(played.iter().flat_map(|played| unprofitable(played, books)));
+    let all_lives = played
+        .and_then(|played| played.session.as_ref())
+        .map(|(session, now)| session.summary(*now, &Closing::default(), super::run::code));
+    let differs = all_lives.as_ref().is_some_and(|all| all.pnl != told.pnl);
+    if differs && !was_killed {
+        problems.push("the daemon's profit and loss is not that of its tape".to_owned());
+    }
+    let all_lives = all_lives.filter(|_| was_killed);
+    Summary {
+        seed: Some(args.seed),
+        duration_s,
+        resting_after: Some(books.resting()),
+        residual_units: residual(&told, books),
+        replay_equal: played.map(|played| played.equal),
+        // What is held, and what is not proven gone, is the last life's to say.
+        inventory: told.inventory.clone(),
+        inventory_tokens: told.inventory_tokens.clone(),
+        orders: Orders {
+            unknown_left: told.orders.unknown_left,
+            ..all_lives.as_ref().unwrap_or(&told).orders.clone()
+        },
+        ..all_lives.unwrap_or(told)
+    }
+}
+
 /// Ledger less the exchange's books, for every token that either knows. A daemon that ended before its
 /// books were opened has done nothing that could be compared.
 fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
@@ -424,8 +450,28 @@ fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Why profit and loss is not the change of what the exchange holds, at the mid and less what came from
+/// outside.
+fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Some(what) = &played.profit {
+        problems.push(format!(
+            "profit and loss is not the change of equity ({what})"
+        ));
+    }
+    for (token, held) in &played.held {
+        let there = books.totals.get(token).copied().unwrap_or(0);
+        if i128::try_from(there).ok() != Some(*held) {
+            problems.push(format!(
+                "profit and loss counts with {held} units of {token}, the exchange has {there}"
+            ));
+        }
+    }
+    problems
+}
+
 /// What keeps the end from being proven.
-fn problems(summary: &Summary) -> Vec<String> {
+fn unproven(summary: &Summary) -> Vec<String> {
     let mut problems = Vec::new();
     if summary.resting_after != Some(0) {
         problems.push("own orders rest at the exchange".to_owned());

@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod child;
 pub mod files;
+pub mod once;
 pub mod playbill;
 pub mod plug;
 pub mod proof;

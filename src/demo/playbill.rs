@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cambist_config::scenario::{Run, Scenario};
+use cambist_report::text::LABEL;
 use serde_json::{Value, json};
 
 use super::files;
@@ -95,11 +96,11 @@ impl Playbill {
 
     /// What was played and what happened when, as lines of the summary.
     pub fn text(&self) -> String {
-        let mut text = format!("{:<18}{}\n", "scenario", self.name);
+        let mut text = format!("{:<LABEL$}{}\n", "scenario", self.name);
         for event in self.happened() {
             let at = format!("  after {:.1} s", seconds(event.at_ms));
             // Writing to a text cannot fail.
-            let _ = writeln!(text, "{at:<18}{}", event.text);
+            let _ = writeln!(text, "{at:<LABEL$}{}", event.text);
         }
         text
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_core::{ClientOrderId, Hash, VenueTime};
+use cambist_report::text::LABEL;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -249,7 +250,7 @@ impl Crash {
         let mut text = String::new();
         let mut put = |label: &str, what: &str| {
             // Writing to a text cannot fail.
-            let _ = writeln!(text, "{label:<18}{what}");
+            let _ = writeln!(text, "{label:<LABEL$}{what}");
         };
         let moment = if self.mid_submit {
             "while a submit had no answer"

@@ -12,8 +12,10 @@ use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
 use cambist_report::Session;
+use cambist_sim::profit::Profit;
 use cambist_tape::{Reader, compare};
 
+use super::once::Once;
 use crate::config::Daemon;
 use crate::live::access::Access;
 use crate::recording::Player;
@@ -126,6 +128,10 @@ pub struct Played {
     pub equal: bool,
     /// Everything they tell, over all lives of the daemon; nothing if the first life's beginning is gone.
     pub session: Option<(Session, Time)>,
+    /// What must be held by it, in base units by symbol.
+    pub held: BTreeMap<String, i128>,
+    /// Where its profit and loss is not the change of equity, derived a second time.
+    pub profit: Option<String>,
     /// What became of the orders in question in the last life: when after its start, and how.
     pub evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
@@ -160,8 +166,16 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
         }
         story.equal &= replayed.is_equal();
     }
+    let (session, profit) = (story.session.as_ref(), story.profit.as_ref());
+    let held = session.zip(profit).map(|(session, profit)| {
+        let held = profit.held().iter();
+        held.map(|(token, units)| (session.symbol(*token), *units))
+            .collect()
+    });
     Ok(Played {
         equal: story.equal,
+        held: held.unwrap_or_default(),
+        profit: story.wrong,
         session: story.session.map(|session| (session, story.now)),
         evidence: story.evidence,
     })
@@ -171,6 +185,10 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
 struct Story {
     equal: bool,
     session: Option<Session>,
+    /// Profit and loss, derived a second time, and where that is not what the session says.
+    profit: Option<Profit>,
+    wrong: Option<String>,
+    once: Once,
     /// When this life's clock began, on the clock of the first.
     begun: Time,
     now: Time,
@@ -182,6 +200,9 @@ impl Default for Story {
         Self {
             equal: true,
             session: None,
+            profit: None,
+            wrong: None,
+            once: Once::default(),
             begun: Time(0),
             now: Time(0),
             evidence: BTreeMap::new(),
@@ -194,10 +215,12 @@ impl Story {
         if let Event::Start(start) = event {
             self.begun = self.now;
             self.evidence.clear();
+            self.once.begins(start);
             match &mut self.session {
                 None => {
                     let session = Session::new(&start.markets);
                     self.session = Some(session.with_pools(&start.pools));
+                    self.profit = Some(Profit::begin(&start.markets, &start.pools));
                 }
                 Some(session) => session.next_life(self.now),
             }
@@ -216,8 +239,12 @@ impl Story {
         self.now = Time(self.begun.0.saturating_add(now.0));
         for action in actions {
             let Action::Note(note) = action else { continue };
-            if let Some(session) = &mut self.session {
-                session.observe(self.now, note);
+            if let (Some(session), Some(note)) = (&mut self.session, self.once.part(note)) {
+                session.observe(self.now, &note);
+                let profit = self.profit.as_mut();
+                let wrong = profit.and_then(|profit| profit.note(&note, session));
+                let wrong = wrong.map(|(check, detail)| format!("{check}: {detail}"));
+                self.wrong = self.wrong.take().or(wrong);
             }
             if let Some((order, what)) = finding(note)
                 && asked.contains(&order)

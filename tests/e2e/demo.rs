@@ -11,7 +11,7 @@ use crate::support::{Folder, Program, process, until};
 type Kind = fn(&Value) -> bool;
 
 /// Fields of the object, dotted, with their kind.
-const FIELDS: [(&str, Kind); 38] = [
+const FIELDS: [(&str, Kind); 39] = [
     ("seed", Value::is_u64),
     ("duration_s", Value::is_number),
     ("orders.submitted", Value::is_u64),
@@ -27,6 +27,7 @@ const FIELDS: [(&str, Kind); 38] = [
     ("pnl_quote.spread", Value::is_number),
     ("pnl_quote.inventory", Value::is_number),
     ("pnl_quote.fees", Value::is_number),
+    ("pnl_quote.pool", Value::is_number),
     ("pnl_quote.total", Value::is_number),
     ("ack_ms.p50", Value::is_number),
     ("ack_ms.p99", Value::is_number),
@@ -53,13 +54,14 @@ const FIELDS: [(&str, Kind); 38] = [
 ];
 
 /// What the object itself holds, and nothing else.
-const TOP: [&str; 15] = [
+const TOP: [&str; 16] = [
     "ack_ms",
     "crash",
     "duration_s",
     "fills",
     "inventory",
     "orders",
+    "pnl",
     "pnl_quote",
     "pools",
     "quoted_both_sides_ratio",
@@ -70,6 +72,9 @@ const TOP: [&str; 15] = [
     "scenario",
     "seed",
 ];
+
+/// Exact profit and loss in one quote token.
+const PNL: [&str; 6] = ["fees", "holdings", "pool", "quote", "spread", "total"];
 
 fn is_counts(value: &Value) -> bool {
     value.as_object().is_some_and(|counts| {
@@ -130,7 +135,7 @@ fn demo(seed: &str, strategy: &str) {
     assert_eq!(keys(&object["orders"]), orders);
     assert_eq!(
         keys(&object["pnl_quote"]),
-        ["fees", "inventory", "spread", "total"]
+        ["fees", "inventory", "pool", "spread", "total"]
     );
     assert_eq!(keys(&object["ack_ms"]), ["p50", "p99"]);
     assert_eq!(keys(&object["requests"]), ["allowed", "http_429", "sent"]);
@@ -157,11 +162,17 @@ fn demo(seed: &str, strategy: &str) {
     let duration = object["duration_s"].as_f64().unwrap();
     assert!((25.0..60.0).contains(&duration), "{out}");
     let pnl = |part: &str| object["pnl_quote"][part].as_f64().unwrap();
-    let parts = pnl("spread") + pnl("inventory") + pnl("fees");
+    let parts = pnl("spread") + pnl("inventory") + pnl("fees") + pnl("pool");
     assert!(
         (parts - pnl("total")).abs() < 1e-6,
         "the parts are the whole: {out}"
     );
+    let exact = &object["pnl"][0];
+    assert_eq!(keys(exact), PNL, "{out}");
+    let named = ["fee_income", "impermanent_loss", "move_costs", "total"];
+    assert_eq!(keys(&exact["pool"]), named, "{out}");
+    let total: f64 = exact["total"].as_str().unwrap().parse().unwrap();
+    assert!((total - pnl("total")).abs() < 1e-9, "{out}");
     assert!(
         log.contains("/metrics"),
         "says where the metrics are: {log}"

@@ -19,6 +19,7 @@ pub mod note;
 pub mod order;
 pub mod planted;
 pub mod pool;
+pub mod postings;
 pub mod reason;
 pub mod reload;
 pub mod request;

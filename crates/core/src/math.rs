@@ -52,6 +52,25 @@ pub fn mul_div_ceil(a: u128, b: u128, c: u128) -> Option<u128> {
     quotient.checked_add(u128::from(rest > 0))
 }
 
+/// `⌊√(a · b)⌋`, exactly.
+pub fn root_of_product(a: u128, b: u128) -> u128 {
+    let (high, low) = wide(a, b);
+    let bits = if high > 0 {
+        256 - high.leading_zeros()
+    } else {
+        128 - low.leading_zeros()
+    };
+    // Bit by bit from the highest that the root can have.
+    let mut root = 0_u128;
+    for bit in (0..bits.div_ceil(2)).rev() {
+        let tried = root | (1 << bit);
+        if wide(tried, tried) <= (high, low) {
+            root = tried;
+        }
+    }
+    root
+}
+
 /// Compares `a · b` with `c · d`.
 pub fn compare_products(a: u128, b: u128, c: u128, d: u128) -> Ordering {
     wide(a, b).cmp(&wide(c, d))
@@ -140,6 +159,27 @@ mod tests {
             let (sum, carry) = back_low.overflowing_add(rest);
             assert!(rest < c);
             assert_eq!((back_high + u128::from(carry), sum), (high, low));
+        }
+    }
+
+    #[test]
+    fn roots_of_products_are_exact() {
+        assert_eq!(root_of_product(0, 7), 0);
+        assert_eq!(root_of_product(1, 1), 1);
+        assert_eq!(root_of_product(2, 4), 2);
+        assert_eq!(root_of_product(u128::MAX, u128::MAX), u128::MAX);
+        let mut random = Bits(5);
+        for _ in 0..2_000 {
+            let mut number = || {
+                let wide = (u128::from(random.next_u64()) << 64) | u128::from(random.next_u64());
+                wide >> (random.next_u64() % 128)
+            };
+            let (a, b) = (number(), number());
+            let root = root_of_product(a, b);
+            assert!(wide(root, root) <= wide(a, b), "{a} * {b}");
+            if let Some(next) = root.checked_add(1) {
+                assert!(wide(next, next) > wide(a, b), "{a} * {b}");
+            }
         }
     }
 

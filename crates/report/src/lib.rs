@@ -6,6 +6,7 @@
 
 pub mod money;
 pub mod pnl;
+mod pool_pnl;
 mod pools;
 pub mod session;
 pub mod summary;
@@ -17,6 +18,6 @@ mod sides;
 mod testing;
 
 pub use money::Money;
-pub use pnl::{Attribution, MarketPnl};
+pub use pnl::{Attribution, MarketPnl, PoolAttribution};
 pub use session::Session;
 pub use summary::{Closing, Summary};

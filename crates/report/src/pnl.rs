@@ -1,17 +1,29 @@
 //! Where the money of one market came from, exactly.
 //!
-//! Equity is the base held, valued at the mid, plus the quote that flowed. Every change of it is one of
-//! three: **spread**, what a fill's price was better than the mid at that moment; **inventory**, what
-//! the mid's moves did to what was held; **fees**, negative, valued at the mid when booked. Their sum
-//! is the change of equity, to the last digit.
+//! Equity is the base held at the mid, plus the quote that flowed, plus what shares of the pool beside the
+//! market are due of both tokens at the mid. Profit and loss is the change of equity less what came or
+//! went from outside (deposits, withdrawals: each at the mid when it was booked). It has four causes:
+//!
+//! - **spread**: what a fill's price was better than the mid at that moment;
+//! - **holdings**: what the mid's moves did to what was held, and to what was put into the pool as if it
+//!   were still held;
+//! - **fees** of fills, negative, at the mid when booked;
+//! - **pool**: fee income, impermanent loss and the costs of joins and exits ([`crate::pool_pnl`]).
+//!
+//! Their sum is the profit and loss, to the last digit: [`MarketPnl::attribution`] computes both and tells
+//! nothing if they differ.
 //!
 //! The unit of all sums is `1 / denominator` quote base units: base units times half ticks times the
-//! market's scale are whole numbers of it, so nothing is ever rounded here.
+//! market's scale are whole numbers of it, so nothing is ever rounded but shares of base units that a pool
+//! owes, which round down.
 
-use cambist_core::note::Fill;
-use cambist_core::{Amount, MarketSpec, Side};
+use cambist_core::note::{Fill, PoolMove};
+use cambist_core::pool::PoolBalances;
+use cambist_core::postings::Postings;
+use cambist_core::{Amount, MarketSpec, PoolSpec, TokenId};
 
 use crate::money::{Money, greatest_divisor};
+use crate::pool_pnl::{PoolParts, PoolPosition, Terms};
 
 /// Profit and loss by cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,22 +31,68 @@ pub struct Attribution {
     /// Fill prices against the mid.
     pub spread: Money,
     /// Moves of the mid against what was held, the opening holding included.
-    pub inventory: Money,
-    /// Fees; negative.
+    pub holdings: Money,
+    /// Fees of fills; negative.
     pub fees: Money,
-    /// Equity now less equity at the opening.
+    /// The pool beside the market, if there is one.
+    pub pool: Option<PoolAttribution>,
+    /// Equity now less equity at the opening, less what came or went from outside.
     pub total: Money,
+}
+
+/// What a pool earned and cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolAttribution {
+    /// What traders paid to the pool, our part of it.
+    pub fee_income: Money,
+    /// What the pool's rebalancing lost against holding both tokens; negative but for a pool whose price
+    /// is away from the mid.
+    pub impermanent_loss: Money,
+    /// What joins and exits cost: their fees, and what they brought less than they gave.
+    pub move_costs: Money,
+}
+
+impl PoolAttribution {
+    /// All three.
+    pub fn total(self) -> Option<Money> {
+        self.fee_income
+            .checked_add(self.impermanent_loss)?
+            .checked_add(self.move_costs)
+    }
+
+    fn checked_add(self, other: Self) -> Option<Self> {
+        Some(Self {
+            fee_income: self.fee_income.checked_add(other.fee_income)?,
+            impermanent_loss: self.impermanent_loss.checked_add(other.impermanent_loss)?,
+            move_costs: self.move_costs.checked_add(other.move_costs)?,
+        })
+    }
 }
 
 impl Attribution {
     /// Part by part. `None` when it cannot be counted.
     pub fn checked_add(self, other: Self) -> Option<Self> {
+        let pool = match (self.pool, other.pool) {
+            (Some(one), Some(two)) => Some(one.checked_add(two)?),
+            (one, two) => one.or(two),
+        };
         Some(Self {
             spread: self.spread.checked_add(other.spread)?,
-            inventory: self.inventory.checked_add(other.inventory)?,
+            holdings: self.holdings.checked_add(other.holdings)?,
             fees: self.fees.checked_add(other.fees)?,
+            pool,
             total: self.total.checked_add(other.total)?,
         })
+    }
+
+    /// The sum of the causes, which is the total.
+    pub fn sum(self) -> Option<Money> {
+        let sum = self.spread.checked_add(self.holdings)?;
+        let sum = sum.checked_add(self.fees)?;
+        match self.pool {
+            Some(pool) => sum.checked_add(pool.total()?),
+            None => Some(sum),
+        }
     }
 }
 
@@ -48,23 +106,21 @@ struct Flow {
 }
 
 impl Flow {
-    fn of(fill: &Fill) -> Option<Self> {
-        let signed = |amount: Amount| i128::try_from(amount).ok();
-        let (base, quote, fee) = (signed(fill.base)?, signed(fill.quote)?, signed(fill.fee)?);
-        Some(match fill.side {
-            Side::Buy => Self {
-                base,
-                quote: -quote,
-                fee_base: fee,
-                fee_quote: 0,
-            },
-            Side::Sell => Self {
-                base: -base,
-                quote,
-                fee_base: 0,
-                fee_quote: fee,
-            },
-        })
+    /// Before fees, and the fees.
+    fn of(market: &MarketSpec, fill: &Fill) -> Self {
+        let fee = i128::try_from(fill.fee).unwrap_or(i128::MAX);
+        let gross = Fill {
+            fee: 0,
+            ..fill.clone()
+        };
+        let gross = Postings::of_fill(market, &gross);
+        let buys = fill.side == cambist_core::Side::Buy;
+        Self {
+            base: gross.of(market.base.id),
+            quote: gross.of(market.quote.id),
+            fee_base: if buys { fee } else { 0 },
+            fee_quote: if buys { 0 } else { fee },
+        }
     }
 
     fn plus(self, other: Self) -> Option<Self> {
@@ -80,21 +136,20 @@ impl Flow {
 /// The books of one market.
 #[derive(Clone, Debug)]
 pub struct MarketPnl {
-    /// Value of a base unit at a mid of one half tick, in the unit of the sums.
-    factor: i128,
-    /// Parts of a quote base unit in the sums.
-    denominator: u64,
-    decimals: u8,
+    market: MarketSpec,
+    terms: Terms,
     open: bool,
     mark: Option<u64>,
     /// Fills before the first mid.
     waiting: Flow,
     base: i128,
     quote: i128,
+    /// Equity at the first mid, and everything since that was no profit and no loss.
     start: i128,
     spread: i128,
-    inventory: i128,
+    holdings: i128,
     fees: i128,
+    pool: Option<PoolPosition>,
     counted: bool,
 }
 
@@ -104,9 +159,11 @@ impl MarketPnl {
         let scale = scale(market);
         let (factor, denominator) = scale.unwrap_or((0, 1));
         Self {
-            factor,
-            denominator,
-            decimals: market.quote.decimals,
+            market: market.clone(),
+            terms: Terms {
+                factor,
+                denominator,
+            },
             open: false,
             mark: None,
             waiting: Flow::default(),
@@ -114,17 +171,25 @@ impl MarketPnl {
             quote: 0,
             start: 0,
             spread: 0,
-            inventory: 0,
+            holdings: 0,
             fees: 0,
+            pool: None,
             counted: scale.is_some(),
         }
     }
 
-    /// Begins with this much base. What flowed before is part of the opening.
-    pub fn open(&mut self, base: Amount) {
+    /// With the pool beside the market.
+    pub fn add_pool(&mut self, pool: &PoolSpec) {
+        let base_at = usize::from(pool.pooled[0] != self.market.base.id);
+        self.pool = Some(PoolPosition::new(pool.lp.id, base_at));
+    }
+
+    /// Begins with this much base and so many shares of the pool. What flowed before is part of the
+    /// opening.
+    pub fn open(&mut self, base: Amount, shares: Amount) {
         if !self.open {
             self.open = true;
-            self.counted &= self.try_open(base).is_some();
+            self.counted &= self.try_open(base, shares).is_some();
         }
     }
 
@@ -140,17 +205,41 @@ impl MarketPnl {
         }
     }
 
-    /// Base went into a pool or came out of one, and quote with it. That changes what the mid's moves are
-    /// worth from now on, and is neither profit nor loss.
-    pub fn transfer(&mut self, base: i128) {
+    /// A join or an exit was booked.
+    pub fn moved(&mut self, moved: &PoolMove) {
         if self.open {
-            self.counted &= self.try_transfer(base).is_some();
+            self.counted &= self.try_moved(moved).is_some();
+        }
+    }
+
+    /// What the pool beside the market holds.
+    pub fn pool_holds(&mut self, balances: PoolBalances) {
+        self.counted &= self.try_pool(balances).is_some();
+    }
+
+    /// Base or shares came from outside, or went there: neither profit nor loss.
+    pub fn explain(&mut self, token: TokenId, amount: i128) {
+        if self.open {
+            self.counted &= self.try_explain(token, amount).is_some();
         }
     }
 
     /// Base units held, if they can be counted.
     pub fn base(&self) -> Option<i128> {
         self.counted.then_some(self.base)
+    }
+
+    /// The mid at which everything is valued, in half ticks.
+    pub const fn mark(&self) -> Option<u64> {
+        self.mark
+    }
+
+    /// What our shares of the pool are worth at the mark, in whole quote units; nothing if that is not
+    /// known.
+    pub fn pool_worth(&self) -> Option<Amount> {
+        let pool = self.pool.as_ref().filter(|pool| !pool.waits())?;
+        let worth = pool.worth(self.terms, self.mark?)?;
+        u128::try_from(worth.div_euclid(i128::from(self.terms.denominator))).ok()
     }
 
     /// Profit and loss so far. `None` if anything could not be counted, which no sane amounts cause.
@@ -160,39 +249,53 @@ impl MarketPnl {
         } else {
             0
         };
-        let money = |numerator| Money {
-            numerator,
-            denominator: self.denominator,
-            decimals: self.decimals,
+        let parts = self.pool.as_ref().map(PoolPosition::parts);
+        let made = Attribution {
+            spread: self.money(self.spread),
+            holdings: self.money(self.holdings),
+            fees: self.money(self.fees),
+            pool: parts.map(|parts| self.pool_parts(parts)),
+            total: self.money(total),
         };
-        self.counted.then(|| Attribution {
-            spread: money(self.spread),
-            inventory: money(self.inventory),
-            fees: money(self.fees),
-            total: money(total),
-        })
+        let fits = self.counted && made.sum() == Some(made.total);
+        debug_assert!(fits || !self.counted, "the causes do not add up: {made:?}");
+        fits.then_some(made)
     }
 
-    /// Value of the base held at the mark, plus the quote that flowed.
+    fn pool_parts(&self, parts: PoolParts) -> PoolAttribution {
+        PoolAttribution {
+            fee_income: self.money(parts.fee_income),
+            impermanent_loss: self.money(parts.impermanent_loss),
+            move_costs: self.money(parts.move_costs),
+        }
+    }
+
+    const fn money(&self, numerator: i128) -> Money {
+        Money {
+            numerator,
+            denominator: self.terms.denominator,
+            decimals: self.market.quote.decimals,
+        }
+    }
+
+    /// Value of everything at the mark.
     fn equity(&self) -> Option<i128> {
-        self.value(self.base, self.mark?)?
-            .checked_add(self.quote_value(self.quote)?)
+        let mark = self.mark?;
+        let pool = match &self.pool {
+            Some(pool) => pool.worth(self.terms, mark)?,
+            None => 0,
+        };
+        self.terms
+            .value(self.base, self.quote, mark)?
+            .checked_add(pool)
     }
 
-    fn value(&self, base: i128, mid: u64) -> Option<i128> {
-        base.checked_mul(self.factor)?.checked_mul(i128::from(mid))
-    }
-
-    fn quote_value(&self, quote: i128) -> Option<i128> {
-        quote.checked_mul(i128::from(self.denominator))
-    }
-
-    fn try_open(&mut self, base: Amount) -> Option<()> {
+    fn try_open(&mut self, base: Amount, shares: Amount) -> Option<()> {
         self.base = i128::try_from(base).ok()?;
         if self.mark.is_some() {
             self.start = self.equity()?;
         }
-        Some(())
+        self.shares_came(i128::try_from(shares).ok()?)
     }
 
     fn try_mid(&mut self, mid: u64) -> Option<()> {
@@ -200,22 +303,35 @@ impl MarketPnl {
         if !self.open {
             return Some(());
         }
-        if let Some(before) = before {
-            let moved = self.value(self.base, mid)? - self.value(self.base, before)?;
-            self.inventory = self.inventory.checked_add(moved)?;
-            Some(())
-        } else {
+        let Some(before) = before else {
             self.start = self.equity()?;
             let waiting = std::mem::take(&mut self.waiting);
-            self.book(waiting, mid)
+            self.book(waiting, mid)?;
+            return self.pool_is_known();
+        };
+        let terms = self.terms;
+        let by_the_move = |base| {
+            let then = terms.value(base, 0, before)?;
+            terms.value(base, 0, mid)?.checked_sub(then)
+        };
+        let mut moved = by_the_move(self.base)?;
+        if let Some(pool) = &mut self.pool {
+            let as_held = by_the_move(pool.reference_base())?;
+            moved = moved.checked_add(as_held)?;
+            let gained = pool
+                .worth(terms, mid)?
+                .checked_sub(pool.worth(terms, before)?)?;
+            pool.rebalanced(gained.checked_sub(as_held)?)?;
         }
+        self.holdings = self.holdings.checked_add(moved)?;
+        Some(())
     }
 
     fn try_fill(&mut self, fill: &Fill) -> Option<()> {
         if let Some(mid) = fill.mid {
             self.try_mid(mid)?;
         }
-        let flow = Flow::of(fill)?;
+        let flow = Flow::of(&self.market, fill);
         if let Some(mid) = self.mark {
             return self.book(flow, mid);
         }
@@ -223,31 +339,100 @@ impl MarketPnl {
         Some(())
     }
 
-    fn try_transfer(&mut self, base: i128) -> Option<()> {
-        self.base = self.base.checked_add(base)?;
-        if let Some(mid) = self.mark {
-            self.start = self.start.checked_add(self.value(base, mid)?)?;
+    fn try_moved(&mut self, moved: &PoolMove) -> Option<()> {
+        if let Some(mid) = moved.mid {
+            self.try_mid(mid)?;
+        }
+        let pool = self.pool.as_mut()?;
+        if self.mark.is_none() || !pool.is_known() {
+            // What it was worth is not known yet: it is booked when it is, and until then as if it had
+            // not happened.
+            return pool.wait(moved);
+        }
+        self.book_move(moved)
+    }
+
+    fn try_pool(&mut self, balances: PoolBalances) -> Option<()> {
+        let (mark, open) = (self.mark, self.open);
+        let pool = self.pool.as_mut()?;
+        match mark.filter(|_| open) {
+            Some(mark) => pool.changes(self.terms, mark, balances)?,
+            None => pool.learn(balances),
+        }
+        if open { self.pool_is_known() } else { Some(()) }
+    }
+
+    /// What waited for a mid and for what the pool holds enters at what it is worth now.
+    fn pool_is_known(&mut self) -> Option<()> {
+        let Some(pool) = self.pool.as_mut().filter(|pool| pool.is_known()) else {
+            return Some(());
+        };
+        if self.mark.is_none() {
+            return Some(());
+        }
+        let (shares, moves) = pool.take_waiting();
+        self.shares_came(shares)?;
+        moves.iter().try_for_each(|moved| self.book_move(moved))
+    }
+
+    /// Shares that were not bought: what they are worth is no profit and no loss.
+    fn shares_came(&mut self, shares: i128) -> Option<()> {
+        let Some(pool) = &mut self.pool else {
+            return Some(());
+        };
+        match self.mark.filter(|_| pool.is_known()) {
+            Some(mark) => {
+                let worth = pool.change(self.terms, mark, shares)?;
+                self.start = self.start.checked_add(worth)?;
+            }
+            None => pool.wait_for(shares)?,
+        }
+        Some(())
+    }
+
+    fn try_explain(&mut self, token: TokenId, amount: i128) -> Option<()> {
+        if self.pool.as_ref().is_some_and(|pool| pool.lp == token) {
+            return self.shares_came(amount);
+        }
+        if token == self.market.base.id {
+            self.base = self.base.checked_add(amount)?;
+            if let Some(mid) = self.mark {
+                let worth = self.terms.value(amount, 0, mid)?;
+                self.start = self.start.checked_add(worth)?;
+            }
         }
         Some(())
     }
 
     fn book(&mut self, flow: Flow, mid: u64) -> Option<()> {
-        let gained = self
-            .value(flow.base, mid)?
-            .checked_add(self.quote_value(flow.quote)?)?;
-        let paid = self
-            .value(flow.fee_base, mid)?
-            .checked_add(self.quote_value(flow.fee_quote)?)?;
+        let gained = self.terms.value(flow.base, flow.quote, mid)?;
+        let paid = self.terms.value(flow.fee_base, flow.fee_quote, mid)?;
         self.spread = self.spread.checked_add(gained)?;
         self.fees = self.fees.checked_sub(paid)?;
-        self.base = self
-            .base
-            .checked_add(flow.base)?
-            .checked_sub(flow.fee_base)?;
-        self.quote = self
-            .quote
-            .checked_add(flow.quote)?
-            .checked_sub(flow.fee_quote)?;
+        let (base, quote) = (
+            flow.base.checked_sub(flow.fee_base)?,
+            flow.quote.checked_sub(flow.fee_quote)?,
+        );
+        self.hold(base, quote)
+    }
+
+    /// A join or an exit whose shares can be valued.
+    fn book_move(&mut self, moved: &PoolMove) -> Option<()> {
+        let (mark, postings) = (self.mark?, Postings::of_move(moved));
+        let pool = self.pool.as_mut()?;
+        let worth = pool.change(self.terms, mark, postings.of(pool.lp))?;
+        let (base, quote) = (
+            postings.of(self.market.base.id),
+            postings.of(self.market.quote.id),
+        );
+        let brought = self.terms.value(base, quote, mark)?;
+        pool.cost(brought.checked_add(worth)?)?;
+        self.hold(base, quote)
+    }
+
+    fn hold(&mut self, base: i128, quote: i128) -> Option<()> {
+        self.base = self.base.checked_add(base)?;
+        self.quote = self.quote.checked_add(quote)?;
         Some(())
     }
 }
@@ -263,128 +448,6 @@ fn scale(market: &MarketSpec) -> Option<(i128, u64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::{MarketId, Price, Qty};
-
-    use super::*;
-    use crate::testing::{Random, fill, market, order};
-
-    #[test]
-    fn a_round_trip_by_hand() {
-        let market = market();
-        let mut pnl = MarketPnl::new(&market);
-        pnl.open(10u128.pow(18));
-        pnl.mid(500_000); // 2500.00
-        // Buys 1 ETH at 2499, fee 0.001 ETH; the mid falls to 2490; sells 1 ETH at 2491, fee 2.491 USDC.
-        pnl.fill(&fill(
-            Side::Buy,
-            249_900,
-            10_000,
-            10u128.pow(15),
-            Some(500_000),
-        ));
-        pnl.mid(498_000);
-        pnl.fill(&fill(Side::Sell, 249_100, 10_000, 2_491_000, None));
-        let made = pnl.attribution().unwrap();
-        assert_eq!(
-            made.spread.to_string(),
-            "2",
-            "1 below the mid, then 1 above"
-        );
-        assert_eq!(made.inventory.to_string(), "-19.99", "1.999 ETH times -10");
-        assert_eq!(
-            made.fees.to_string(),
-            "-4.991",
-            "0.001 ETH at 2500 and 2.491"
-        );
-        assert_eq!(made.total.to_string(), "-22.981");
-        assert_eq!(pnl.base(), Some(999 * 10i128.pow(15)));
-    }
-
-    #[test]
-    fn the_parts_add_up_on_every_path() {
-        let mut valued = 0;
-        for seed in 0..300 {
-            let mut random = Random(seed);
-            let market = market();
-            let mut pnl = MarketPnl::new(&market);
-            let opening = u128::from(random.below(1_000_000)) * 10u128.pow(13);
-            // Independent books: plain balances in base units, first and last mid.
-            let (mut base, mut quote) = (i128::try_from(opening).unwrap(), 0i128);
-            let mut mid = None;
-            let mut first_mid = None;
-            pnl.open(opening);
-            for _ in 0..random.below(60) {
-                let next = 400_000 + random.below(200_000);
-                if random.below(3) == 0 {
-                    pnl.mid(next);
-                    mid = Some(next);
-                } else {
-                    let side = if random.below(2) == 0 {
-                        Side::Buy
-                    } else {
-                        Side::Sell
-                    };
-                    let seen = (random.below(2) == 0).then_some(next);
-                    let fill = Fill {
-                        order: order(1),
-                        market: MarketId(0),
-                        side,
-                        base: u128::from(random.below(1 << 60)),
-                        quote: u128::from(random.below(1 << 40)),
-                        fee: u128::from(random.below(1 << 20)),
-                        mid: seen,
-                    };
-                    let sign = if side == Side::Buy { 1 } else { -1 };
-                    base += sign * i128::try_from(fill.base).unwrap();
-                    quote -= sign * i128::try_from(fill.quote).unwrap();
-                    match side {
-                        Side::Buy => base -= i128::try_from(fill.fee).unwrap(),
-                        Side::Sell => quote -= i128::try_from(fill.fee).unwrap(),
-                    }
-                    pnl.fill(&fill);
-                    mid = seen.or(mid);
-                }
-                first_mid = first_mid.or(mid);
-            }
-            let made = pnl.attribution().unwrap();
-            let parts = [made.spread, made.inventory, made.fees];
-            let sum: i128 = parts.iter().map(|part| part.numerator).sum();
-            assert_eq!(sum, made.total.numerator, "seed {seed}");
-            let (Some(first), Some(last)) = (first_mid, mid) else {
-                continue;
-            };
-            // One half tick of one base unit is 1/(2·10^14) quote unit, here times 2·10^14.
-            let start = i128::try_from(opening).unwrap() * i128::from(first);
-            let end = base * i128::from(last) + quote * 2 * 10i128.pow(14);
-            assert_eq!(made.total.denominator, 2 * 10u64.pow(14));
-            assert_eq!(made.total.numerator, end - start, "seed {seed}");
-            valued += 1;
-        }
-        assert!(valued > 200, "only {valued} paths had a mid");
-    }
-
-    #[test]
-    fn what_cannot_be_counted_is_said() {
-        let mut pnl = MarketPnl::new(&market());
-        pnl.open(u128::MAX);
-        pnl.mid(500_000);
-        assert_eq!(pnl.attribution(), None);
-    }
-
-    #[test]
-    fn fills_before_the_opening_belong_to_it() {
-        let mut pnl = MarketPnl::new(&market());
-        pnl.fill(&fill(Side::Buy, 249_900, 10_000, 0, Some(500_000)));
-        pnl.open(5);
-        pnl.mid(500_000);
-        assert_eq!(pnl.base(), Some(5));
-        assert_eq!(pnl.attribution().unwrap().total.numerator, 0);
-        let market = market();
-        assert_eq!(
-            market.quote_amount(Price(249_900), Qty(10_000)),
-            Some(2_499_000_000)
-        );
-    }
-}
+mod pool_tests;
+#[cfg(test)]
+mod tests;

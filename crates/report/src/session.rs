@@ -6,13 +6,14 @@ mod told;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Amounts;
-use cambist_core::note::{Fill, Note, PoolMove, Status};
+use cambist_core::note::{Fill, Note, PoolMove, PoolStatus, Status};
+use cambist_core::postings::Postings;
 use cambist_core::{
-    Amount, ClientOrderId, MarketId, MarketSpec, MoveKind, PoolSpec, Side, Time, TokenId, TokenSpec,
+    Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, Time, TokenId, TokenSpec,
 };
 
 use crate::pnl::MarketPnl;
-use crate::pools::PoolBook;
+use crate::pools::PoolCounts;
 use crate::sides::Sides;
 use counts::Counts;
 
@@ -42,7 +43,7 @@ struct Comparison {
 #[derive(Debug)]
 pub struct Session {
     markets: Vec<Market>,
-    pools: Vec<PoolBook>,
+    pools: Vec<PoolCounts>,
     /// Joins and exits whose end is not proven, and their expiry; at most one a pool.
     moving: BTreeMap<ClientOrderId, u32>,
     /// Moves that were added up; another life may tell the last one again.
@@ -109,8 +110,9 @@ impl Session {
     pub fn with_pools(mut self, pools: &[PoolSpec]) -> Self {
         for pool in pools {
             self.tokens.insert(pool.lp.id, pool.lp.clone());
-            if let Some(market) = self.markets.iter().find(|m| m.spec.id == pool.market) {
-                self.pools.push(PoolBook::new(pool, &market.spec));
+            if let Some(market) = self.markets.iter_mut().find(|m| m.spec.id == pool.market) {
+                market.pnl.add_pool(pool);
+                self.pools.push(PoolCounts::new(pool));
             }
         }
         self
@@ -180,9 +182,7 @@ impl Session {
             Note::Status(status) => {
                 self.status.clone_from(status);
                 for told in &status.pools {
-                    self.pool(told.market)
-                        .into_iter()
-                        .for_each(|pool| pool.told(told));
+                    self.pool_told(told);
                 }
             }
             Note::Reconciled { .. } => self.comparison.closed = true,
@@ -197,7 +197,7 @@ impl Session {
                 self.comparison.differs.insert(*token, (*ledger, *venue));
             }
             Note::Balanced => self.comparison.differs.clear(),
-            Note::Adopted { token, amount, .. } => self.flow(*token, *amount),
+            Note::Adopted { token, amount, .. } => self.explained(*token, *amount),
             Note::Unknown { .. }
             | Note::DepthTaken { mid: None, .. }
             | Note::Resent { .. }
@@ -234,14 +234,18 @@ impl Session {
         if self.opening.is_some() {
             return;
         }
+        let of = |token| opening.get(&token).copied().unwrap_or(0);
+        let shares: BTreeMap<_, _> = self
+            .pools
+            .iter()
+            .map(|pool| (pool.spec.market, of(pool.spec.lp.id)))
+            .collect();
         let mut given = BTreeSet::new();
         for market in &mut self.markets {
             let base = market.spec.base.id;
-            let units = opening.get(&base).copied().unwrap_or(0);
-            market.pnl.open(if given.insert(base) { units } else { 0 });
-        }
-        for pool in &mut self.pools {
-            pool.open(opening.get(&pool.spec.lp.id).copied().unwrap_or(0));
+            let units = if given.insert(base) { of(base) } else { 0 };
+            let shares = shares.get(&market.spec.id).copied().unwrap_or(0);
+            market.pnl.open(units, shares);
         }
         self.opening = Some(opening.clone());
     }
@@ -257,24 +261,22 @@ impl Session {
         market.base_volume = market.base_volume.saturating_add(fill.base);
         market.quote_volume = market.quote_volume.saturating_add(fill.quote);
         market.pnl.fill(fill);
-        let (base, quote) = (market.spec.base.id, market.spec.quote.id);
-        if !is_open {
-            // Found in the recovery: part of the opening that is about to be taken.
-            return;
+        let postings = Postings::of_fill(&market.spec, fill);
+        // One found in the recovery is part of the opening that is about to be taken.
+        if is_open {
+            self.post(fill.market, &postings);
         }
-        let signed = |amount| i128::try_from(amount).unwrap_or(i128::MAX);
-        let changes = match fill.side {
-            Side::Buy => [
-                (base, signed(fill.base).saturating_sub(signed(fill.fee))),
-                (quote, -signed(fill.quote)),
-            ],
-            Side::Sell => [
-                (base, -signed(fill.base)),
-                (quote, signed(fill.quote).saturating_sub(signed(fill.fee))),
-            ],
-        };
-        for (token, change) in changes {
+    }
+
+    /// Books what a trade or a move at a market changed. What it paid or got in a token that another
+    /// market values came from outside there.
+    fn post(&mut self, at: MarketId, postings: &Postings) {
+        for (token, change) in postings.iter() {
             self.flow(token, change);
+            let own = self.market(at).is_some_and(|m| m.spec.base.id == token);
+            if let Some(carrier) = self.carrier(token).filter(|_| !own) {
+                carrier.pnl.explain(token, change);
+            }
         }
     }
 
@@ -283,11 +285,38 @@ impl Session {
         *flow = flow.saturating_add(change);
     }
 
-    fn pool(&mut self, market: MarketId) -> Option<&mut PoolBook> {
+    /// The market that values a base token: the first one that trades it.
+    fn carrier(&mut self, token: TokenId) -> Option<&mut Market> {
+        self.markets.iter_mut().find(|m| m.spec.base.id == token)
+    }
+
+    /// What came or went from outside is neither profit nor loss.
+    fn explained(&mut self, token: TokenId, amount: i128) {
+        self.flow(token, amount);
+        let of_pool = self.pools.iter().find(|pool| pool.spec.lp.id == token);
+        let market = match of_pool.map(|pool| pool.spec.market) {
+            Some(beside) => self.market(beside),
+            None => self.carrier(token),
+        };
+        if let Some(market) = market {
+            market.pnl.explain(token, amount);
+        }
+    }
+
+    fn pool(&mut self, market: MarketId) -> Option<&mut PoolCounts> {
         self.pools.iter_mut().find(|pool| pool.is_of(market))
     }
 
-    /// A move changes what is held, and what the market's profit is counted from; it is no profit itself.
+    fn pool_told(&mut self, told: &PoolStatus) {
+        if let Some(pool) = self.pool(told.market) {
+            pool.told(told);
+        }
+        if let (Some(market), Some(balances)) = (self.market(told.market), told.balances) {
+            market.pnl.pool_holds(balances);
+        }
+    }
+
+    /// A move changes what is held.
     fn moved(&mut self, moved: &PoolMove) {
         while self.moves_seen.len() >= MOVES_KEPT {
             self.moves_seen.pop_first();
@@ -299,24 +328,13 @@ impl Session {
             return;
         };
         pool.moved(moved);
-        let ([base_flow, quote_flow], lp) = (pool.flows(moved), pool.spec.lp.id);
         if self.opening.is_none() {
             return;
         }
-        let Some(market) = self.market(moved.market) else {
-            return;
-        };
-        market.pnl.transfer(base_flow);
-        let (base, quote) = (market.spec.base.id, market.spec.quote.id);
-        let minted = i128::try_from(moved.moved.lp).unwrap_or(i128::MAX);
-        let lp_flow = match moved.kind {
-            MoveKind::Join => minted,
-            MoveKind::Exit => -minted,
-        };
-        for (token, change) in [(base, base_flow), (quote, quote_flow), (lp, lp_flow)] {
-            let flow = self.flows.entry(token).or_default();
-            *flow = flow.saturating_add(change);
+        if let Some(market) = self.market(moved.market) {
+            market.pnl.moved(moved);
         }
+        self.post(moved.market, &Postings::of_move(moved));
     }
 }
 

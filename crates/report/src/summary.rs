@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use cambist_core::TokenId;
 use serde::{Deserialize, Serialize};
 
-use crate::pnl::Attribution;
+use crate::money::Money;
+use crate::pnl::{Attribution, PoolAttribution};
 
 /// What only the program knows at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,16 +76,78 @@ pub struct PnlQuote {
     pub inventory: f64,
     /// Fees; negative.
     pub fees: f64,
-    /// All of it.
+    /// The pools beside the markets; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<f64>,
+    /// All of it: the change of equity less what came or went from outside.
     pub total: f64,
+}
+
+/// What pools earned and cost, whole quote tokens as decimal text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolPnl {
+    /// Our part of the fees that traders paid.
+    pub fee_income: String,
+    /// Lost by the pool's rebalancing against holding both tokens.
+    pub impermanent_loss: String,
+    /// Fees and slippage of joins and exits.
+    pub move_costs: String,
+    /// All three.
+    pub total: String,
+}
+
+impl PoolPnl {
+    fn new(exact: PoolAttribution) -> Option<Self> {
+        Some(Self {
+            fee_income: exact.fee_income.to_string(),
+            impermanent_loss: exact.impermanent_loss.to_string(),
+            move_costs: exact.move_costs.to_string(),
+            total: exact.total()?.to_string(),
+        })
+    }
+}
+
+/// Profit and loss over the markets of one quote token, exactly: whole tokens as decimal text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PnlRow {
+    /// Symbol of the quote token.
+    pub quote: String,
+    /// Fill prices against the mid.
+    pub spread: String,
+    /// Moves of the mid against what was held.
+    pub holdings: String,
+    /// Fees; negative.
+    pub fees: String,
+    /// The pools beside the markets; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolPnl>,
+    /// All of it.
+    pub total: String,
+}
+
+impl PnlRow {
+    pub(crate) fn new(quote: String, exact: &Attribution) -> Self {
+        Self {
+            quote,
+            spread: exact.spread.to_string(),
+            holdings: exact.holdings.to_string(),
+            fees: exact.fees.to_string(),
+            pool: exact.pool.and_then(PoolPnl::new),
+            total: exact.total.to_string(),
+        }
+    }
 }
 
 impl From<Attribution> for PnlQuote {
     fn from(exact: Attribution) -> Self {
         Self {
             spread: exact.spread.to_f64(),
-            inventory: exact.inventory.to_f64(),
+            inventory: exact.holdings.to_f64(),
             fees: exact.fees.to_f64(),
+            pool: exact
+                .pool
+                .and_then(PoolAttribution::total)
+                .map(Money::to_f64),
             total: exact.total.to_f64(),
         }
     }
@@ -144,8 +207,12 @@ pub struct PoolRow {
     pub shares: String,
     /// What they were worth, in quote tokens at the mid; null if the pool or the mid was not known.
     pub value_quote: Option<String>,
-    /// That, less what they cost, in quote tokens; no part of `pnl_quote`.
-    pub result_quote: Option<String>,
+    /// Our part of the fees that traders paid, in quote tokens.
+    pub fee_income_quote: Option<String>,
+    /// Lost by the pool's rebalancing against holding both tokens, in quote tokens.
+    pub impermanent_loss_quote: Option<String>,
+    /// Fees and slippage of joins and exits, in quote tokens.
+    pub move_costs_quote: Option<String>,
 }
 
 /// A whole session.
@@ -168,6 +235,9 @@ pub struct Summary {
     pub inventory: BTreeMap<String, String>,
     /// Profit and loss over the markets that share the first market's quote token.
     pub pnl_quote: Option<PnlQuote>,
+    /// Profit and loss by quote token, exactly; the first is `pnl_quote`.
+    #[serde(default)]
+    pub pnl: Vec<PnlRow>,
     /// Acknowledgement times.
     pub ack_ms: AckMs,
     /// Requests.

@@ -4,7 +4,7 @@
 
 use cambist_core::note::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
-use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, TokenId, TokenSpec};
+use cambist_core::{MarketId, MarketSpec, PoolSpec, Price, Qty, Side, TokenId, TokenSpec};
 
 /// ETH-USDC: prices with two decimals, lots of 0.0001 ETH.
 pub fn market() -> MarketSpec {
@@ -21,6 +21,25 @@ pub fn market() -> MarketSpec {
     let base = token(0, "ETH", 18);
     let quote = token(1, "USDC", 6);
     MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap()
+}
+
+/// The pool beside it; its shares are whole numbers.
+pub fn pool() -> PoolSpec {
+    let market = market();
+    PoolSpec {
+        market: market.id,
+        name: "AMM-ETH-USDC".to_owned(),
+        address: [1; 20],
+        pooled: [market.base.id, market.quote.id],
+        lp: TokenSpec {
+            id: TokenId(9),
+            symbol: "LP-ETH-USDC".to_owned(),
+            decimals: 0,
+            ..market.quote
+        },
+        joins: true,
+        exits: true,
+    }
 }
 
 pub fn order(number: u64) -> ClientOrderId {

@@ -6,8 +6,12 @@ use cambist_core::note::MarketStatus;
 use cambist_core::{MarketSpec, Price};
 
 use crate::money::{Money, fixed_text};
+use crate::pnl::PoolAttribution;
 use crate::session::Session;
-use crate::summary::{Ends, PoolRow, Summary};
+use crate::summary::{Ends, PnlRow, PoolRow, Summary};
+
+/// Columns of the labels that facts stand behind.
+pub const LABEL: usize = 22;
 
 /// Columns of the summary.
 pub const WIDTH: usize = 80;
@@ -74,8 +78,10 @@ pub fn line(session: &Session) -> String {
             } else {
                 format!(", fees {}", part(pnl.fees))
             };
-            let (spread, holdings) = (part(pnl.spread), part(pnl.inventory));
-            format!("spread {spread}, holdings {holdings}{fees}")
+            let pool = pnl.pool.and_then(PoolAttribution::total);
+            let pool = pool.map_or_else(String::new, |pool| format!(", pool {}", part(pool)));
+            let (spread, holdings) = (part(pnl.spread), part(pnl.holdings));
+            format!("spread {spread}, holdings {holdings}{fees}{pool}")
         },
     ));
     parts.push(format!("requests {:>4}/{}", status.sent, status.allowed));
@@ -125,27 +131,15 @@ pub fn summary(summary: &Summary) -> String {
             "pool",
             &format!("{}: {joins} joined, {exits} left{failed}", pool.name),
         );
-        let quote = &summary.quote;
         let value = pool.value_quote.as_deref().unwrap_or("-");
-        let result = pool.result_quote.as_deref().unwrap_or("-");
-        let worth = format!(
-            "{} shares worth {value} {quote}, result {result}",
-            pool.shares
-        );
+        let worth = format!("{} shares worth {value} {}", pool.shares, summary.quote);
         out.put("  shares", &worth);
     }
-    match summary.pnl_quote {
-        None => out.put("profit and loss", "cannot be counted"),
-        Some(pnl) => {
-            for (name, part) in [
-                ("  spread", pnl.spread),
-                ("  holdings", pnl.inventory),
-                ("  fees", pnl.fees),
-                ("profit and loss", pnl.total),
-            ] {
-                out.put(name, &format!("{part:>+10.2} {}", summary.quote));
-            }
-        }
+    if summary.pnl_quote.is_none() {
+        out.put("profit and loss", "cannot be counted");
+    }
+    for row in &summary.pnl {
+        profit_and_loss(&mut out, row);
     }
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"));
     let ack = format!(
@@ -172,6 +166,24 @@ pub fn summary(summary: &Summary) -> String {
         out.put("replay", if equal { "equal" } else { "differs" });
     }
     out.0
+}
+
+/// The total, and below it the parts that it is the sum of.
+fn profit_and_loss(out: &mut Lines, row: &PnlRow) {
+    let mut put = |label: &str, amount: &str| {
+        let amount: f64 = amount.parse().unwrap_or(f64::NAN);
+        out.put(label, &format!("{amount:>+10.2} {}", row.quote));
+    };
+    put("profit and loss", &row.total);
+    put("  spread", &row.spread);
+    put("  holdings", &row.holdings);
+    put("  fees", &row.fees);
+    if let Some(pool) = &row.pool {
+        put("  pool", &pool.total);
+        put("    fee income", &pool.fee_income);
+        put("    impermanent loss", &pool.impermanent_loss);
+        put("    move costs", &pool.move_costs);
+    }
 }
 
 /// What became of orders: the usual ends always, the others where there were any.
@@ -211,14 +223,12 @@ fn half_ticks(spec: &MarketSpec, half: u64) -> String {
 struct Lines(String);
 
 impl Lines {
-    const LABEL: usize = 18;
-
     fn put(&mut self, label: &str, text: &str) {
         let mut label = label;
         let mut rest = text;
         loop {
-            let (now, later) = broken(rest, WIDTH - Self::LABEL);
-            let _ = writeln!(self.0, "{label:<width$}{now}", width = Self::LABEL);
+            let (now, later) = broken(rest, WIDTH - LABEL);
+            let _ = writeln!(self.0, "{label:<LABEL$}{now}");
             if later.is_empty() {
                 return;
             }

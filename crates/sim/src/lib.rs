@@ -29,6 +29,7 @@ mod oracle;
 mod outcome;
 mod pool;
 mod preset;
+pub mod profit;
 mod queue;
 mod sealer;
 mod shrink;

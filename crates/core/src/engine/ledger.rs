@@ -14,7 +14,8 @@ use crate::event::Amounts;
 use crate::market::{MarketSpec, Side};
 use crate::order::ClientOrderId;
 use crate::planted::{self, Defect};
-use crate::pool::{MoveKind, Moved, UnsignedMove};
+use crate::pool::{Moved, UnsignedMove};
+use crate::postings::{Postings, Traded};
 use crate::request::Balance;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
@@ -78,31 +79,22 @@ impl Ledger {
     /// show; before the opening only the count rises.
     pub(crate) fn book(&mut self, spec: &MarketSpec, side: Side, step: Increment) -> bool {
         self.fills += 1;
+        let Increment { base, quote, fee } = step;
+        let fee = planted::unless(Defect::FeesForgotten, fee);
+        self.post(&Postings::of_trade(spec, side, Traded { base, quote, fee }))
+    }
+
+    /// Books what changed; the venue's balances may not contain it.
+    fn post(&mut self, postings: &Postings) -> bool {
         let Some(totals) = &mut self.totals else {
             return true;
         };
-        let (paid, got, paid_amount, got_amount) = match side {
-            Side::Buy => (spec.quote.id, spec.base.id, step.quote, step.base),
-            Side::Sell => (spec.base.id, spec.quote.id, step.base, step.quote),
-        };
-        Self::remember(&mut self.since, paid, (paid_amount, 0));
-        Self::remember(&mut self.since, got, (0, got_amount));
-        let got_total = totals.entry(got).or_default();
-        *got_total = got_total.saturating_add(got_amount);
-        let forgotten = planted::armed(Defect::FeesForgotten);
-        let fee_ok = got_total.checked_sub(if forgotten { 0 } else { step.fee });
-        *got_total = fee_ok.unwrap_or(0);
-        let paid_total = totals.entry(paid).or_default();
-        let paid_ok = paid_total.checked_sub(paid_amount);
-        *paid_total = paid_ok.unwrap_or(0);
-        fee_ok.is_some() && paid_ok.is_some()
-    }
-
-    /// The venue's balances may not contain it.
-    fn remember(since: &mut Since, token: TokenId, (paid, got): (Amount, Amount)) {
-        let known = since.entry(token).or_default();
-        known.0 = known.0.saturating_add(paid);
-        known.1 = known.1.saturating_add(got);
+        for (token, change) in postings.iter() {
+            let (paid, got) = self.since.entry(token).or_default();
+            let way = if change < 0 { paid } else { got };
+            *way = way.saturating_add(change.unsigned_abs());
+        }
+        postings.book(totals)
     }
 
     /// The venue's balances may be older than they seem: no funds until they are read again.
@@ -130,30 +122,10 @@ impl Ledger {
     /// Books what a move changed, as [`Ledger::book`] does a fill.
     pub(crate) fn book_move(&mut self, wanted: &UnsignedMove, moved: &Moved) -> bool {
         self.fills += 1;
-        let Some(totals) = &mut self.totals else {
-            return true;
-        };
-        let [first, second] = wanted.pooled;
-        let tokens = [(first, moved.pooled[0]), (second, moved.pooled[1])];
-        let shares = [(wanted.lp, moved.lp)];
-        let (paid, got) = match wanted.kind {
-            MoveKind::Join => (&tokens[..], &shares[..]),
-            MoveKind::Exit => (&shares[..], &tokens[..]),
-        };
-        for (token, amount) in got {
-            Self::remember(&mut self.since, *token, (0, *amount));
-            let total = totals.entry(*token).or_default();
-            *total = total.saturating_add(*amount);
-        }
-        let mut covered = true;
-        for (token, amount) in paid.iter().copied().chain([(second, moved.fee)]) {
-            Self::remember(&mut self.since, token, (amount, 0));
-            let total = totals.entry(token).or_default();
-            let left = total.checked_sub(amount);
-            covered &= left.is_some();
-            *total = left.unwrap_or(0);
-        }
-        covered
+        let UnsignedMove {
+            kind, pooled, lp, ..
+        } = wanted;
+        self.post(&Postings::of_pool(*kind, *pooled, *lp, moved))
     }
 
     /// Takes in balances asked for at `asked`, when `fills_before` fills were booked.
@@ -317,6 +289,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::MoveKind;
 
     const TOKEN: TokenId = TokenId(0);
 

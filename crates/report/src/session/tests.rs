@@ -4,13 +4,13 @@
 
 use cambist_core::note::{End, MarketStatus};
 use cambist_core::request::{Endpoint, UnknownCause};
-use cambist_core::{Hash, Price, Qty, Reason, VenueTime};
+use cambist_core::{Hash, Price, Qty, Reason, Side, VenueTime};
 use serde_json::{Value, json};
 
 use super::counts::REASONS_MAX;
 use super::*;
 use crate::summary::Closing;
-use crate::testing::{Random, fill, market, order};
+use crate::testing::{Random, fill, market, order, pool};
 use crate::text;
 
 const ETH: u128 = 10u128.pow(18);
@@ -193,6 +193,13 @@ fn the_json_is_the_demo_s() {
                 "fees": -4.991,
                 "total": -112.981
             },
+            "pnl": [{
+                "quote": "USDC",
+                "spread": "2",
+                "holdings": "-109.99",
+                "fees": "-4.991",
+                "total": "-112.981"
+            }],
             "ack_ms": {"p50": Value::Null, "p99": Value::Null},
             "requests": {"sent": 120, "allowed": 300, "http_429": 1},
             "resting_after": 0,
@@ -385,6 +392,133 @@ fn a_base_token_of_two_markets_is_owned_once() {
     mids(&mut session, 500_200);
     let total = session.pnl().unwrap().total;
     assert_eq!(total.to_string(), "10", "10 ETH moved by 1, once");
+}
+
+/// A session that held shares of a pool: joined, earned, and was paid in from outside.
+fn pooled() -> (Session, Time) {
+    let mut session = Session::new(&[market()]).with_pools(&[pool()]);
+    let mut joined = cambist_core::note::PoolMove {
+        order: order(1),
+        market: MarketId(0),
+        kind: cambist_core::MoveKind::Join,
+        pooled: pool().pooled,
+        lp: pool().lp.id,
+        moved: cambist_core::pool::Moved {
+            pooled: [2 * ETH, 5_000 * USDC],
+            lp: 19,
+            fee: 3 * USDC,
+        },
+        mid: Some(500_000),
+    };
+    let told = |usdc: u128, held| {
+        Note::Status(Box::new(Status {
+            pools: vec![PoolStatus {
+                market: MarketId(0),
+                balances: Some(cambist_core::pool::PoolBalances {
+                    pooled: [100 * ETH, usdc * USDC],
+                    supply: 1_000,
+                }),
+                held,
+                value: None,
+                divergence_bps: None,
+                moving: false,
+                unknown: false,
+                age_ms: Some(0),
+            }],
+            ..Status::default()
+        }))
+    };
+    let adopted = Note::Adopted {
+        token: TokenId(0),
+        amount: 10i128.pow(18),
+        reason: "deposit".to_owned(),
+    };
+    let notes = [
+        depth(500_000),
+        ready(),
+        told(250_000, 0),
+        Note::Moved(joined.clone()),
+        adopted,
+        depth(500_200),
+        told(260_000, 19),
+    ];
+    for note in &notes {
+        session.observe(Time(0), note);
+    }
+    // Told again by another life.
+    joined.mid = Some(1);
+    session.observe(Time(0), &Note::Moved(joined));
+    (session, Time(0))
+}
+
+#[test]
+fn the_pool_is_a_part_of_profit_and_loss() {
+    let (session, now) = pooled();
+    let summary = session.summary(now, &Closing::default(), code);
+    let json = serde_json::to_value(&summary).unwrap();
+    // 9 ETH and the 1.9 that were put in, by 1; due are 4940 USDC instead of 4750.
+    let row = &json["pnl"][0];
+    assert_eq!(row["holdings"], "10.9");
+    assert_eq!(row["pool"]["move_costs"], "-503");
+    let part = |name: &str| row["pool"][name].as_str().unwrap().parse::<f64>().unwrap();
+    let earned = part("fee_income") + part("impermanent_loss");
+    assert!((earned - 190.0).abs() < 1e-9, "{row}");
+    // The product of both reserves has grown by 4 %, its root by 1.98 %: that part of 9691.90.
+    assert!((part("fee_income") - 188.21).abs() < 0.01, "{row}");
+    assert_eq!(row["pool"]["total"], "-313");
+    assert_eq!(row["total"], "-302.1");
+    assert_eq!(json["pnl_quote"]["total"], json!(-302.1));
+    assert_eq!(json["pnl_quote"]["pool"], json!(-313.0));
+    assert_eq!(
+        json["pools"][0]["value_quote"], "9691.9",
+        "1.9 at 2501, 4940"
+    );
+    assert_eq!(json["inventory"]["ETH"], (9 * ETH).to_string());
+    let shown = text::summary(&summary);
+    let total = shown.find("profit and loss").unwrap();
+    for part in [
+        "  spread",
+        "  holdings",
+        "  fees",
+        "  pool",
+        "    fee income",
+    ] {
+        let at = shown[total..].find(part);
+        assert!(
+            at.is_some(),
+            "{part} does not stand below the total:\n{shown}"
+        );
+    }
+}
+
+#[test]
+fn what_one_market_pays_another_values() {
+    let first = market();
+    let mut second = market();
+    (second.id, second.name) = (MarketId(1), "LRC-ETH".to_owned());
+    let lrc = TokenSpec {
+        id: TokenId(5),
+        symbol: "LRC".to_owned(),
+        ..second.base.clone()
+    };
+    let second = MarketSpec::new(second.id, "LRC-ETH", lrc, second.base, 2, true).unwrap();
+    let mut session = Session::new(&[first, second]);
+    session.observe(Time(0), &depth(500_000));
+    session.observe(Time(0), &ready());
+    let bought = Fill {
+        order: order(1),
+        market: MarketId(1),
+        side: Side::Buy,
+        base: 100 * ETH,
+        quote: 4 * ETH,
+        fee: 0,
+        mid: Some(8),
+    };
+    session.observe(Time(0), &Note::Filled(bought));
+    session.observe(Time(0), &depth(500_200));
+    let total = |token| session.pnl_in(TokenId(token)).unwrap().total.to_string();
+    assert_eq!(total(1), "6", "4 of 10 ETH were spent before the mid moved");
+    assert_eq!(total(0), "0", "100 LRC at 0.04");
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use cambist_core::note::{MarketStatus, Status};
-use cambist_core::{Amount, MarketSpec, Reason, Time, TokenId};
+use cambist_core::{Amount, MarketId, MarketSpec, Reason, Time, TokenId};
 
 use super::{Market, Session};
-use crate::money::{decimal_text, fixed_text};
-use crate::pnl::Attribution;
-use crate::pools::PoolBook;
-use crate::summary::{Closing, MarketRow, PnlQuote, PoolRow, Requests, Summary};
+use crate::money::{Money, decimal_text, fixed_text};
+use crate::pnl::{Attribution, PoolAttribution};
+use crate::pools::PoolCounts;
+use crate::summary::{Closing, MarketRow, PnlQuote, PnlRow, PoolRow, Requests, Summary};
 
 impl Session {
     /// The summary as of `now`. `code` spells a refusal as the venue does.
@@ -46,6 +46,7 @@ impl Session {
                 .first()
                 .map(|market| market.spec.quote.symbol.clone())
                 .unwrap_or_default(),
+            pnl: self.pnl_by_quote(),
             pnl_exact,
             inventory_tokens: held
                 .iter()
@@ -56,20 +57,25 @@ impl Session {
         }
     }
 
-    fn pool_row(&self, pool: &PoolBook) -> PoolRow {
-        let quote = self.markets.iter().find(|m| pool.is_of(m.spec.id));
-        let quote = quote.map(|market| market.spec.quote.id);
-        let whole = |units: i128| quote.map(|token| self.whole(token, units, 30));
+    fn pool_row(&self, pool: &PoolCounts) -> PoolRow {
+        let market = self.markets.iter().find(|m| pool.is_of(m.spec.id));
         let shares = i128::try_from(pool.held).unwrap_or(i128::MAX);
-        let value = pool.value.and_then(|value| i128::try_from(value).ok());
+        let value = market.and_then(|market| {
+            let worth = i128::try_from(market.pnl.pool_worth()?).ok()?;
+            Some(self.whole(market.spec.quote.id, worth, 30))
+        });
+        let made = market.and_then(|market| market.pnl.attribution()?.pool);
+        let part = |part: fn(PoolAttribution) -> Money| made.map(|made| part(made).to_string());
         PoolRow {
             name: pool.spec.name.clone(),
             joins: pool.joins,
             exits: pool.exits,
             failed: pool.failed,
             shares: self.whole(pool.spec.lp.id, shares, 30),
-            value_quote: value.and_then(whole),
-            result_quote: pool.result().and_then(whole),
+            value_quote: value,
+            fee_income_quote: part(|made| made.fee_income),
+            impermanent_loss_quote: part(|made| made.impermanent_loss),
+            move_costs_quote: part(|made| made.move_costs),
         }
     }
 
@@ -109,7 +115,25 @@ impl Session {
 
     /// Profit and loss so far over the markets that share the first market's quote token.
     pub fn pnl(&self) -> Option<Attribution> {
-        let quote = self.markets.first()?.spec.quote.id;
+        self.pnl_in(self.markets.first()?.spec.quote.id)
+    }
+
+    /// Profit and loss in every quote token, in the order of the markets. One that cannot be counted is
+    /// left out.
+    fn pnl_by_quote(&self) -> Vec<PnlRow> {
+        let mut quotes: Vec<TokenId> = Vec::new();
+        for market in &self.markets {
+            if !quotes.contains(&market.spec.quote.id) {
+                quotes.push(market.spec.quote.id);
+            }
+        }
+        let row = |quote: &TokenId| Some(PnlRow::new(self.symbol(*quote), &self.pnl_in(*quote)?));
+        quotes.iter().filter_map(row).collect()
+    }
+
+    /// Profit and loss so far over the markets of a quote token: the change of what is held of their base
+    /// tokens and shares, at the mid, and of the quote, less what came or went from outside.
+    pub fn pnl_in(&self, quote: TokenId) -> Option<Attribution> {
         let mut parts = self
             .markets
             .iter()
@@ -130,6 +154,12 @@ impl Session {
             *entry = entry.saturating_add(*flow);
         }
         held
+    }
+
+    /// Profit and loss of a market so far.
+    pub fn pnl_of(&self, market: MarketId) -> Option<Attribution> {
+        let found = self.markets.iter().find(|known| known.spec.id == market);
+        found?.pnl.attribution()
     }
 
     /// The engine's newest status.

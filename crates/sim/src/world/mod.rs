@@ -41,6 +41,7 @@ use crate::limits::Limits;
 use crate::loss::Meter;
 use crate::network::Network;
 use crate::outcome::Counts;
+use crate::profit::Profit;
 use crate::queue::Queue;
 use crate::sealer::Sealer;
 use crate::storms::Storms;
@@ -95,6 +96,7 @@ pub struct World {
     /// The newest time that the engine's clock showed.
     shown: Time,
     session: Session,
+    profit: Profit,
     truth: Truth,
     checks: Checks,
     conduct: Conduct,
@@ -139,6 +141,7 @@ impl World {
             now: Time(0),
             queue: Queue::new(),
             session: Session::new(&specs).with_pools(&pools),
+            profit: Profit::begin(&specs, &pools),
             specs,
             pools,
             exchange,

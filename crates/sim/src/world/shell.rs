@@ -132,6 +132,8 @@ impl World {
             self.take_trades();
         }
         self.session.observe(shown, note);
+        let broken = self.profit.note(note, &self.session);
+        self.break_rules(broken);
         let venue = self.exchange.venue();
         self.checks
             .note(note, self.disk.durable(), &self.truth, venue);

@@ -13,6 +13,7 @@ use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::exchange::Exchange;
 use crate::limits::Wishes;
+use crate::profit::Profit;
 use crate::trouble::Trouble;
 
 use super::World;
@@ -64,6 +65,7 @@ impl World {
         self.conduct.knowledge.time(clock.at(self.now), told);
         self.checks.accuse("mismatch");
         self.session = Session::new(&self.specs).with_pools(&self.pools);
+        self.profit = Profit::begin(&self.specs, &self.pools);
         self.hear(&start);
     }
 

@@ -1,0 +1,171 @@
+//! Postings: what a fill, a join or an exit changes of every token that is held.
+//!
+//! The one place that knows which way amounts and fees go. The engine's ledger, the store and the reports
+//! all book these.
+
+use crate::event::Amounts;
+use crate::market::{MarketSpec, Side};
+use crate::note::{Fill, PoolMove};
+use crate::pool::{MoveKind, Moved};
+use crate::token::{Amount, TokenId};
+
+/// Signed changes of base units by token; a token may occur twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Postings(Vec<(TokenId, i128)>);
+
+/// What a side of a market pays and gets: base units, quote units, and the fee in the token that it gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traded {
+    /// Base units.
+    pub base: Amount,
+    /// Quote units.
+    pub quote: Amount,
+    /// Fee, in the bought token.
+    pub fee: Amount,
+}
+
+/// No amount of a token comes near this; one that does is as much as can be counted.
+fn signed(amount: Amount) -> i128 {
+    i128::try_from(amount).unwrap_or(i128::MAX)
+}
+
+impl Postings {
+    /// What a trade changes.
+    pub fn of_trade(spec: &MarketSpec, side: Side, traded: Traded) -> Self {
+        let Traded { base, quote, fee } = traded;
+        let (paid, got) = match side {
+            Side::Buy => ((spec.quote.id, quote), (spec.base.id, base)),
+            Side::Sell => ((spec.base.id, base), (spec.quote.id, quote)),
+        };
+        Self(vec![
+            (paid.0, -signed(paid.1)),
+            (got.0, signed(got.1).saturating_sub(signed(fee))),
+        ])
+    }
+
+    /// What a fill changes.
+    pub fn of_fill(spec: &MarketSpec, fill: &Fill) -> Self {
+        let Fill {
+            base, quote, fee, ..
+        } = *fill;
+        Self::of_trade(spec, fill.side, Traded { base, quote, fee })
+    }
+
+    /// What a join or an exit of the pool of these tokens changes. The fee is taken in the last pooled
+    /// token.
+    pub fn of_pool(kind: MoveKind, pooled: [TokenId; 2], lp: TokenId, moved: &Moved) -> Self {
+        let way = match kind {
+            MoveKind::Join => -1,
+            MoveKind::Exit => 1,
+        };
+        let [first, second] = moved.pooled.map(|amount| way * signed(amount));
+        Self(vec![
+            (pooled[0], first),
+            (pooled[1], second.saturating_sub(signed(moved.fee))),
+            (lp, -way * signed(moved.lp)),
+        ])
+    }
+
+    /// What a settled join or exit changes.
+    pub fn of_move(moved: &PoolMove) -> Self {
+        Self::of_pool(moved.kind, moved.pooled, moved.lp, &moved.moved)
+    }
+
+    /// A single token that came (or went, if less than nothing).
+    pub fn of_token(token: TokenId, amount: i128) -> Self {
+        Self(vec![(token, amount)])
+    }
+
+    /// Every change.
+    pub fn iter(&self) -> impl Iterator<Item = (TokenId, i128)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The whole change of a token.
+    pub fn of(&self, token: TokenId) -> i128 {
+        let each = self.iter().filter(|(of, _)| *of == token);
+        each.fold(0, |sum, (_, change)| sum.saturating_add(change))
+    }
+
+    /// Books every change. False if one takes more than there was, which leaves nothing of that token.
+    #[must_use]
+    pub fn book(&self, totals: &mut Amounts) -> bool {
+        let mut covered = true;
+        for (token, change) in self.iter() {
+            let total = totals.entry(token).or_default();
+            let after = if change < 0 {
+                total.checked_sub(change.unsigned_abs())
+            } else {
+                Some(total.saturating_add(change.unsigned_abs()))
+            };
+            covered &= after.is_some();
+            *total = after.unwrap_or(0);
+        }
+        covered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::MarketId;
+    use crate::token::TokenSpec;
+
+    const BASE: TokenId = TokenId(0);
+    const QUOTE: TokenId = TokenId(1);
+    const LP: TokenId = TokenId(9);
+
+    fn spec() -> MarketSpec {
+        let token = |id| TokenSpec {
+            id,
+            symbol: format!("T{}", id.0),
+            decimals: 6,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        MarketSpec::new(MarketId(0), "A-B", token(BASE), token(QUOTE), 2, true).unwrap()
+    }
+
+    #[test]
+    fn fees_come_out_of_what_is_bought() {
+        let traded = Traded {
+            base: 100,
+            quote: 250,
+            fee: 3,
+        };
+        let of = |side| {
+            let postings = Postings::of_trade(&spec(), side, traded);
+            (postings.of(BASE), postings.of(QUOTE))
+        };
+        assert_eq!(of(Side::Buy), (97, -250));
+        assert_eq!(of(Side::Sell), (-100, 247));
+    }
+
+    #[test]
+    fn fees_of_pools_are_taken_in_the_last_token_whichever_way_it_goes() {
+        let moved = Moved {
+            pooled: [100, 250],
+            lp: 7,
+            fee: 3,
+        };
+        let of = |kind| {
+            let postings = Postings::of_pool(kind, [QUOTE, BASE], LP, &moved);
+            [QUOTE, BASE, LP].map(|token| postings.of(token))
+        };
+        assert_eq!(of(MoveKind::Join), [-100, -253, 7]);
+        assert_eq!(of(MoveKind::Exit), [100, 247, -7]);
+    }
+
+    #[test]
+    fn booking_never_goes_below_nothing_and_says_so() {
+        let mut totals = Amounts::from([(BASE, 10)]);
+        assert!(Postings::of_token(BASE, -10).book(&mut totals));
+        assert!(Postings::of_token(QUOTE, 5).book(&mut totals));
+        assert!(!Postings::of_token(BASE, -1).book(&mut totals));
+        assert_eq!(totals, Amounts::from([(BASE, 0), (QUOTE, 5)]));
+    }
+}
