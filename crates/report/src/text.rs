@@ -168,22 +168,53 @@ pub fn summary(summary: &Summary) -> String {
     out.0
 }
 
-/// The total, and below it the parts that it is the sum of.
+/// The total, and below it the parts that it is the sum of: as they are shown, too.
 fn profit_and_loss(out: &mut Lines, row: &PnlRow) {
-    let mut put = |label: &str, amount: &str| {
-        let amount: f64 = amount.parse().unwrap_or(f64::NAN);
+    let mut put = |label: &str, cents: i64| {
+        #[expect(clippy::cast_precision_loss, reason = "for people, two places")]
+        let amount = cents as f64 / 100.0;
         out.put(label, &format!("{amount:>+10.2} {}", row.quote));
     };
-    put("profit and loss", &row.total);
-    put("  spread", &row.spread);
-    put("  holdings", &row.holdings);
-    put("  fees", &row.fees);
-    if let Some(pool) = &row.pool {
-        put("  pool", &pool.total);
-        put("    fee income", &pool.fee_income);
-        put("    impermanent loss", &pool.impermanent_loss);
-        put("    move costs", &pool.move_costs);
+    let total = cents(&row.total);
+    let pool_total = row.pool.as_ref().map_or("0", |pool| &pool.total);
+    let [spread, holdings, fees, pool] =
+        rounded(total, [&row.spread, &row.holdings, &row.fees, pool_total]);
+    put("profit and loss", total);
+    put("  spread", spread);
+    put("  holdings", holdings);
+    put("  fees", fees);
+    if let Some(parts) = &row.pool {
+        let named = [
+            &parts.fee_income,
+            &parts.impermanent_loss,
+            &parts.move_costs,
+        ];
+        let [income, lost, costs] = rounded(pool, named.map(String::as_str));
+        put("  pool", pool);
+        put("    fee income", income);
+        put("    impermanent loss", lost);
+        put("    move costs", costs);
     }
+}
+
+/// Hundredths, rounded to the nearest.
+fn cents(amount: &str) -> i64 {
+    let amount: f64 = amount.parse().unwrap_or(0.0);
+    #[expect(clippy::cast_possible_truncation, reason = "for people; it saturates")]
+    let cents = (amount * 100.0).round() as i64;
+    cents
+}
+
+/// Parts in hundredths that add up to their sum: what rounding leaves over goes to the largest of them.
+fn rounded<const N: usize>(sum: i64, parts: [&str; N]) -> [i64; N] {
+    let mut cents = parts.map(cents);
+    let left = cents
+        .iter()
+        .fold(sum, |left, part| left.saturating_sub(*part));
+    if let Some(largest) = cents.iter_mut().max_by_key(|part| part.unsigned_abs()) {
+        *largest = largest.saturating_add(left);
+    }
+    cents
 }
 
 /// What became of orders: the usual ends always, the others where there were any.

@@ -489,6 +489,21 @@ fn the_pool_is_a_part_of_profit_and_loss() {
             "{part} does not stand below the total:\n{shown}"
         );
     }
+    // As they are shown, too: 188.21 and 1.79 of -313.
+    let amount = |name: &str| -> f64 {
+        let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        line[text::LABEL..]
+            .split_whitespace()
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    let parts = ["  spread", "  holdings", "  fees", "  pool"].map(amount);
+    assert_eq!(
+        format!("{:.2}", parts.iter().sum::<f64>()),
+        format!("{:.2}", amount("profit and loss"))
+    );
 }
 
 #[test]
