@@ -60,11 +60,13 @@ impl Default for RateLimits {
 /// Bounds on connections and on the time they may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Most connections at a time; one more is closed at once.
+    /// Most connections at a time. One more takes the place of the one that has waited longest for its
+    /// client; those that have sent a good API key give way last.
     pub connections_max: usize,
     /// As above for one address.
     pub connections_per_address_max: usize,
-    /// How long the head of a request may take, idling before it included.
+    /// How long the head of a request may take, idling before it included; and how long an answer may wait
+    /// to be taken.
     pub head_timeout_ms: u64,
     /// How long the body of a request may take.
     pub body_timeout_ms: u64,
@@ -89,6 +91,22 @@ impl Default for ConnectionLimits {
             head_bytes_max: 16_384,
             connection_age_max_ms: 600_000,
             shutdown_ms: 5_000,
+        }
+    }
+}
+
+impl ConnectionLimits {
+    /// The bounds that are the listener's; those of bodies are the router's as well.
+    pub(crate) fn listener(&self) -> cambist_listener::Limits {
+        cambist_listener::Limits {
+            connections_max: self.connections_max,
+            connections_per_address_max: self.connections_per_address_max,
+            head_timeout_ms: self.head_timeout_ms,
+            // The router answers a slow body before this bound cuts it.
+            stall_timeout_ms: self.head_timeout_ms.max(2 * self.body_timeout_ms),
+            head_bytes_max: self.head_bytes_max,
+            connection_age_max_ms: self.connection_age_max_ms,
+            shutdown_ms: self.shutdown_ms,
         }
     }
 }

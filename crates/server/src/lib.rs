@@ -21,7 +21,7 @@
 //!
 //! \* outside the interface, for public clients.
 //!
-//! A request passes `connection` (how many, how slow) → `router` (paths, bodies, headers) → `shell`
+//! A request passes `cambist_listener` (how many connections, how slow) → `router` (paths, bodies, headers) → `shell`
 //! (address, key, rate) → its endpoint's module (account, fields) → `signatures`, `proofs` (outside the
 //! lock) → `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes) → `durable` (with a data
 //! folder: the answer waits until what it tells is on disk).
@@ -34,7 +34,6 @@ pub mod admin;
 mod browsers;
 mod clock;
 mod config;
-mod connection;
 mod denial;
 mod durable;
 mod funds;
@@ -54,6 +53,7 @@ mod shown;
 mod signatures;
 mod state;
 
+pub use cambist_listener::BindError;
 pub use clock::Clock;
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
@@ -62,4 +62,4 @@ pub use durable::{
 };
 pub use handle::Handle;
 pub use machine::MachineError;
-pub use server::{BindError, RunError, Server};
+pub use server::{RunError, Server};

@@ -152,6 +152,6 @@ impl Shell {
 pub(crate) fn failures(call: &Call, holder: Option<AccountId>) -> Use {
     match holder {
         Some(holder) => Use::FailedByKey(holder),
-        None => Use::FailedByAddress(call.peer.into()),
+        None => Use::FailedByAddress(call.peer.address().into()),
     }
 }

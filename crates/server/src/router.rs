@@ -2,10 +2,8 @@
 //! with their headers. What a request means is not known here.
 
 use std::future::ready;
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Router;
@@ -14,6 +12,7 @@ use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use cambist_core::VenueTime;
+use cambist_listener::Peer;
 use cambist_protocol::endpoint::{Row, TABLE};
 use cambist_protocol::{Endpoint, Method, openapi};
 use http_body_util::BodyExt;
@@ -28,14 +27,6 @@ const SIGNATURE: HeaderName = HeaderName::from_static("x-api-sig");
 
 /// Longest host name believed.
 const HOST_MAX: usize = 255;
-
-/// What a connection knows of itself, handed to every request on it.
-#[derive(Clone, Debug)]
-pub(crate) struct Connection {
-    pub peer: IpAddr,
-    /// It has lived long enough: the next answer ends it.
-    pub aged: Arc<AtomicBool>,
-}
 
 /// Everything a handler needs.
 #[derive(Clone)]
@@ -114,12 +105,11 @@ fn for_everybody(
     request: &Request<Body>,
     answer: impl FnOnce() -> Result<Vec<u8>, Denial>,
 ) -> Response<Body> {
-    let connection = request.extensions().get::<Connection>().cloned();
-    let result = connection
-        .as_ref()
-        .map_or(Ok(()), |connection| context.shell.knock(connection.peer))
+    let peer = request.extensions().get::<Peer>();
+    let result = peer
+        .map_or(Ok(()), |peer| context.shell.knock(peer.address()))
         .and_then(|()| answer());
-    respond(context, connection.as_ref(), result)
+    respond(context, result)
 }
 
 fn route(row: &Row, context: &Context) -> MethodRouter {
@@ -135,8 +125,9 @@ fn route(row: &Row, context: &Context) -> MethodRouter {
 }
 
 async fn serve(context: Context, endpoint: Endpoint, request: Request<Body>) -> Response<Body> {
-    let connection = request.extensions().get::<Connection>().cloned();
-    let result = answer(&context, endpoint, connection.as_ref(), request).await;
+    let peer = request.extensions().get::<Peer>().cloned();
+    let address = peer.as_ref().map(Peer::address);
+    let result = answer(&context, endpoint, peer, request).await;
     let result = if context.shell.strict {
         result.map_err(|denial| denial.listed(endpoint.row()))
     } else {
@@ -145,27 +136,27 @@ async fn serve(context: Context, endpoint: Endpoint, request: Request<Body>) -> 
     if let Err(denial) = &result {
         tracing::debug!(
             endpoint = ?endpoint,
-            peer = ?connection.as_ref().map(|connection| connection.peer),
+            peer = ?address,
             reason = ?denial.reason,
             status = denial.status,
             detail = %denial.detail,
             "refused"
         );
     }
-    respond(&context, connection.as_ref(), result)
+    respond(&context, result)
 }
 
 async fn answer(
     context: &Context,
     endpoint: Endpoint,
-    connection: Option<&Connection>,
+    peer: Option<Peer>,
     request: Request<Body>,
 ) -> Result<Vec<u8>, Denial> {
-    let Some(connection) = connection else {
+    let Some(peer) = peer else {
         tracing::error!("a request without its connection");
         return Err(Denial::internal());
     };
-    context.shell.knock(connection.peer)?;
+    context.shell.knock(peer.address())?;
     let (head, body) = request.into_parts();
     let body = match endpoint.method() {
         Method::Post => read_body(body, &context.limits).await?,
@@ -174,7 +165,7 @@ async fn answer(
     };
     let call = Call {
         endpoint,
-        peer: connection.peer,
+        peer,
         api_key: text(&head.headers, &API_KEY),
         signature: text(&head.headers, &SIGNATURE),
         host: text(&head.headers, &header::HOST).filter(|host| host.len() <= HOST_MAX),
@@ -239,19 +230,14 @@ pub(crate) async fn read_body(
         })
 }
 
-fn respond(
-    context: &Context,
-    connection: Option<&Connection>,
-    result: Result<Vec<u8>, Denial>,
-) -> Response<Body> {
-    let aged = connection.is_some_and(|connection| connection.aged.load(Ordering::Relaxed));
+fn respond(context: &Context, result: Result<Vec<u8>, Denial>) -> Response<Body> {
     let (status, body, retry_after_s, close) = match result {
-        Ok(body) => (200, body, None, aged),
+        Ok(body) => (200, body, None, false),
         Err(denial) => (
             denial.status,
             denial.body(),
             denial.retry_after_s,
-            aged || denial.close,
+            denial.close,
         ),
     };
     let mut response = Response::new(Body::from(body));

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use cambist_core::Reason;
+use cambist_listener::Peer;
 use cambist_protocol::Endpoint;
 use cambist_protocol::endpoint::KeyRule;
 use cambist_venue::{AccountId, Caller, Compat, Request, Response};
@@ -24,7 +25,7 @@ use crate::{accounts, funds, orders, pools, public};
 /// One request as it arrived.
 pub(crate) struct Call {
     pub endpoint: Endpoint,
-    pub peer: IpAddr,
+    pub peer: Peer,
     /// An empty header counts as none.
     pub api_key: Option<String>,
     pub signature: Option<String>,
@@ -131,8 +132,12 @@ impl Shell {
         };
         let bucket = match holder {
             Some(account) => Use::Key(account, call.endpoint),
-            None => Use::Keyless(call.peer.into(), call.endpoint),
+            None => Use::Keyless(call.peer.address().into(), call.endpoint),
         };
+        if holder.is_some() {
+            // Its connection gives way last where there are too many.
+            call.peer.vouch();
+        }
         self.limiter.take(bucket, self.clock.monotonic_ms())?;
         match (rule, key) {
             (_, Some(_)) if holder.is_none() => {

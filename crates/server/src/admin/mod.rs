@@ -11,18 +11,13 @@ mod shown;
 mod table;
 
 use std::future::Future;
-use std::net::{SocketAddr, TcpListener};
-use std::pin::pin;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use cambist_listener::{BindError, Listener};
 
 use crate::config::ConnectionLimits;
-use crate::connection::{self, Peers};
 use crate::handle::Handle;
-use crate::server::BindError;
 
 pub use table::{Field, FieldKind, WISHES, Wish, find};
 
@@ -32,11 +27,9 @@ pub const PREFIX: &str = "/admin/v1/";
 /// Shortest token: one that nobody guesses.
 pub const TOKEN_BYTES_MIN: usize = 32;
 
-/// Connections at a time.
+/// Connections at a time: one more takes the place of one that waits, first of one that has not shown the
+/// token.
 const CONNECTIONS_MAX: usize = 16;
-
-/// Pause after the system could not hand out a connection.
-const ACCEPT_PAUSE_MS: u64 = 100;
 
 /// How the operator's door is opened. Does not show the token in `Debug`.
 #[derive(Clone)]
@@ -73,8 +66,7 @@ pub enum AdminError {
 
 /// The operator's listener, not yet serving.
 pub struct AdminServer {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
     door: Arc<serve::Door>,
 }
 
@@ -88,63 +80,29 @@ impl AdminServer {
         if config.token.len() < TOKEN_BYTES_MIN {
             return Err(AdminError::ShortToken);
         }
-        let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::AddrInUse => BindError::InUse { address },
-            _ => BindError::Other { address, source },
+        let bounds = ConnectionLimits {
+            connections_max: CONNECTIONS_MAX,
+            connections_per_address_max: CONNECTIONS_MAX,
+            ..ConnectionLimits::default()
         };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listener = Listener::bind(address, bounds.listener())?;
+        let door = serve::Door::new(handle.shell(), listener.address(), &config.token);
         Ok(Self {
-            door: Arc::new(serve::Door::new(handle.shell(), address, &config.token)),
+            door: Arc::new(door),
             listener,
-            address,
         })
     }
 
     /// Where it listens.
     pub const fn local_addr(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
     /// Serves until `shutdown` ends.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let limits = ConnectionLimits::default();
-        let router = serve::router(self.door);
-        let (stop, stopping) = watch::channel(false);
-        let peers = Peers::default();
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        tracing::info!(address = %self.address, "the operator's door is open");
-        loop {
-            tokio::select! {
-                () = shutdown.as_mut() => break,
-                Some(_) = connections.join_next() => {}
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        let place = (connections.len() < CONNECTIONS_MAX)
-                            .then(|| peers.enter(peer.ip(), CONNECTIONS_MAX, &[]))
-                            .flatten();
-                        if let Some(place) = place {
-                            connections.spawn(connection::serve(
-                                stream, place, router.clone(), limits, stopping.clone(),
-                            ));
-                        }
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "no connection of the operator accepted");
-                        tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
-                    }
-                },
-            }
-        }
-        // Receivers that are gone need no word.
-        let _ = stop.send(true);
-        let drained = async { while connections.join_next().await.is_some() {} };
-        // What is under way is finished, but a door does not hold up the house.
-        let _ = tokio::time::timeout(Duration::from_millis(limits.shutdown_ms), drained).await;
-        connections.shutdown().await;
-        Ok(())
+        tracing::info!(address = %self.listener.address(), "the operator's door is open");
+        self.listener
+            .serve(serve::router(self.door), shutdown)
+            .await
     }
 }

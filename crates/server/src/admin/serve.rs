@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use cambist_core::Reason;
+use cambist_listener::Peer;
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::json::{self, Json};
 use cambist_protocol::query::Parameters;
@@ -181,6 +182,9 @@ async fn serve(door: Arc<Door>, request: Request<Body>) -> Response<Body> {
 async fn answered(door: &Door, request: Request<Body>) -> Result<Vec<u8>, Denial> {
     let (head, body) = request.into_parts();
     door.admit(&head.headers)?;
+    if let Some(peer) = head.extensions.get::<Peer>() {
+        peer.vouch();
+    }
     let wish = head
         .uri
         .path()

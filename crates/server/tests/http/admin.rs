@@ -256,6 +256,23 @@ fn no_account_is_opened_with_a_key_that_others_could_sign_for() {
 }
 
 #[test]
+fn half_requests_do_not_keep_the_operator_out() {
+    let exchange = Exchange::start();
+    let door = Door::open(&exchange);
+    let halves: Vec<_> = (0..40)
+        .map(|_| {
+            let mut half = Connection::open(door.address);
+            half.send(b"POST /admin/v1/set-mode HTTP/1.1\r\nHost");
+            half
+        })
+        .collect();
+    door.wish("set-mode", &json!({"mode": "cancel-only"}))
+        .good();
+    assert_eq!(door.look("status", "").good()["mode"], "cancel-only");
+    drop(halves);
+}
+
+#[test]
 fn modes_faults_and_partial_changes_reach_the_exchange() {
     let exchange = Exchange::start();
     let alice = exchange.customer(1);

@@ -99,16 +99,55 @@ fn slow_heads_and_bodies_and_idlers_are_cut() {
 }
 
 #[test]
-fn connections_are_counted_and_the_one_too_many_is_closed() {
+fn idle_connections_from_many_addresses_lock_nobody_out() {
+    let mut config = config();
+    config.connections.connections_max = 40;
+    config.connections.connections_per_address_max = 10;
+    let exchange = Exchange::with(&config);
+    let alice = exchange.customer(1);
+    let balances = alice.get("/api/v3/user/balances?accountId={account}");
+    let mut known = exchange.connect_from([127, 0, 0, 10]);
+    known.ask(&balances).good();
+    let mut first = exchange.connect_from([127, 0, 0, 1]);
+    let mut idle = Vec::new();
+    // Silent, in the middle of a head, in the middle of a body; more of them than there are places.
+    let starts = [
+        "",
+        "GET /api/v3/exch",
+        "POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"acc",
+    ];
+    for round in 0..3 {
+        for host in 1..=5 {
+            for start in starts.iter().cycle().take(10) {
+                let mut connection = exchange.connect_from([127, 0, 0, host]);
+                connection.send(start.as_bytes());
+                idle.push(connection);
+            }
+        }
+        let mut stranger = exchange.connect_from([127, 0, 0, 11]);
+        stranger.ask(&Call::get("/api/v3/timestamp")).good();
+        known.ask(&balances).good();
+        assert_eq!(idle.len(), (round + 1) * 50);
+    }
+    assert!(
+        first.is_closed(),
+        "the one that was idle longest went first"
+    );
+}
+
+#[test]
+fn an_address_at_its_bound_gives_up_its_own_idle_connections() {
     let mut config = config();
     config.connections.connections_per_address_max = 2;
     let exchange = Exchange::with(&config);
     let now = Call::get("/api/v3/timestamp");
-    let (mut first, mut second) = (exchange.connect(), exchange.connect());
-    first.ask(&now).good();
+    let [mut first, mut second, mut third] = [1, 1, 1].map(|_| exchange.connect());
     second.ask(&now).good();
-    assert!(exchange.connect().is_closed());
-    first.ask(&now).good();
+    third.ask(&now).good();
+    assert!(first.is_closed());
+    let mut other = exchange.connect_from([127, 0, 0, 2]);
+    other.ask(&now).good();
+    second.ask(&now).good();
 }
 
 #[test]

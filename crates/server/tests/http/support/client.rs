@@ -116,7 +116,10 @@ pub struct Connection {
 impl Connection {
     /// Waits at most 20 s for anything.
     pub fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap(), address)
+    }
+
+    fn over(stream: TcpStream, address: SocketAddr) -> Self {
         stream
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
@@ -124,6 +127,22 @@ impl Connection {
             stream: BufReader::new(stream),
             host: address.to_string(),
         }
+    }
+
+    /// The same from another address of this machine.
+    pub fn open_from(source: [u8; 4], address: SocketAddr) -> Self {
+        let connected = async {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind((source, 0).into()).unwrap();
+            socket.connect(address).await.unwrap().into_std().unwrap()
+        };
+        let stream = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap()
+            .block_on(connected);
+        stream.set_nonblocking(false).unwrap();
+        Self::over(stream, address)
     }
 
     pub fn ask(&mut self, call: &Call) -> Reply {

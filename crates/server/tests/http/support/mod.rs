@@ -219,6 +219,10 @@ impl Exchange {
         Connection::open(self.address)
     }
 
+    pub fn connect_from(&self, source: [u8; 4]) -> Connection {
+        Connection::open_from(source, self.address)
+    }
+
     /// One request on its own connection.
     pub fn ask(&self, call: &Call) -> Reply {
         self.connect().ask(call)
