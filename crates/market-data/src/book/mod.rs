@@ -1,0 +1,255 @@
+//! An order book by price level, built from recorded changes or snapshots.
+
+mod ladder;
+
+use cambist_core::{Price, Qty, Side};
+
+use crate::event::Update;
+use crate::snapshot::{Level, Snapshot};
+use ladder::Ladder;
+
+/// Both sides of a market by price level. Memory is bounded: 130 KiB, and 65,536 levels a side that
+/// lie far from the best price; of more the farthest are dropped and counted.
+#[derive(Clone, Debug)]
+pub struct Book {
+    bids: Ladder<true>,
+    asks: Ladder<false>,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Book {
+    /// An empty book.
+    pub fn new() -> Self {
+        Self {
+            bids: Ladder::new(),
+            asks: Ladder::new(),
+        }
+    }
+
+    /// The highest bid.
+    #[inline]
+    pub const fn best_bid(&self) -> Option<Price> {
+        match self.bids.best() {
+            Ladder::<true>::NONE => None,
+            price => Some(Price(price)),
+        }
+    }
+
+    /// The lowest ask.
+    #[inline]
+    pub const fn best_ask(&self) -> Option<Price> {
+        match self.asks.best() {
+            Ladder::<false>::NONE => None,
+            price => Some(Price(price)),
+        }
+    }
+
+    /// The best price of a side.
+    #[inline]
+    pub const fn best(&self, side: Side) -> Option<Price> {
+        match side {
+            Side::Buy => self.best_bid(),
+            Side::Sell => self.best_ask(),
+        }
+    }
+
+    /// What a price holds.
+    #[inline]
+    pub fn quantity(&self, side: Side, price: Price) -> Qty {
+        Qty(match side {
+            Side::Buy => self.bids.get(price.0),
+            Side::Sell => self.asks.get(price.0),
+        })
+    }
+
+    /// Sets what a price holds (a price from 1; 0 takes the level away) and gives what it held.
+    #[inline]
+    pub fn set(&mut self, side: Side, price: Price, qty: Qty) -> Qty {
+        debug_assert!(price.0 > 0 && price.0 < u64::MAX, "no price of a level");
+        Qty(match side {
+            Side::Buy => self.bids.set(price.0, qty.0),
+            Side::Sell => self.asks.set(price.0, qty.0),
+        })
+    }
+
+    /// Forgets levels, as [`Update::Clear`] says.
+    pub fn clear(&mut self, side: Option<Side>, to: Option<Price>) {
+        if side != Some(Side::Sell) {
+            match to {
+                Some(price) => self.bids.clear_to(price.0),
+                None => self.bids.clear(),
+            }
+        }
+        if side != Some(Side::Buy) {
+            match to {
+                Some(price) => self.asks.clear_to(price.0),
+                None => self.asks.clear(),
+            }
+        }
+    }
+
+    /// Takes an update in. Trades and updates of single orders change nothing here: a trade is followed
+    /// by the change of its level, and a feed of orders by levels needs the orders.
+    #[inline]
+    pub fn apply(&mut self, update: &Update) {
+        match *update {
+            Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty } => {
+                self.set(side, price, qty);
+            }
+            Update::Clear { side, to } => self.clear(side, to),
+            Update::Trade { .. }
+            | Update::Add { .. }
+            | Update::Cancel { .. }
+            | Update::Modify { .. }
+            | Update::Fill { .. } => {}
+        }
+    }
+
+    /// Makes the book what a snapshot shows, and nothing else.
+    pub fn apply_snapshot(&mut self, snapshot: &Snapshot) {
+        self.clear(None, None);
+        for side in Side::BOTH {
+            for level in snapshot.side(side) {
+                self.set(side, level.price, level.qty);
+            }
+        }
+    }
+
+    /// Best bid and best ask if they meet or overlap.
+    #[inline]
+    pub const fn crossing(&self) -> Option<(Price, Price)> {
+        let (bid, ask) = (self.bids.best(), self.asks.best());
+        if bid >= ask {
+            Some((Price(bid), Price(ask)))
+        } else {
+            None
+        }
+    }
+
+    /// Takes the levels of a side away that the best price of the other side has reached.
+    pub fn uncross(&mut self, stale: Side) {
+        match stale {
+            Side::Buy if self.asks.best() != Ladder::<false>::NONE => {
+                self.bids.clear_to(self.asks.best());
+            }
+            Side::Sell if self.bids.best() != Ladder::<true>::NONE => {
+                self.asks.clear_to(self.bids.best());
+            }
+            Side::Buy | Side::Sell => {}
+        }
+    }
+
+    /// Levels of a side, best first.
+    pub fn levels(&self, side: Side) -> impl Iterator<Item = Level> + '_ {
+        let (bids, asks) = match side {
+            Side::Buy => (Some(self.bids.levels()), None),
+            Side::Sell => (None, Some(self.asks.levels())),
+        };
+        let level = |(price, qty)| Level {
+            price: Price(price),
+            qty: Qty(qty),
+        };
+        bids.into_iter()
+            .flatten()
+            .chain(asks.into_iter().flatten())
+            .map(level)
+    }
+
+    /// Writes the best `depth` levels of both sides into a snapshot; its times and version stay.
+    pub fn write_levels(&self, depth: usize, snapshot: &mut Snapshot) {
+        snapshot.bids.clear();
+        snapshot.bids.extend(self.levels(Side::Buy).take(depth));
+        snapshot.asks.clear();
+        snapshot.asks.extend(self.levels(Side::Sell).take(depth));
+    }
+
+    /// Levels that were dropped because there were too many.
+    pub const fn dropped_levels(&self) -> u64 {
+        self.bids.dropped() + self.asks.dropped()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn book(bids: &[(u64, u64)], asks: &[(u64, u64)]) -> Book {
+        let mut book = Book::new();
+        for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
+            for (price, qty) in levels {
+                book.set(side, Price(*price), Qty(*qty));
+            }
+        }
+        book
+    }
+
+    #[test]
+    fn updates_change_the_book_and_trades_do_not() {
+        let mut book = book(&[(99, 5), (98, 6)], &[(101, 7)]);
+        assert_eq!(book.best_bid(), Some(Price(99)));
+        assert_eq!(book.best(Side::Sell), Some(Price(101)));
+        book.apply(&Update::Level {
+            side: Side::Buy,
+            price: Price(99),
+            qty: Qty(0),
+        });
+        book.apply(&Update::Trade {
+            aggressor: Side::Buy,
+            price: Price(101),
+            qty: Qty(7),
+        });
+        assert_eq!(book.best_bid(), Some(Price(98)));
+        assert_eq!(book.quantity(Side::Sell, Price(101)), Qty(7));
+        book.apply(&Update::Clear {
+            side: Some(Side::Sell),
+            to: None,
+        });
+        assert_eq!((book.best_bid(), book.best_ask()), (Some(Price(98)), None));
+        assert_eq!(book.crossing(), None);
+    }
+
+    #[test]
+    fn a_clear_reaches_from_the_best_to_its_price() {
+        let mut book = book(&[(99, 5), (98, 6), (97, 1)], &[(101, 7), (102, 8)]);
+        book.clear(Some(Side::Buy), Some(Price(98)));
+        assert_eq!(book.best_bid(), Some(Price(97)));
+        book.clear(None, Some(Price(101)));
+        assert_eq!(book.best_bid(), Some(Price(97)));
+        assert_eq!(book.best_ask(), Some(Price(102)));
+    }
+
+    #[test]
+    fn the_side_that_changed_earlier_gives_way() {
+        let mut book = book(&[(103, 5), (98, 6)], &[(101, 7), (103, 1), (104, 8)]);
+        assert_eq!(book.crossing(), Some((Price(103), Price(101))));
+        let mut other = book.clone();
+        book.uncross(Side::Sell);
+        assert_eq!(book.best_ask(), Some(Price(104)));
+        other.uncross(Side::Buy);
+        assert_eq!(other.best_bid(), Some(Price(98)));
+        assert_eq!((book.crossing(), other.crossing()), (None, None));
+    }
+
+    #[test]
+    fn a_snapshot_of_the_book_makes_the_same_book() {
+        let mut snapshot = Snapshot::default();
+        let first = book(&[(99, 5), (98, 6), (1, 1)], &[(101, 7), (50_000, 8)]);
+        first.write_levels(10, &mut snapshot);
+        assert_eq!((snapshot.bids.len(), snapshot.asks.len()), (3, 2));
+        assert_eq!(snapshot.disorder(), None);
+        let mut second = book(&[(100, 1)], &[]);
+        second.apply_snapshot(&snapshot);
+        let levels = |book: &Book| Side::BOTH.map(|side| book.levels(side).collect::<Vec<_>>());
+        assert_eq!(levels(&first), levels(&second));
+        first.write_levels(1, &mut snapshot);
+        assert_eq!(
+            (snapshot.bids.len(), snapshot.asks[0].price),
+            (1, Price(101))
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! Checks from row to row: times, versions, gaps, units, order of levels.
+
+use cambist_core::Side;
+
+use crate::book::Book;
+use crate::defect::Defect;
+use crate::event::{Event, Update};
+use crate::time::Timestamp;
+
+/// Longest time without a row unless another one is given: a minute.
+pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
+
+/// What becomes of a row with a defect that is skipped.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// It has none.
+    Good,
+    /// It stays.
+    Keep(Defect),
+    /// It goes.
+    Drop(Defect),
+}
+
+/// Events: the exchange's in order of exchange time, the recorder's in order of local time.
+#[derive(Clone, Debug)]
+pub(crate) struct EventCheck {
+    exchange: Timestamp,
+    local: Timestamp,
+    max_gap: i64,
+}
+
+impl EventCheck {
+    pub const fn new(max_gap: i64) -> Self {
+        Self {
+            exchange: Timestamp(i64::MIN),
+            local: Timestamp(i64::MIN),
+            max_gap,
+        }
+    }
+
+    #[inline]
+    pub fn check(&mut self, event: &Event) -> Verdict {
+        let (exchange, local) = (event.exchange_time, event.local_time);
+        let (at_exchange, at_local) = (event.visibility.at_exchange(), event.visibility.at_local());
+        let backward =
+            (at_exchange && exchange < self.exchange) || (at_local && local < self.local);
+        if backward || local < exchange {
+            return self.fault(event);
+        }
+        if at_local {
+            self.local = local;
+        }
+        if at_exchange {
+            let since = std::mem::replace(&mut self.exchange, exchange);
+            if exchange.nanos_since(since) > self.max_gap && since.0 != i64::MIN {
+                return Verdict::Keep(gap(since, exchange, self.max_gap));
+            }
+        }
+        Verdict::Good
+    }
+
+    #[cold]
+    fn fault(&self, event: &Event) -> Verdict {
+        let (exchange, local) = (event.exchange_time, event.local_time);
+        let backward = |clock, time, previous| Defect::BackwardTime {
+            clock,
+            time,
+            previous,
+        };
+        Verdict::Drop(
+            if event.visibility.at_exchange() && exchange < self.exchange {
+                units_of_time(exchange, self.exchange)
+                    .unwrap_or_else(|| backward("exchange", exchange, self.exchange))
+            } else if event.visibility.at_local() && local < self.local {
+                units_of_time(local, self.local)
+                    .unwrap_or_else(|| backward("local", local, self.local))
+            } else {
+                Defect::NegativeLatency { exchange, local }
+            },
+        )
+    }
+}
+
+#[cold]
+fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
+    units_of_time(time, since).unwrap_or(Defect::Gap {
+        since,
+        nanos: time.nanos_since(since),
+        limit,
+    })
+}
+
+/// The exchange's book that events make: bids below asks whenever its time moves on. Within one
+/// message the sides change one after the other, so that only its end counts.
+#[derive(Clone, Debug)]
+pub(crate) struct BookCheck {
+    book: Book,
+    time: Timestamp,
+    /// The side that changed last.
+    newer: Side,
+    /// The row of the last change.
+    row: u64,
+}
+
+impl BookCheck {
+    pub fn new() -> Self {
+        Self {
+            book: Book::new(),
+            time: Timestamp(i64::MIN),
+            newer: Side::Buy,
+            row: 0,
+        }
+    }
+
+    /// Takes the event of a row in. The row whose change left the book crossed, if it was left so
+    /// before this event; the side that changed earlier then gives way.
+    pub fn check(&mut self, event: &Event, row: u64) -> Option<(u64, Defect)> {
+        if !event.visibility.at_exchange() {
+            return None;
+        }
+        let crossed = if event.exchange_time > self.time {
+            self.settle()
+        } else {
+            None
+        };
+        self.time = event.exchange_time;
+        if let Update::Level { side, .. } | Update::SnapshotLevel { side, .. } = event.update {
+            (self.newer, self.row) = (side, row);
+        }
+        self.book.apply(&event.update);
+        crossed
+    }
+
+    /// The same at the end of the data.
+    pub fn settle(&mut self) -> Option<(u64, Defect)> {
+        let (bid, ask) = self.book.crossing()?;
+        self.book.uncross(self.newer.opposite());
+        Some((self.row, Defect::Crossed { bid, ask }))
+    }
+}
+
+/// A jump between two times that is one between seconds, milliseconds, microseconds, nanoseconds.
+pub(crate) fn units_of_time(time: Timestamp, previous: Timestamp) -> Option<Defect> {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let ratio = time.0 as f64 / previous.0 as f64;
+    let near = |power: f64| (ratio / power - 1.0).abs() < 0.01;
+    let factor = [1e3, 1e6, 1e9, 1e-3, 1e-6, 1e-9]
+        .into_iter()
+        .find(|p| near(*p))?;
+    Some(Defect::MixedUnits {
+        what: "time",
+        factor: factor.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::{Price, Qty};
+
+    use super::*;
+    use crate::defect::DefectKind;
+    use crate::event::{Update, Visibility};
+
+    fn event(exchange: i64, local: i64, visibility: Visibility) -> Event {
+        Event {
+            exchange_time: Timestamp(exchange),
+            local_time: Timestamp(local),
+            visibility,
+            update: Update::Level {
+                side: Side::Buy,
+                price: Price(1),
+                qty: Qty(1),
+            },
+        }
+    }
+
+    fn kind(verdict: &Verdict) -> Option<(DefectKind, bool)> {
+        match verdict {
+            Verdict::Good => None,
+            Verdict::Keep(defect) => defect.kind().map(|kind| (kind, true)),
+            Verdict::Drop(defect) => defect.kind().map(|kind| (kind, false)),
+        }
+    }
+
+    #[test]
+    fn each_view_has_an_order_of_its_own() {
+        use Visibility::{Both, Exchange, Local};
+        let mut check = EventCheck::new(100);
+        let mut see = |e, l, v| kind(&check.check(&event(e, l, v)));
+        assert_eq!(see(10, 15, Both), None);
+        // Overtaken on the way: once for the exchange, once for the recorder.
+        assert_eq!(see(12, 30, Exchange), None);
+        assert_eq!(see(14, 20, Both), None);
+        assert_eq!(see(12, 30, Local), None);
+        assert_eq!(see(13, 31, Both), Some((DefectKind::Backward, false)));
+        assert_eq!(see(13, 29, Local), Some((DefectKind::Backward, false)));
+        assert_eq!(
+            see(40, 39, Both),
+            Some((DefectKind::NegativeLatency, false))
+        );
+        assert_eq!(see(114, 115, Both), None, "exactly the allowed gap");
+        assert_eq!(see(215, 216, Both), Some((DefectKind::Gap, true)));
+        assert_eq!(see(216, 217, Both), None);
+    }
+
+    #[test]
+    fn a_book_may_be_crossed_within_a_message_only() {
+        let mut check = BookCheck::new();
+        let mut see = |time, side, price, qty| {
+            let mut event = event(time, time, Visibility::Both);
+            event.update = Update::Level {
+                side,
+                price: Price(price),
+                qty: Qty(qty),
+            };
+            let found = check.check(&event, u64::try_from(time).unwrap_or(0));
+            found.map(|(row, defect)| (row, defect.to_string()))
+        };
+        assert_eq!(see(1, Side::Sell, 101, 1), None);
+        assert_eq!(see(2, Side::Buy, 102, 1), None);
+        assert_eq!(see(2, Side::Sell, 101, 0), None, "the message is over now");
+        assert_eq!(see(3, Side::Sell, 103, 1), None);
+        assert_eq!(see(4, Side::Buy, 103, 1), None);
+        let (row, text) = see(5, Side::Sell, 104, 1).unwrap_or_default();
+        assert_eq!(
+            (row, text.contains("best bid 103 ticks, best ask 103")),
+            (4, true)
+        );
+        // The ask at 103 has given way, so that this is a book again.
+        assert_eq!(see(6, Side::Buy, 102, 2), None);
+        assert!(check.settle().is_none());
+    }
+}

@@ -1,0 +1,271 @@
+//! What can be wrong with recorded data, and where it is.
+
+use std::fmt;
+use std::io;
+
+use cambist_core::{Price, Side};
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// The kinds of defects that a reader may be told to skip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DefectKind {
+    /// Nothing was recorded for longer than allowed. Skipped: reading goes on behind it.
+    Gap,
+    /// The same snapshot again. Skipped: left out.
+    Duplicate,
+    /// A time or a version before the one of the row before. Skipped: the row is left out.
+    Backward,
+    /// Received before it happened. Skipped: the row is left out.
+    NegativeLatency,
+    /// Bids at or above asks. Skipped: a snapshot is left out; in a book of single changes the levels
+    /// of the side that changed earlier give way.
+    Crossed,
+    /// No multiple of tick or lot. Skipped: the row is left out.
+    OffGrid,
+    /// No number, or one that cannot be. Skipped: the row is left out.
+    BadValue,
+    /// Levels out of order, twice, or empty. Skipped: the snapshot is left out.
+    Unsorted,
+    /// Times or prices that jump by a power of ten. Skipped: the row is left out.
+    MixedUnits,
+    /// An event of a kind that is not known. Skipped: the row is left out.
+    UnknownEvent,
+    /// A file that ends too early. Skipped: what there is of it is used.
+    Truncated,
+    /// Bytes that are not those that were written. Skipped: the rest of the file is left out.
+    Damaged,
+}
+
+impl DefectKind {
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
+        Self::Gap,
+        Self::Duplicate,
+        Self::Backward,
+        Self::NegativeLatency,
+        Self::Crossed,
+        Self::OffGrid,
+        Self::BadValue,
+        Self::Unsorted,
+        Self::MixedUnits,
+        Self::UnknownEvent,
+        Self::Truncated,
+        Self::Damaged,
+    ];
+
+    /// As people write it: `gap`, `negative-latency`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gap => "gap",
+            Self::Duplicate => "duplicate",
+            Self::Backward => "backward",
+            Self::NegativeLatency => "negative-latency",
+            Self::Crossed => "crossed",
+            Self::OffGrid => "off-grid",
+            Self::BadValue => "bad-value",
+            Self::Unsorted => "unsorted",
+            Self::MixedUnits => "mixed-units",
+            Self::UnknownEvent => "unknown-event",
+            Self::Truncated => "truncated",
+            Self::Damaged => "damaged",
+        }
+    }
+
+    /// The kind of such a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// One defect.
+#[derive(Debug, thiserror::Error)]
+pub enum Defect {
+    /// See [`DefectKind::Gap`].
+    #[error("nothing for {:.3} s since {since} (allowed: {:.3} s)", seconds(*.nanos), seconds(*.limit))]
+    Gap {
+        /// The time of the row before.
+        since: Timestamp,
+        /// How long.
+        nanos: i64,
+        /// What is allowed, in nanoseconds.
+        limit: i64,
+    },
+    /// See [`DefectKind::Duplicate`].
+    #[error("repeats the row before it ({time})")]
+    Duplicate {
+        /// The time of both.
+        time: Timestamp,
+    },
+    /// See [`DefectKind::Backward`].
+    #[error("{clock} time {time} is before that of an earlier row, {previous}")]
+    BackwardTime {
+        /// `exchange` or `local`.
+        clock: &'static str,
+        /// The row's time.
+        time: Timestamp,
+        /// The latest one before it.
+        previous: Timestamp,
+    },
+    /// See [`DefectKind::Backward`].
+    #[error("version {sequence} is before that of the row before it, {previous}")]
+    BackwardSequence {
+        /// The row's version.
+        sequence: u64,
+        /// The one before it.
+        previous: u64,
+    },
+    /// See [`DefectKind::NegativeLatency`].
+    #[error("received at {local}, before it happened at {exchange}")]
+    NegativeLatency {
+        /// Exchange time.
+        exchange: Timestamp,
+        /// Local time.
+        local: Timestamp,
+    },
+    /// See [`DefectKind::Crossed`].
+    #[error("the book is crossed: best bid {} ticks, best ask {} ticks", bid.0, ask.0)]
+    Crossed {
+        /// Best bid.
+        bid: Price,
+        /// Best ask.
+        ask: Price,
+    },
+    /// See [`DefectKind::OffGrid`].
+    #[error("{column} {value} is no multiple of {step}")]
+    OffGrid {
+        /// The column.
+        column: String,
+        /// What it holds.
+        value: String,
+        /// Tick or lot.
+        step: String,
+    },
+    /// See [`DefectKind::BadValue`].
+    #[error("{column} is {value:?}, but must be {must}")]
+    BadValue {
+        /// The column.
+        column: String,
+        /// What it holds.
+        value: String,
+        /// What it has to be.
+        must: &'static str,
+    },
+    /// See [`DefectKind::Unsorted`].
+    #[error("level {level} of the {} is empty or not worse than the one before it", sides(*.side))]
+    Unsorted {
+        /// The side.
+        side: Side,
+        /// Counted from 1.
+        level: usize,
+    },
+    /// See [`DefectKind::MixedUnits`].
+    #[error("{what} is about {factor} times that of the row before: units are mixed")]
+    MixedUnits {
+        /// What jumped.
+        what: &'static str,
+        /// By how much.
+        factor: String,
+    },
+    /// See [`DefectKind::UnknownEvent`].
+    #[error("an event of unknown kind {code} ({what})")]
+    UnknownEvent {
+        /// The whole event word of the row.
+        code: u64,
+        /// What is not known about it.
+        what: &'static str,
+    },
+    /// See [`DefectKind::Truncated`].
+    #[error("the file ends too early: {what}")]
+    Truncated {
+        /// What is missing.
+        what: String,
+    },
+    /// See [`DefectKind::Damaged`].
+    #[error("damaged: {what}")]
+    Damaged {
+        /// What does not fit.
+        what: String,
+    },
+    /// The file is not what it has to be, from its beginning: nothing of it can be used.
+    #[error("{what}")]
+    Format {
+        /// What was found, and what has to be there.
+        what: String,
+    },
+    /// The file could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Defect {
+    /// Its kind; `None` for what cannot be skipped.
+    pub const fn kind(&self) -> Option<DefectKind> {
+        Some(match self {
+            Self::Gap { .. } => DefectKind::Gap,
+            Self::Duplicate { .. } => DefectKind::Duplicate,
+            Self::BackwardTime { .. } | Self::BackwardSequence { .. } => DefectKind::Backward,
+            Self::NegativeLatency { .. } => DefectKind::NegativeLatency,
+            Self::Crossed { .. } => DefectKind::Crossed,
+            Self::OffGrid { .. } => DefectKind::OffGrid,
+            Self::BadValue { .. } => DefectKind::BadValue,
+            Self::Unsorted { .. } => DefectKind::Unsorted,
+            Self::MixedUnits { .. } => DefectKind::MixedUnits,
+            Self::UnknownEvent { .. } => DefectKind::UnknownEvent,
+            Self::Truncated { .. } => DefectKind::Truncated,
+            Self::Damaged { .. } => DefectKind::Damaged,
+            Self::Format { .. } | Self::Io(_) => return None,
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+const fn sides(side: Side) -> &'static str {
+    match side {
+        Side::Buy => "bids",
+        Side::Sell => "asks",
+    }
+}
+
+/// Where in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// A line of text, counted from 1 as editors do.
+    Line(u64),
+    /// A row of a table, counted from 0 as NumPy and pandas do.
+    Row(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => Ok(()),
+            Self::Line(line) => write!(f, " line {line}:"),
+            Self::Row(row) => write!(f, " row {row}:"),
+        }
+    }
+}
+
+/// A defect with its file and place.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}:{place} {defect}")]
+pub struct Error {
+    /// The file, as it was named.
+    pub file: String,
+    /// Where in it.
+    pub place: Place,
+    /// What is wrong.
+    #[source]
+    pub defect: Defect,
+}
+
+/// What readers give. The error is boxed, so that rows stay small.
+pub type Result<T> = std::result::Result<T, Box<Error>>;

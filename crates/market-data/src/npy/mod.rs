@@ -1,0 +1,316 @@
+//! Ticks in the normalised format of hftbacktest: NumPy arrays of structured rows, plain (`.npy`) or as
+//! the member `data` of a zip archive (`.npz`, stored or deflated).
+//!
+//! Rows have 64 bytes, little-endian:
+//!
+//! | field | type | |
+//! |---|---|---|
+//! | `ev` | u64 | what happened, and to whom it is visible (below) |
+//! | `exch_ts` | i64 | exchange time, ns since the Unix epoch |
+//! | `local_ts` | i64 | local time, ns since the Unix epoch |
+//! | `px` | f64 | price |
+//! | `qty` | f64 | quantity |
+//! | `order_id` | u64 | order, in order-by-order feeds |
+//! | `ival`, `fval` | i64, f64 | reserved |
+//!
+//! The low byte of `ev` is the kind: 1 level, 2 trade, 3 clear, 4 level of a snapshot, 5 best bid or
+//! ask, 10 order added, 11 cancelled, 12 modified, 13 filled; from 100 on the recorder's own. Bit 31:
+//! processed at the exchange, at `exch_ts`; bit 30: seen locally, at `local_ts`; bit 29: buy (bid; a
+//! buyer took), bit 28: sell. Rows without bit 31 and 30, of kind 5 and from 100 on belong to nobody's
+//! book: they are counted as ignored. Source: hftbacktest's documentation ("Data", "Constants") and
+//! `hftbacktest/src/types.rs` of release 0.9.4.
+
+mod archive;
+mod header;
+mod row;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::check::{BookCheck, DEFAULT_MAX_GAP_NANOS, EventCheck, Verdict};
+use crate::defect::{Defect, Place, Result};
+use crate::event::Event;
+use crate::grid::{Grid, StepFinder};
+use crate::report::{Inspector, Report, Tolerance};
+use crate::source::EventSource;
+use archive::Bytes;
+use header::Layout;
+use row::Row;
+
+/// Bytes read at a time.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// How ticks are read.
+#[derive(Clone, Copy, Debug)]
+pub struct TickOptions {
+    /// Tick and lot that prices and quantities must be multiples of.
+    pub grid: Grid,
+    /// What is skipped instead of being an error.
+    pub tolerance: Tolerance,
+    /// Longest time between two events of the exchange, in nanoseconds.
+    pub max_gap_nanos: i64,
+    /// Whether the exchange's book is built along, to find where it is left crossed. Who builds it
+    /// anyway asks [`crate::Book::crossing`] instead.
+    pub build_book: bool,
+}
+
+impl TickOptions {
+    /// Nothing is skipped; gaps up to a minute; no book is built.
+    pub const fn new(grid: Grid) -> Self {
+        Self {
+            grid,
+            tolerance: Tolerance::NONE,
+            max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+            build_book: false,
+        }
+    }
+}
+
+/// Reads ticks row by row; holds one block of 64 KiB.
+#[derive(Debug)]
+pub struct TickReader {
+    rows: Rows,
+    grid: Grid,
+    check: EventCheck,
+    book: Option<Box<BookCheck>>,
+}
+
+impl TickReader {
+    /// Opens a `.npy` or `.npz` file; which of the two is seen from its first bytes.
+    pub fn open(path: &Path, options: &TickOptions) -> Result<Self> {
+        let rows = Rows::open(path, options.tolerance)?;
+        Ok(Self::from_rows(rows, options))
+    }
+
+    /// Reads the bytes of a `.npy` file; `name` stands in errors.
+    pub fn new(
+        input: impl Read + Send + 'static,
+        name: &str,
+        options: &TickOptions,
+    ) -> Result<Self> {
+        let inspector = Inspector::new(name, options.tolerance);
+        let rows = Rows::new(Bytes::plain(input), inspector)?;
+        Ok(Self::from_rows(rows, options))
+    }
+
+    fn from_rows(rows: Rows, options: &TickOptions) -> Self {
+        Self {
+            rows,
+            grid: options.grid,
+            check: EventCheck::new(options.max_gap_nanos),
+            book: options.build_book.then(|| Box::new(BookCheck::new())),
+        }
+    }
+
+    /// Continues with another file of the same recording: times go on where this one ended, and the
+    /// report covers both.
+    pub fn continue_with(self, path: &Path) -> Result<Self> {
+        let mut rows = Rows::open(path, self.rows.inspector.tolerance)?;
+        rows.inspector.report = self.rows.inspector.report;
+        Ok(Self { rows, ..self })
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<Option<Event>> {
+        while let Some((number, row)) = self.rows.next()? {
+            let inspector = &mut self.rows.inspector;
+            inspector.report.rows += 1;
+            let event = match row.event(self.grid) {
+                Ok(Some(event)) => event,
+                Ok(None) => {
+                    inspector.report.ignored += 1;
+                    continue;
+                }
+                Err(fault) => {
+                    let defect = row.defect(fault, self.grid);
+                    inspector.defect(Place::Row(number), defect)?;
+                    continue;
+                }
+            };
+            match self.check.check(&event) {
+                Verdict::Good => {}
+                Verdict::Keep(defect) => inspector.defect(Place::Row(number), defect)?,
+                Verdict::Drop(defect) => {
+                    inspector.defect(Place::Row(number), defect)?;
+                    continue;
+                }
+            }
+            if let Some(book) = &mut self.book
+                && let Some((row, defect)) = book.check(&event, number)
+            {
+                inspector.defect(Place::Row(row), defect)?;
+            }
+            inspector.report.keep(event.exchange_time);
+            return Ok(Some(event));
+        }
+        if let Some((row, defect)) = self.book.as_mut().and_then(|book| book.settle()) {
+            self.rows.inspector.defect(Place::Row(row), defect)?;
+        }
+        Ok(None)
+    }
+}
+
+impl EventSource for TickReader {
+    #[inline]
+    fn next_event(&mut self) -> Result<Option<Event>> {
+        let next = self.next();
+        if next.is_err() {
+            self.rows.stop();
+        }
+        next
+    }
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn report(&self) -> &Report {
+        &self.rows.inspector.report
+    }
+}
+
+impl Iterator for TickReader {
+    type Item = Result<Event>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Event>> {
+        self.next_event().transpose()
+    }
+}
+
+/// Finds tick and lot of a recording: the largest that every price and quantity of its first `rows`
+/// rows are multiples of. `None` if they show none. Reading verifies every row against what was found.
+pub fn find_grid(path: &Path, rows: u64) -> Result<Option<Grid>> {
+    let mut reader = Rows::open(path, Tolerance::NONE)?;
+    let (mut tick, mut lot) = (StepFinder::default(), StepFinder::default());
+    for _ in 0..rows {
+        let Some((_, row)) = reader.next()? else {
+            break;
+        };
+        if let Some((price, quantity)) = row.price_and_quantity() {
+            tick.float(price);
+            lot.float(quantity);
+        }
+    }
+    let steps = tick.step().zip(lot.step());
+    Ok(steps.map(|(tick, lot)| Grid { tick, lot }))
+}
+
+/// The rows of a file as they lie there.
+#[derive(Debug)]
+struct Rows {
+    input: Bytes,
+    inspector: Inspector,
+    layout: Layout,
+    /// Rows that the header announces and that were not given out yet.
+    left: u64,
+    block: Box<[u8]>,
+    /// The next row in the block.
+    at: usize,
+    /// Bytes of the block that hold whole rows.
+    filled: usize,
+}
+
+impl Rows {
+    fn open(path: &Path, tolerance: Tolerance) -> Result<Self> {
+        let inspector = Inspector::new(path.display().to_string(), tolerance);
+        let file = File::open(path).map_err(|error| inspector.error(Place::File, error))?;
+        match Bytes::of_file(file) {
+            Ok(input) => Self::new(input, inspector),
+            Err(defect) => Err(inspector.error(Place::File, defect)),
+        }
+    }
+
+    fn new(mut input: Bytes, inspector: Inspector) -> Result<Self> {
+        let layout = match header::read(&mut input) {
+            Ok(layout) => layout,
+            Err(defect) => return Err(inspector.error(Place::File, defect)),
+        };
+        let block_rows = (BLOCK_BYTES / layout.row_bytes).max(1);
+        Ok(Self {
+            left: layout.rows,
+            block: vec![0; block_rows * layout.row_bytes].into_boxed_slice(),
+            at: 0,
+            filled: 0,
+            input,
+            inspector,
+            layout,
+        })
+    }
+
+    /// The next row with its number.
+    #[inline]
+    fn next(&mut self) -> Result<Option<(u64, Row)>> {
+        if self.at == self.filled && !self.fill()? {
+            return Ok(None);
+        }
+        let number = self.layout.rows - self.left;
+        let row = Row::read(&self.block[self.at..], &self.layout);
+        self.at += self.layout.row_bytes;
+        self.left -= 1;
+        Ok(Some((number, row)))
+    }
+
+    /// Reads the next block; `false` at the end of the file.
+    fn fill(&mut self) -> Result<bool> {
+        let row_bytes = self.layout.row_bytes;
+        let rows = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let wanted = rows.saturating_mul(row_bytes).min(self.block.len());
+        (self.at, self.filled) = (0, 0);
+        if wanted == 0 {
+            return self.end().map(|()| false);
+        }
+        let mut got = 0;
+        let mut failed = None;
+        while got < wanted {
+            match self.input.read(&mut self.block[got..wanted]) {
+                Ok(0) => break,
+                Ok(bytes) => got += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        let whole = got / row_bytes;
+        self.filled = whole * row_bytes;
+        if got < wanted {
+            let missing = self.layout.rows - self.left + whole as u64;
+            let defect = match failed {
+                Some(error) => Bytes::defect(error),
+                None => Defect::Truncated {
+                    what: format!("its header announces {} rows", self.layout.rows),
+                },
+            };
+            self.input = Bytes::plain(io::empty());
+            self.inspector.defect(Place::Row(missing), defect)?;
+            // As if the header had announced what there is.
+            self.layout.rows = missing;
+            self.left = whole as u64;
+        }
+        Ok(self.filled > 0)
+    }
+
+    /// Gives no more rows.
+    fn stop(&mut self) {
+        self.input = Bytes::plain(io::empty());
+        self.left = 0;
+        self.filled = self.at;
+    }
+
+    /// After the last row nothing may follow, and the archive's checksum must fit.
+    fn end(&mut self) -> Result<()> {
+        let mut more = [0; 1];
+        let defect = match self.input.read(&mut more) {
+            Ok(0) => return Ok(()),
+            Ok(_) => Defect::Damaged {
+                what: format!("bytes follow the {} rows of its header", self.layout.rows),
+            },
+            Err(error) => Bytes::defect(error),
+        };
+        self.input = Bytes::plain(io::empty());
+        self.inspector.defect(Place::Row(self.layout.rows), defect)
+    }
+}

@@ -1,0 +1,180 @@
+//! What a reader may skip, and the account of what it read and skipped.
+
+use serde::Serialize;
+
+use crate::defect::{Defect, DefectKind, Error, Place, Result};
+use crate::time::Timestamp;
+
+/// The kinds of defects that are skipped; every other one ends the reading. None by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tolerance(u16);
+
+impl Tolerance {
+    /// Nothing is skipped.
+    pub const NONE: Self = Self(0);
+
+    /// This one and another kind.
+    #[must_use]
+    pub const fn with(self, kind: DefectKind) -> Self {
+        Self(self.0 | 1 << kind as u16)
+    }
+
+    /// Whether a kind is skipped.
+    pub const fn allows(self, kind: DefectKind) -> bool {
+        self.0 & (1 << kind as u16) != 0
+    }
+
+    /// Reads names separated by commas, as `gap,crossed`. The error is the name that is none.
+    pub fn parse(names: &str) -> std::result::Result<Self, String> {
+        let mut tolerance = Self::NONE;
+        for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+            let kind = DefectKind::from_name(name).ok_or_else(|| name.to_owned())?;
+            tolerance = tolerance.with(kind);
+        }
+        Ok(tolerance)
+    }
+}
+
+/// What was skipped of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// The kind.
+    pub kind: DefectKind,
+    /// How often.
+    pub count: u64,
+    /// The first one, with file and place.
+    pub first: String,
+}
+
+/// The account of a reading, over all of its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Rows read: events or snapshots.
+    pub rows: u64,
+    /// Rows given out.
+    pub kept: u64,
+    /// Rows that belong to nobody's view or are events of the recorder's own, as their format says.
+    pub ignored: u64,
+    /// Exchange time of the first row given out.
+    pub first: Option<Timestamp>,
+    /// Exchange time of the last one.
+    pub last: Option<Timestamp>,
+    /// Defects that were skipped, by kind.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Report {
+    /// How many defects of a kind were skipped.
+    pub fn skipped(&self, kind: DefectKind) -> u64 {
+        let found = self.skipped.iter().find(|skipped| skipped.kind == kind);
+        found.map_or(0, |skipped| skipped.count)
+    }
+
+    pub(crate) fn skip(&mut self, kind: DefectKind, text: impl FnOnce() -> String) {
+        match self.skipped.binary_search_by_key(&kind, |s| s.kind) {
+            Ok(at) => self.skipped[at].count += 1,
+            Err(at) => {
+                let first = Skipped {
+                    kind,
+                    count: 1,
+                    first: text(),
+                };
+                self.skipped.insert(at, first);
+            }
+        }
+    }
+
+    /// Counts a row that is given out.
+    #[inline]
+    pub(crate) fn keep(&mut self, time: Timestamp) {
+        self.kept += 1;
+        if self.first.is_none() {
+            self.first = Some(time);
+        }
+        self.last = Some(time);
+    }
+}
+
+/// Decides about defects and keeps the account.
+#[derive(Clone, Debug)]
+pub(crate) struct Inspector {
+    pub file: String,
+    pub tolerance: Tolerance,
+    pub report: Report,
+}
+
+impl Inspector {
+    pub fn new(file: impl Into<String>, tolerance: Tolerance) -> Self {
+        Self {
+            file: file.into(),
+            tolerance,
+            report: Report::default(),
+        }
+    }
+
+    /// Counts a defect that is skipped; an error for any other one.
+    #[cold]
+    pub fn defect(&mut self, place: Place, defect: Defect) -> Result<()> {
+        let error = self.error(place, defect);
+        match error.defect.kind() {
+            Some(kind) if self.tolerance.allows(kind) => {
+                self.report.skip(kind, || error.to_string());
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// An error of this file, whatever is tolerated.
+    #[cold]
+    #[expect(clippy::unnecessary_box_returns, reason = "results carry it boxed")]
+    pub fn error(&self, place: Place, defect: impl Into<Defect>) -> Box<Error> {
+        Box::new(Error {
+            file: self.file.clone(),
+            place,
+            defect: defect.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_named_is_skipped() {
+        let tolerance = Tolerance::parse("gap, crossed").unwrap();
+        let skipped: Vec<_> = DefectKind::ALL
+            .into_iter()
+            .filter(|kind| tolerance.allows(*kind))
+            .collect();
+        assert_eq!(skipped, [DefectKind::Gap, DefectKind::Crossed]);
+        assert_eq!(Tolerance::parse("gap,holes"), Err("holes".to_owned()));
+        assert_eq!(Tolerance::parse(""), Ok(Tolerance::NONE));
+    }
+
+    #[test]
+    fn skipped_defects_are_counted_with_the_first_of_their_kind() {
+        let mut inspector = Inspector::new("a.csv", Tolerance::parse("unknown-event").unwrap());
+        let unknown = |code| Defect::UnknownEvent {
+            code,
+            what: "no side",
+        };
+        inspector.defect(Place::Row(7), unknown(99)).unwrap();
+        inspector.defect(Place::Row(9), unknown(98)).unwrap();
+        let error = inspector
+            .defect(Place::Line(3), Defect::Duplicate { time: Timestamp(0) })
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a.csv: line 3: repeats the row before it (1970-01-01T00:00:00Z)"
+        );
+        assert_eq!(inspector.report.skipped(DefectKind::UnknownEvent), 2);
+        assert_eq!(
+            inspector.report.skipped[0].first,
+            "a.csv: row 7: an event of unknown kind 99 (no side)"
+        );
+    }
+}

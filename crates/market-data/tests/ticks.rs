@@ -1,0 +1,537 @@
+//! Ticks: an excerpt of a real recording, and every way in which a file can be wrong.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use cambist_core::{Price, Qty, Side};
+use cambist_market_data::npy::{TickOptions, TickReader, find_grid};
+use cambist_market_data::{
+    Book, DefectKind, Event, EventSource, Grid, Timestamp, Tolerance, Update, Visibility,
+};
+
+const BOTH: u64 = 3 << 30;
+const BUY: u64 = 1 << 29;
+const SELL: u64 = 1 << 28;
+
+fn grid() -> Grid {
+    Grid::parse("0.01", "0.001").unwrap()
+}
+
+fn options(tolerance: &str) -> TickOptions {
+    TickOptions {
+        tolerance: Tolerance::parse(tolerance).unwrap(),
+        ..TickOptions::new(grid())
+    }
+}
+
+/// Rows 0 to 19, the beginnings of the clears and snapshots of both sides as the exchange and the
+/// recorder saw them, and some that follow, of Binance's USD-M ETHUSDT on 2024-08-08: the example data
+/// of hftbacktest (nkaz001/hftbacktest, MIT licence), in its normalised format.
+fn excerpt() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ethusdt-20240808-excerpt.npz")
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    ev: u64,
+    times: (i64, i64),
+    px: f64,
+    qty: f64,
+    order: u64,
+}
+
+const ROW: Row = Row {
+    ev: BOTH | BUY | 1,
+    times: (1_000, 2_000),
+    px: 100.0,
+    qty: 0.5,
+    order: 0,
+};
+
+fn npy(rows: &[Row]) -> Vec<u8> {
+    let header = format!(
+        "{{'descr': [('ev', '<u8'), ('exch_ts', '<i8'), ('local_ts', '<i8'), ('px', '<f8'), \
+         ('qty', '<f8'), ('order_id', '<u8'), ('ival', '<i8'), ('fval', '<f8')], \
+         'fortran_order': False, 'shape': ({},), }}\n",
+        rows.len()
+    );
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.as_bytes());
+    for row in rows {
+        bytes.extend(row.ev.to_le_bytes());
+        bytes.extend(row.times.0.to_le_bytes());
+        bytes.extend(row.times.1.to_le_bytes());
+        bytes.extend(row.px.to_le_bytes());
+        bytes.extend(row.qty.to_le_bytes());
+        bytes.extend(row.order.to_le_bytes());
+        bytes.extend([0; 16]);
+    }
+    bytes
+}
+
+fn npz(member: &str, bytes: &[u8], deflated: bool) -> Vec<u8> {
+    let mut archive = rawzip::ZipArchiveWriter::new(Vec::new());
+    let method = if deflated {
+        rawzip::CompressionMethod::DEFLATE
+    } else {
+        rawzip::CompressionMethod::STORE
+    };
+    let (mut entry, config) = archive
+        .new_file(member)
+        .compression_method(method)
+        .start()
+        .unwrap();
+    let descriptor = if deflated {
+        let encoder = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::best());
+        let mut writer = config.wrap(encoder);
+        writer.write_all(bytes).unwrap();
+        let (encoder, descriptor) = writer.finish().unwrap();
+        encoder.finish().unwrap();
+        descriptor
+    } else {
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(bytes).unwrap();
+        writer.finish().unwrap().1
+    };
+    entry.finish(descriptor).unwrap();
+    archive.finish().unwrap()
+}
+
+fn reader(rows: &[Row], tolerance: &str) -> TickReader {
+    TickReader::new(
+        std::io::Cursor::new(npy(rows)),
+        "a.npy",
+        &options(tolerance),
+    )
+    .unwrap()
+}
+
+/// What is read until the end or the first error.
+fn read(mut reader: TickReader) -> (Vec<Event>, Option<String>, TickReader) {
+    let mut events = Vec::new();
+    loop {
+        match reader.next_event() {
+            Ok(Some(event)) => events.push(event),
+            Ok(None) => return (events, None, reader),
+            Err(error) => {
+                assert!(
+                    reader.next_event().unwrap().is_none(),
+                    "over after an error"
+                );
+                return (events, Some(error.to_string()), reader);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_real_recording_is_read_as_both_saw_it() {
+    let (events, error, reader) = read(TickReader::open(&excerpt(), &options("")).unwrap());
+    assert_eq!((events.len(), error), (232, None));
+    assert_eq!(
+        events[0],
+        Event {
+            exchange_time: Timestamp(1_723_161_256_302_000_000),
+            local_time: Timestamp(1_723_161_256_360_385_470),
+            visibility: Visibility::Both,
+            update: Update::Level {
+                side: Side::Buy,
+                price: Price(20_000),
+                qty: Qty(10_229)
+            },
+        }
+    );
+    let trades = events
+        .iter()
+        .filter(|event| matches!(event.update, Update::Trade { .. }));
+    assert_eq!(trades.count(), 13);
+    // The exchange's view and the recorder's are made of different rows, in different orders.
+    let (mut exchange, mut local) = (Book::new(), Book::new());
+    for event in &events {
+        if event.visibility.at_exchange() {
+            exchange.apply(&event.update);
+        }
+        if event.visibility.at_local() {
+            local.apply(&event.update);
+        }
+    }
+    assert!(exchange.best_bid().is_some() && local.best_bid().is_some());
+    let report = reader.report();
+    assert_eq!((report.rows, report.kept, report.ignored), (232, 232, 0));
+    assert_eq!(report.first, Some(events[0].exchange_time));
+    assert_eq!(report.last, Some(events[231].exchange_time));
+    let found = find_grid(&excerpt(), u64::MAX).unwrap().unwrap();
+    assert_eq!(found, grid());
+}
+
+#[test]
+fn plain_stored_and_deflated_files_read_alike() {
+    let bytes = npy(&[ROW; 3]);
+    for (name, content) in [
+        ("plain.npy", bytes.clone()),
+        ("stored.npz", npz("data.npy", &bytes, false)),
+        ("deflated.npz", npz("data.npy", &bytes, true)),
+    ] {
+        let path = file(name, &content);
+        let (events, error, _) = read(TickReader::open(&path, &options("")).unwrap());
+        assert_eq!((events.len(), error), (3, None), "{name}");
+    }
+}
+
+#[test]
+fn every_kind_of_row_is_understood() {
+    let of = |ev, order| Row { ev, order, ..ROW };
+    let rows = [
+        of(BOTH | BUY | 1, 0),
+        of(BOTH | SELL | 2, 0),
+        of(BOTH | BUY | 3, 0),
+        of(BOTH | 3, 0),
+        of(BOTH | SELL | 4, 0),
+        of(BOTH | BUY | 0x0a, 7),
+        of(BOTH | BUY | 0x0b, 7),
+        of(BOTH | BUY | 0x0c, 7),
+        of(BOTH | BUY | 0x0d, 7),
+        // Of nobody's book: best bid, the recorder's own, nobody's view.
+        of(BOTH | BUY | 5, 0),
+        of(BOTH | 0x7b, 0),
+        of(BUY | 1, 0),
+    ];
+    let (events, error, reader) = read(reader(&rows, ""));
+    assert_eq!(error, None);
+    let (price, qty) = (Price(10_000), Qty(500));
+    let updates: Vec<_> = events.iter().map(|event| event.update).collect();
+    assert_eq!(
+        updates,
+        [
+            Update::Level {
+                side: Side::Buy,
+                price,
+                qty
+            },
+            Update::Trade {
+                aggressor: Side::Sell,
+                price,
+                qty
+            },
+            Update::Clear {
+                side: Some(Side::Buy),
+                to: Some(price)
+            },
+            Update::Clear {
+                side: None,
+                to: None
+            },
+            Update::SnapshotLevel {
+                side: Side::Sell,
+                price,
+                qty
+            },
+            Update::Add {
+                order: 7,
+                side: Side::Buy,
+                price,
+                qty
+            },
+            Update::Cancel { order: 7 },
+            Update::Modify {
+                order: 7,
+                price,
+                qty
+            },
+            Update::Fill {
+                order: 7,
+                price,
+                qty
+            },
+        ]
+    );
+    assert_eq!((reader.report().rows, reader.report().ignored), (12, 3));
+}
+
+/// A bad row between two good ones: named with file and row, or left out and counted.
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn bad_rows_are_named_or_skipped_and_counted() {
+    let later = Row {
+        times: (3_000, 4_000),
+        ..ROW
+    };
+    let cases = [
+        (
+            "off-grid",
+            Row {
+                px: 100.005,
+                ..later
+            },
+            "px 100.005 is no multiple of the tick 0.01",
+        ),
+        (
+            "off-grid",
+            Row {
+                qty: 0.0005,
+                ..later
+            },
+            "qty 0.0005 is no multiple of the lot 0.001",
+        ),
+        (
+            "bad-value",
+            Row { px: 0.0, ..later },
+            "px is \"0\", but must be a number above 0",
+        ),
+        (
+            "bad-value",
+            Row {
+                px: f64::NAN,
+                ..later
+            },
+            "px is \"NaN\"",
+        ),
+        (
+            "bad-value",
+            Row { qty: -1.0, ..later },
+            "qty is \"-1\", but must be a number from 0",
+        ),
+        (
+            "bad-value",
+            Row {
+                times: (-1, 5),
+                ..later
+            },
+            "nanoseconds since 1970",
+        ),
+        (
+            "unknown-event",
+            Row {
+                ev: BOTH | BUY | 9,
+                ..later
+            },
+            "low byte is no kind",
+        ),
+        (
+            "unknown-event",
+            Row {
+                ev: BOTH | 1,
+                ..later
+            },
+            "needs one side",
+        ),
+        (
+            "unknown-event",
+            Row {
+                ev: BOTH | BUY | SELL | 3,
+                ..later
+            },
+            "needs one side",
+        ),
+        (
+            "backward",
+            Row {
+                times: (999, 5_000),
+                ..later
+            },
+            "exchange time",
+        ),
+        (
+            "backward",
+            Row {
+                times: (2_001, 1_999),
+                ..later
+            },
+            "local time",
+        ),
+        (
+            "negative-latency",
+            Row {
+                times: (5_000, 4_999),
+                ..later
+            },
+            "before it happened",
+        ),
+        (
+            "mixed-units",
+            Row {
+                times: (1, 5_000),
+                ..later
+            },
+            "0.001 times",
+        ),
+    ];
+    for (name, bad, text) in cases {
+        let rows = [ROW, bad, later];
+        let (events, error, _) = read(reader(&rows, ""));
+        let error = error.unwrap_or_else(|| panic!("{name} passes"));
+        assert!(
+            error.starts_with("a.npy: row 1: ") && error.contains(text),
+            "{error}"
+        );
+        assert_eq!(events.len(), 1);
+        let (events, error, reader) = read(reader(&rows, name));
+        assert_eq!((events.len(), error), (2, None), "{name}");
+        let kind = DefectKind::from_name(name).unwrap();
+        assert_eq!(reader.report().skipped(kind), 1);
+        assert_eq!((reader.report().rows, reader.report().kept), (3, 2));
+    }
+}
+
+#[test]
+fn a_book_that_is_left_crossed_is_named_if_it_is_built() {
+    let ask = |time, px| Row {
+        ev: BOTH | SELL | 1,
+        times: (time, time),
+        px,
+        ..ROW
+    };
+    let rows = [ROW, ask(2_000, 101.0), ask(3_000, 99.99), ask(4_000, 102.0)];
+    assert_eq!(read(reader(&rows, "")).1, None, "no book is built");
+    let with_book = |tolerance| {
+        let options = TickOptions {
+            build_book: true,
+            ..options(tolerance)
+        };
+        let bytes = std::io::Cursor::new(npy(&rows));
+        read(TickReader::new(bytes, "a.npy", &options).unwrap())
+    };
+    let error = with_book("").1.unwrap();
+    assert!(
+        error.starts_with("a.npy: row 2: the book is crossed"),
+        "{error}"
+    );
+    let (events, error, reader) = with_book("crossed");
+    assert_eq!((events.len(), error), (4, None));
+    assert_eq!(reader.report().skipped(DefectKind::Crossed), 1);
+}
+
+#[test]
+fn a_gap_is_an_error_unless_it_is_tolerated() {
+    let minute = 60_000_000_000;
+    let at = |time| Row {
+        times: (time, time),
+        ..ROW
+    };
+    let rows = [at(minute), at(2 * minute), at(3 * minute + 1)];
+    let (events, error, _) = read(reader(&rows, ""));
+    assert_eq!(events.len(), 2, "a minute is allowed");
+    assert_eq!(
+        error.unwrap(),
+        "a.npy: row 2: nothing for 60.000 s since 1970-01-01T00:02:00Z (allowed: 60.000 s)"
+    );
+    let (events, error, reader) = read(reader(&rows, "gap"));
+    assert_eq!((events.len(), error), (3, None));
+    assert_eq!(reader.report().skipped(DefectKind::Gap), 1);
+}
+
+#[test]
+fn a_file_that_ends_too_early_is_named_and_used_as_far_as_asked() {
+    let whole = npy(&[ROW; 5]);
+    // In the middle of row 3: plain, and in an archive whose directory is sound.
+    let short = &whole[..whole.len() - 100];
+    for (name, content) in [
+        ("short.npy", short.to_vec()),
+        ("short-stored.npz", npz("data.npy", short, false)),
+        ("short-deflated.npz", npz("data.npy", short, true)),
+    ] {
+        let path = file(name, &content);
+        let (events, error, _) = read(TickReader::open(&path, &options("")).unwrap());
+        let error = error.unwrap();
+        assert!(
+            error.contains(&format!("{name}: row 3: the file ends too early")),
+            "{error}"
+        );
+        assert!(events.len() <= 3);
+        let (events, error, reader) = read(TickReader::open(&path, &options("truncated")).unwrap());
+        assert_eq!((events.len(), error), (3, None), "{name}");
+        assert_eq!(reader.report().skipped(DefectKind::Truncated), 1);
+    }
+    // An archive without its end has no directory, and nothing of it can be found.
+    let archive = npz("data.npy", &whole, true);
+    let path = file("cut.npz", &archive[..archive.len() - 30]);
+    let error = TickReader::open(&path, &options("truncated")).unwrap_err();
+    assert!(
+        error.to_string().contains("directory cannot be read"),
+        "{error}"
+    );
+}
+
+#[test]
+fn damage_is_found_by_the_checksum_of_the_archive() {
+    for deflated in [false, true] {
+        let mut bytes = npz("data.npy", &npy(&[ROW; 50]), deflated);
+        let at = bytes.len() / 3;
+        bytes[at] ^= 0x20;
+        let path = file(&format!("damaged-{deflated}.npz"), &bytes);
+        let error = match TickReader::open(&path, &options("off-grid,bad-value,unknown-event")) {
+            Ok(reader) => read(reader).1,
+            Err(error) => Some(error.to_string()),
+        };
+        assert!(error.is_some(), "deflated: {deflated}");
+    }
+    let mut long = npy(&[ROW; 2]);
+    long.extend([0; 10]);
+    let (events, error, _) =
+        read(TickReader::open(&file("long.npy", &long), &options("")).unwrap());
+    assert_eq!(events.len(), 2);
+    assert!(error.unwrap().contains("bytes follow the 2 rows"));
+}
+
+#[test]
+fn what_is_no_table_of_ticks_is_refused_at_once() {
+    for (name, bytes, text) in [
+        (
+            "other.npz",
+            npz("prices.npy", &npy(&[ROW]), true),
+            "it has prices.npy",
+        ),
+        (
+            "text.npy",
+            b"time,bid_px_1\n".to_vec(),
+            "neither a NumPy array",
+        ),
+        ("empty.npy", Vec::new(), "ends in its mark"),
+    ] {
+        let error = TickReader::open(&file(name, &bytes), &options("truncated,damaged"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains(name), "{error}");
+    }
+    let missing = TickReader::open(Path::new("/nonexistent.npz"), &options("")).unwrap_err();
+    assert!(missing.to_string().contains("/nonexistent.npz"));
+}
+
+#[test]
+fn a_second_file_continues_the_first() {
+    let path = file("first.npy", &npy(&[ROW]));
+    let earlier = file(
+        "second.npy",
+        &npy(&[Row {
+            times: (500, 600),
+            ..ROW
+        }]),
+    );
+    let (_, _, first) = read(TickReader::open(&path, &options("")).unwrap());
+    let (events, error, reader) = read(first.continue_with(&earlier).unwrap());
+    assert!(events.is_empty() && error.unwrap().contains("second.npy: row 0"));
+    assert_eq!(reader.report().rows, 2);
+}
+
+/// Bytes that come one by one are the same bytes.
+#[test]
+fn short_reads_are_no_end() {
+    struct Slow(std::io::Cursor<Vec<u8>>);
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let length = buffer.len().min(3);
+            self.0.read(&mut buffer[..length])
+        }
+    }
+    let slow = Slow(std::io::Cursor::new(npy(&[ROW; 9])));
+    let (events, error, _) = read(TickReader::new(slow, "slow.npy", &options("")).unwrap());
+    assert_eq!((events.len(), error), (9, None));
+}
