@@ -79,6 +79,29 @@ mod tests {
         warnings.iter().map(key).collect()
     }
 
+    /// What the guide says is what the check wants, and a file.
+    #[test]
+    fn the_hosting_guide_leaves_nothing_to_warn_of() {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let guide = std::fs::read_to_string(format!("{root}/docs/hosting.md")).unwrap();
+        let block = guide.split("```toml").nth(1).unwrap();
+        let block = block.split("```").next().unwrap();
+        let stated: toml::Table = block.parse().unwrap();
+        let mut source = Source::read(format!("{root}/config/venue.toml").as_ref()).unwrap();
+        let mut whole: toml::Table = source.text.parse().unwrap();
+        for (section, keys) in stated {
+            let known = whole
+                .entry(section)
+                .or_insert_with(|| toml::Table::new().into());
+            let known = known.as_table_mut().unwrap();
+            known.extend(keys.as_table().unwrap().clone());
+        }
+        source.text = whole.to_string();
+        let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        assert_eq!(warnings(&exchange), Vec::<String>::new());
+        assert_eq!(exchange.listen.further_urls, ["http://127.0.0.1:8787"]);
+    }
+
     #[test]
     fn what_is_not_recommended_is_named_with_its_key() {
         let signature = (

@@ -13,6 +13,7 @@ mod hostile;
 mod neighbours;
 mod operator;
 mod panic;
+mod provenance;
 mod recovery;
 mod rooms;
 mod secrets;
