@@ -82,7 +82,7 @@ impl EventCheck {
 }
 
 #[cold]
-fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
+pub(crate) fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
     units_of_time(time, since).unwrap_or(Defect::Gap {
         since,
         nanos: time.nanos_since(since),

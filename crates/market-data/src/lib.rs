@@ -9,6 +9,8 @@
 
 pub mod book;
 mod check;
+pub mod columns;
+pub mod csv;
 pub mod decimal;
 pub mod defect;
 pub mod event;
@@ -16,6 +18,7 @@ pub mod grid;
 pub mod npy;
 pub mod report;
 pub mod snapshot;
+mod snapshot_check;
 pub mod source;
 pub mod time;
 

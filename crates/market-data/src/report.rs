@@ -135,6 +135,13 @@ impl Inspector {
             defect: defect.into(),
         })
     }
+
+    /// The file is not what it has to be.
+    #[cold]
+    pub fn format<T>(&self, what: impl Into<String>) -> Result<T> {
+        let what = what.into();
+        Err(self.error(Place::File, Defect::Format { what }))
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,171 @@
+//! Records of a CSV file with their lines, and whether the last one is whole.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use ::csv::{ByteRecord, ErrorKind, Position, ReaderBuilder, Trim};
+
+use super::CsvOptions;
+use super::settings::Units;
+use crate::columns::Columns;
+use crate::defect::{Defect, Place, Result};
+use crate::report::Inspector;
+
+/// Records one after the other. One is read ahead, so that the last one is known as such.
+pub struct Table {
+    reader: ::csv::Reader<BufReader<LastByte>>,
+    pub inspector: Inspector,
+    /// Lines before the header.
+    comments: u64,
+    /// Cells of the header.
+    width: usize,
+    /// The record given out.
+    pub record: ByteRecord,
+    ahead: Option<ByteRecord>,
+    /// The record is to be given out once more.
+    pub again: Option<Row>,
+}
+
+/// A record's place.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub place: Place,
+    /// The file ends in it.
+    cut: bool,
+}
+
+/// Remembers the last byte, which tells a last line from a part of one.
+pub struct LastByte {
+    input: Box<dyn Read + Send>,
+    last: u8,
+}
+
+impl Read for LastByte {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.input.read(buffer)?;
+        if let Some(last) = buffer[..got].last() {
+            self.last = *last;
+        }
+        Ok(got)
+    }
+}
+
+impl Table {
+    /// Reads comments and header.
+    pub fn begin(
+        input: Box<dyn Read + Send>,
+        inspector: Inspector,
+        options: &CsvOptions,
+    ) -> Result<(Self, Columns, Units)> {
+        let input = LastByte { input, last: 0 };
+        let mut input = BufReader::with_capacity(64 << 10, input);
+        let mut units = Units::default();
+        let mut comments = 0;
+        let is_comment = |input: &mut BufReader<LastByte>| -> Result<bool> {
+            let bytes = input.fill_buf();
+            let bytes = bytes.map_err(|error| inspector.error(Place::File, error))?;
+            Ok(bytes.first() == Some(&b'#'))
+        };
+        while is_comment(&mut input)? {
+            let mut line = Vec::new();
+            comments += 1;
+            let place = Place::Line(comments);
+            // A comment without an end is no comment.
+            let read = (&mut input).take(64 << 10).read_until(b'\n', &mut line);
+            read.map_err(|error| inspector.error(place, error))?;
+            let text = String::from_utf8_lossy(&line);
+            if let Err(what) = units.comment(text.trim_start_matches('#').trim()) {
+                return Err(inspector.error(place, Defect::Format { what }));
+            }
+        }
+        let units = match units.and(options.units) {
+            Ok(units) => units,
+            Err(what) => return inspector.format(what),
+        };
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(Trim::All)
+            .from_reader(input);
+        let mut table = Self {
+            reader,
+            inspector,
+            comments,
+            width: 0,
+            record: ByteRecord::new(),
+            ahead: None,
+            again: None,
+        };
+        table.ahead = table.read(ByteRecord::new())?;
+        let Some(header) = table.next()? else {
+            return table.inspector.format("it is empty: it has no header");
+        };
+        if header.cut {
+            let what = "its header has no end".to_owned();
+            return Err(table
+                .inspector
+                .error(header.place, Defect::Truncated { what }));
+        }
+        table.width = table.record.len();
+        let names: Vec<_> = table
+            .record
+            .iter()
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        // Some programs write a mark of byte order.
+        let names = names.iter().map(|name| name.trim_start_matches('\u{feff}'));
+        match Columns::find(names, &options.ignored_columns) {
+            Ok(columns) => Ok((table, columns, units)),
+            Err(what) => Err(table.inspector.error(header.place, Defect::Format { what })),
+        }
+    }
+
+    /// Reads the next record; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Row>> {
+        if let Some(row) = self.again.take() {
+            return Ok(Some(row));
+        }
+        let Some(record) = self.ahead.take() else {
+            return Ok(None);
+        };
+        let before = std::mem::replace(&mut self.record, record);
+        let line = self.record.position().map_or(0, Position::line);
+        self.ahead = self.read(before)?;
+        Ok(Some(Row {
+            place: Place::Line(self.comments + line),
+            cut: self.ahead.is_none() && self.reader.get_ref().get_ref().last != b'\n',
+        }))
+    }
+
+    /// Whether the record given out is whole.
+    pub fn check(&self, row: Row) -> std::result::Result<(), Defect> {
+        if row.cut {
+            return Err(Defect::Truncated {
+                what: "its last line has no end".to_owned(),
+            });
+        }
+        if self.record.len() == self.width {
+            return Ok(());
+        }
+        Err(Defect::BadValue {
+            column: "the number of cells".to_owned(),
+            value: self.record.len().to_string(),
+            must: "that of the header",
+        })
+    }
+
+    fn read(&mut self, mut record: ByteRecord) -> Result<Option<ByteRecord>> {
+        match self.reader.read_byte_record(&mut record) {
+            Ok(more) => Ok(more.then_some(record)),
+            Err(error) => {
+                let place = Place::Line(self.comments + self.reader.position().line());
+                let defect = match error.into_kind() {
+                    ErrorKind::Io(error) => Defect::Io(error),
+                    other => Defect::Format {
+                        what: format!("no CSV: {other:?}"),
+                    },
+                };
+                Err(self.inspector.error(place, defect))
+            }
+        }
+    }
+}

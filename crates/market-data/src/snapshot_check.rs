@@ -1,0 +1,179 @@
+//! Checks from snapshot to snapshot: times, versions, gaps, units, order of levels.
+
+use crate::check::{Verdict, gap, units_of_time};
+use crate::defect::Defect;
+use crate::snapshot::Snapshot;
+
+/// Snapshots: in order of both times and of versions, of one kind of units, levels in order.
+#[derive(Clone, Debug)]
+pub(crate) struct SnapshotCheck {
+    last: Snapshot,
+    any: bool,
+    max_gap: i64,
+}
+
+impl SnapshotCheck {
+    pub fn new(max_gap: i64) -> Self {
+        Self {
+            last: Snapshot::default(),
+            any: false,
+            max_gap,
+        }
+    }
+
+    pub fn check(&mut self, snapshot: &Snapshot) -> Verdict {
+        if let Some(defect) = self.defect(snapshot) {
+            return Verdict::Drop(defect);
+        }
+        let since = self.last.local_time;
+        let late = self.any && snapshot.local_time.nanos_since(since) > self.max_gap;
+        self.last.copy_from(snapshot);
+        self.any = true;
+        if late {
+            Verdict::Keep(gap(since, snapshot.local_time, self.max_gap))
+        } else {
+            Verdict::Good
+        }
+    }
+
+    fn defect(&self, snapshot: &Snapshot) -> Option<Defect> {
+        if let Some((side, at)) = snapshot.disorder() {
+            let level = at + 1;
+            return Some(Defect::Unsorted { side, level });
+        }
+        if let Some((bid, ask)) = snapshot.crossing() {
+            return Some(Defect::Crossed { bid, ask });
+        }
+        let (exchange, local) = (snapshot.exchange_time, snapshot.local_time);
+        if local < exchange {
+            return Some(Defect::NegativeLatency { exchange, local });
+        }
+        if !self.any {
+            return None;
+        }
+        let last = &self.last;
+        for (clock, time, previous) in [
+            ("exchange", exchange, last.exchange_time),
+            ("local", local, last.local_time),
+        ] {
+            if let Some(defect) = units_of_time(time, previous) {
+                return Some(defect);
+            }
+            if time < previous {
+                return Some(Defect::BackwardTime {
+                    clock,
+                    time,
+                    previous,
+                });
+            }
+        }
+        if snapshot.sequence < last.sequence {
+            return Some(Defect::BackwardSequence {
+                sequence: snapshot.sequence,
+                previous: last.sequence,
+            });
+        }
+        if local == last.local_time {
+            return Some(Defect::Duplicate { time: local });
+        }
+        units_of_price(snapshot, last)
+    }
+}
+
+/// A jump between two mids that is a power of ten.
+fn units_of_price(snapshot: &Snapshot, previous: &Snapshot) -> Option<Defect> {
+    let twice_mid = |s: &Snapshot| {
+        let (bid, ask) = (s.bids.first()?.price.0, s.asks.first()?.price.0);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        Some(bid as f64 + ask as f64)
+    };
+    let ratio = twice_mid(snapshot)? / twice_mid(previous)?;
+    let power = ratio.log10().round();
+    let near = power.abs() >= 1.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.05;
+    near.then(|| Defect::MixedUnits {
+        what: "price",
+        factor: 10_f64.powf(power).to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::{Price, Qty};
+
+    use super::*;
+    use crate::defect::DefectKind;
+    use crate::snapshot::Level;
+    use crate::time::Timestamp;
+
+    const SECOND: i64 = 1_000_000_000;
+    /// 2024-08-08, in seconds.
+    const BEGIN: i64 = 1_723_161_256;
+
+    fn snapshot(second: i64, bid: u64) -> Snapshot {
+        let level = |price| Level {
+            price: Price(price),
+            qty: Qty(1),
+        };
+        Snapshot {
+            exchange_time: Timestamp((BEGIN + second) * SECOND),
+            local_time: Timestamp((BEGIN + second) * SECOND),
+            sequence: 0,
+            bids: vec![level(bid), level(bid - 2)],
+            asks: vec![level(bid + 1)],
+        }
+    }
+
+    fn kind(verdict: &Verdict) -> Option<(DefectKind, bool)> {
+        match verdict {
+            Verdict::Good => None,
+            Verdict::Keep(defect) => defect.kind().map(|kind| (kind, true)),
+            Verdict::Drop(defect) => defect.kind().map(|kind| (kind, false)),
+        }
+    }
+
+    #[test]
+    fn snapshots_are_compared_with_the_last_good_one() {
+        let mut check = SnapshotCheck::new(60 * SECOND);
+        let mut see = |s: &Snapshot| kind(&check.check(s));
+        assert_eq!(see(&snapshot(0, 1_000)), None);
+        assert_eq!(
+            see(&snapshot(0, 1_000)),
+            Some((DefectKind::Duplicate, false))
+        );
+        assert_eq!(see(&snapshot(60, 1_001)), None, "exactly the allowed gap");
+        assert_eq!(
+            see(&snapshot(59, 1_001)),
+            Some((DefectKind::Backward, false))
+        );
+        assert_eq!(
+            see(&snapshot(61, 10_010)),
+            Some((DefectKind::MixedUnits, false))
+        );
+        assert_eq!(
+            see(&snapshot(61, 101)),
+            Some((DefectKind::MixedUnits, false))
+        );
+        assert_eq!(see(&snapshot(61, 700)), None, "a crash is no unit");
+        assert_eq!(see(&snapshot(122, 700)), Some((DefectKind::Gap, true)));
+        let mut crossed = snapshot(123, 700);
+        crossed.asks[0].price = Price(700);
+        assert_eq!(see(&crossed), Some((DefectKind::Crossed, false)));
+        let mut unsorted = snapshot(123, 700);
+        unsorted.bids.swap(0, 1);
+        assert_eq!(see(&unsorted), Some((DefectKind::Unsorted, false)));
+        let mut milliseconds = snapshot(123, 700);
+        milliseconds.exchange_time.0 /= 1_000;
+        milliseconds.local_time.0 /= 1_000;
+        assert_eq!(see(&milliseconds), Some((DefectKind::MixedUnits, false)));
+        let mut early = snapshot(123, 700);
+        early.local_time.0 -= 1;
+        assert_eq!(see(&early), Some((DefectKind::NegativeLatency, false)));
+        let mut numbered = snapshot(123, 700);
+        numbered.sequence = 9;
+        assert_eq!(see(&numbered), None);
+        assert_eq!(
+            see(&snapshot(124, 700)),
+            Some((DefectKind::Backward, false))
+        );
+    }
+}

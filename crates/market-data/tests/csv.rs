@@ -1,0 +1,372 @@
+//! CSV snapshots: both forms, units, and every way in which a file can be wrong.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::io::Cursor;
+use std::path::Path;
+
+use cambist_core::{Price, Qty};
+use cambist_market_data::csv::{CsvOptions, CsvReader, CsvWriter, Unit, Units, find_grid};
+use cambist_market_data::{
+    DefectKind, Grid, Level, Snapshot, SnapshotSource, TimeUnit, Timestamp, Tolerance,
+};
+
+const WIDE: &str = "\
+# ETH-USDC tick=0.01 lot=0.001
+time_ms,sequence,bid_px_1,bid_qty_1,bid_px_2,bid_qty_2,ask_px_1,ask_qty_1
+1723161256000,7,2684.49,0.194,2684.4,1,2684.50,12.5
+1723161257000,8,2684.49,0.2,,,2684.50,12.5
+1723161258000,9,,,,,2684.50,12.5
+";
+
+fn options(tolerance: &str) -> CsvOptions {
+    CsvOptions {
+        tolerance: Tolerance::parse(tolerance).unwrap(),
+        ..CsvOptions::default()
+    }
+}
+
+fn open(text: &str, options: &CsvOptions) -> Result<CsvReader, String> {
+    let reader = CsvReader::new(Cursor::new(text.to_owned()), "a.csv", options);
+    reader.map_err(|error| error.to_string())
+}
+
+/// What is read until the end or the first error.
+fn read(mut reader: CsvReader) -> (Vec<Snapshot>, Option<String>, CsvReader) {
+    let mut snapshots = Vec::new();
+    loop {
+        match reader.next_snapshot() {
+            Ok(Some(snapshot)) => snapshots.push(snapshot.clone()),
+            Ok(None) => return (snapshots, None, reader),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    reader.next_snapshot().unwrap().is_none(),
+                    "over after an error"
+                );
+                return (snapshots, Some(error), reader);
+            }
+        }
+    }
+}
+
+fn levels(levels: &[(u64, u64)]) -> Vec<Level> {
+    let level = |(price, qty): &(u64, u64)| Level {
+        price: Price(*price),
+        qty: Qty(*qty),
+    };
+    levels.iter().map(level).collect()
+}
+
+fn wide() -> Vec<Snapshot> {
+    let at = |second: i64, bids: &[(u64, u64)]| Snapshot {
+        exchange_time: Timestamp((1_723_161_256 + second) * 1_000_000_000),
+        local_time: Timestamp((1_723_161_256 + second) * 1_000_000_000),
+        sequence: 7 + second.unsigned_abs(),
+        bids: levels(bids),
+        asks: levels(&[(268_450, 12_500)]),
+    };
+    vec![
+        at(0, &[(268_449, 194), (268_440, 1_000)]),
+        at(1, &[(268_449, 200)]),
+        at(2, &[]),
+    ]
+}
+
+#[test]
+fn wide_rows_are_snapshots() {
+    let (snapshots, error, reader) = read(open(WIDE, &options("")).unwrap());
+    assert_eq!((snapshots, error), (wide(), None));
+    assert_eq!((reader.report().rows, reader.report().kept), (3, 3));
+    assert_eq!(reader.grid(), Grid::parse("0.01", "0.001").unwrap());
+}
+
+#[test]
+fn long_rows_of_one_time_are_a_snapshot() {
+    let text = "\
+# tick=0.01 lot=0.001
+time_s,exchange_time_us,sequence,side,px,qty
+1723161256,1723161256000000,7,bid,2684.49,0.194
+1723161256,1723161256000000,7,bid,2684.40,1
+1723161256,1723161256000000,7,ask,2684.50,12.5
+1723161257,1723161257000000,8,ask,2684.50,12.5
+1723161257,1723161257000000,8,bid,2684.49,0.2
+1723161258,1723161258000000,9,sell,2684.5,12.500
+";
+    let (snapshots, error, reader) = read(open(text, &options("")).unwrap());
+    assert_eq!((snapshots, error), (wide(), None));
+    assert_eq!((reader.report().rows, reader.report().kept), (3, 3));
+}
+
+#[test]
+fn a_bad_row_in_long_form_spoils_its_snapshot_only() {
+    let text = "\
+# tick=0.01 lot=0.001
+time_s,side,px,qty
+1723161256,bid,2684.49,0.194
+1723161257,bid,2684.49,0.194
+1723161257,bid,2684.405,1
+1723161257,ask,2684.50,1
+1723161258,ask,2684.50,12.5
+";
+    let error = read(open(text, &options("")).unwrap()).1.unwrap();
+    assert_eq!(
+        error,
+        "a.csv: line 5: px 2684.405 is no multiple of the tick 0.01"
+    );
+    let (snapshots, error, reader) = read(open(text, &options("off-grid")).unwrap());
+    assert_eq!((snapshots.len(), error), (2, None));
+    assert_eq!(reader.report().skipped(DefectKind::OffGrid), 1);
+    assert_eq!((reader.report().rows, reader.report().kept), (3, 2));
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let grid = Grid::parse("0.01", "0.001").unwrap();
+    let mut writer = CsvWriter::new(Vec::new(), grid, 2).unwrap();
+    for snapshot in wide() {
+        writer.write(&snapshot).unwrap();
+    }
+    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    assert!(
+        text.contains("\n1723161258000000000,1723161258000000000,9,,,,,2684.5,12.5,,\n"),
+        "{text}"
+    );
+    let (snapshots, error, _) = read(open(&text, &options("")).unwrap());
+    assert_eq!((snapshots, error), (wide(), None));
+}
+
+#[test]
+fn units_come_from_the_file_or_from_the_caller() {
+    let in_steps = "\
+# price=ticks qty=lots time=us
+time,bid_px_1,bid_qty_1,note
+1723161256000000.5,268449,194,x
+";
+    let mut options = options("");
+    options.ignored_columns = vec!["note".to_owned()];
+    let error = open(in_steps, &options).unwrap_err();
+    assert!(error.contains("tick and lot are not known"), "{error}");
+    let grid = Grid::parse("0.01", "0.001").unwrap();
+    options.units = Units {
+        tick: Some(grid.tick),
+        lot: Some(grid.lot),
+        ..Units::default()
+    };
+    let (snapshots, error, _) = read(open(in_steps, &options).unwrap());
+    assert_eq!(error, None);
+    assert_eq!(snapshots[0].bids, levels(&[(268_449, 194)]));
+    assert_eq!(
+        snapshots[0].local_time,
+        Timestamp(1_723_161_256_000_000_500)
+    );
+    options.units.price = Some(Unit::Decimal);
+    let error = open(in_steps, &options).unwrap_err();
+    assert!(error.contains("another unit of prices"), "{error}");
+    // A column that is only called time holds RFC 3339, or the unit is said.
+    let text = "# tick=1 lot=1\ntime,side,px,qty\n2024-08-08T23:54:16Z,bid,2684,1\n";
+    let (snapshots, _, _) = read(open(text, &CsvOptions::default()).unwrap());
+    assert_eq!(
+        snapshots[0].local_time,
+        Timestamp(1_723_161_256_000_000_000)
+    );
+    let text = "# tick=1 lot=1\ntime,side,px,qty\n1723161256,bid,2684,1\n";
+    let error = read(open(text, &CsvOptions::default()).unwrap()).1.unwrap();
+    assert!(error.contains("named with a unit"), "{error}");
+    let mut in_seconds = CsvOptions::default();
+    in_seconds.units.time = Some(TimeUnit::Seconds);
+    assert_eq!(read(open(text, &in_seconds).unwrap()).0.len(), 1);
+}
+
+#[test]
+fn floats_that_other_programs_wrote_are_what_they_were() {
+    let text = "# tick=0.01 lot=0.001\ntime_s,side,px,qty\n1,bid,1002.8300000000001,1e-03\n";
+    let (snapshots, error, _) = read(open(text, &options("")).unwrap());
+    assert_eq!(error, None);
+    assert_eq!(snapshots[0].bids, levels(&[(100_283, 1)]));
+}
+
+/// The second of three rows is bad: named with its line, or left out and counted.
+#[test]
+fn bad_rows_are_named_or_skipped_and_counted() {
+    for (name, row, text) in [
+        (
+            "off-grid",
+            "1723161257000,8,2684.495,1,,,2684.50,1",
+            "bid_px_1 2684.495 is no",
+        ),
+        (
+            "off-grid",
+            "1723161257000,8,2684.49,1,,,2684.50,0.0005",
+            "ask_qty_1 0.0005 is no",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,2684.49,-1,,,2684.50,1",
+            "bid_qty_1 is \"-1\"",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,2684.49,0,,,2684.50,1",
+            "bid_qty_1 is \"0\"",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,,,2684.40,1,2684.50,1",
+            "bid_px_2 is \"2684.40\"",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,2684.49,,,,2684.50,1",
+            "bid_qty_1 is \"\"",
+        ),
+        ("bad-value", "x,8,2684.49,1,,,2684.50,1", "time is \"x\""),
+        (
+            "bad-value",
+            "1723161257000,-8,2684.49,1,,,2684.50,1",
+            "sequence is \"-8\"",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,2684.49,1,,,2684.50",
+            "number of cells is \"7\"",
+        ),
+        (
+            "unsorted",
+            "1723161257000,8,2684.49,1,2684.49,1,2684.50,1",
+            "level 2 of the bids",
+        ),
+        (
+            "crossed",
+            "1723161257000,8,2684.50,1,,,2684.50,1",
+            "the book is crossed",
+        ),
+        (
+            "backward",
+            "1723161255000,8,2684.49,1,,,2684.50,1",
+            "is before that of an earlier row",
+        ),
+        (
+            "backward",
+            "1723161257000,6,2684.49,1,,,2684.50,1",
+            "version 6",
+        ),
+        (
+            "duplicate",
+            "1723161256000,7,2684.49,0.194,2684.4,1,2684.50,12.5",
+            "repeats",
+        ),
+        (
+            "mixed-units",
+            "1723161257,8,2684.49,1,,,2684.50,1",
+            "time is about 0.001 times",
+        ),
+        (
+            "mixed-units",
+            "1723161257000,8,26.84,1,,,26.85,1",
+            "price is about 0.01 times",
+        ),
+    ] {
+        let mut lines: Vec<_> = WIDE.lines().collect();
+        lines[3] = row;
+        let text_of_file = lines.join("\n") + "\n";
+        let (snapshots, error, _) = read(open(&text_of_file, &options("")).unwrap());
+        let error = error.unwrap_or_else(|| panic!("passes: {row}"));
+        assert!(
+            error.starts_with("a.csv: line 4: ") && error.contains(text),
+            "{error}"
+        );
+        assert_eq!(snapshots.len(), 1);
+        let (snapshots, error, reader) = read(open(&text_of_file, &options(name)).unwrap());
+        assert_eq!((snapshots.len(), error), (2, None), "{row}");
+        let kind = DefectKind::from_name(name).unwrap();
+        assert_eq!(reader.report().skipped(kind), 1);
+        assert_eq!((reader.report().rows, reader.report().kept), (3, 2));
+    }
+}
+
+#[test]
+fn a_gap_stays_when_it_is_tolerated() {
+    let text = WIDE.replace("1723161258000", "1723161318000");
+    let error = read(open(&text, &options("")).unwrap()).1.unwrap();
+    assert!(error.contains("line 5: nothing for 61.000 s"), "{error}");
+    let (snapshots, error, reader) = read(open(&text, &options("gap")).unwrap());
+    assert_eq!((snapshots.len(), error), (3, None));
+    assert_eq!(reader.report().skipped(DefectKind::Gap), 1);
+}
+
+/// A cut is seen wherever it is, also where what is left of the line could be one.
+#[test]
+fn a_file_that_is_cut_is_named_wherever_it_is() {
+    let last = WIDE.rfind("\n1723").unwrap() + 1;
+    for end in last + 1..WIDE.len() {
+        let text = &WIDE[..end];
+        let (snapshots, error, _) = read(open(text, &options("")).unwrap());
+        assert_eq!(snapshots.len(), 2);
+        let error = error.unwrap();
+        assert!(error.contains("line 5: the file ends too early"), "{error}");
+        let (snapshots, error, reader) = read(open(text, &options("truncated")).unwrap());
+        assert_eq!((snapshots.len(), error), (2, None));
+        assert_eq!(reader.report().skipped(DefectKind::Truncated), 1);
+    }
+}
+
+#[test]
+fn what_is_no_table_of_snapshots_is_refused_at_once() {
+    for (text, expected) in [
+        ("", "a.csv: it is empty"),
+        ("# tick=0.01 lot=1\n", "a.csv: it is empty"),
+        (
+            "# tick=0\ntime_ms,side,px,qty\n",
+            "a.csv: line 1: tick=0 in its comment",
+        ),
+        (
+            "# tick=1 lot=1\ntime_ms,bid,ask\n",
+            "a.csv: line 2: wrong columns: \"bid\"",
+        ),
+        (
+            "time_ms,side,px,qty\n",
+            "a.csv: its tick and lot are not known",
+        ),
+        (
+            "# tick=1 lot=1\ntime_ms,side,px,q",
+            "a.csv: line 2: the file ends too early",
+        ),
+    ] {
+        let error = open(text, &options("truncated")).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let missing = CsvReader::open(Path::new("/nonexistent.csv"), &options("")).unwrap_err();
+    assert!(missing.to_string().contains("/nonexistent.csv"));
+}
+
+#[test]
+fn files_continue_each_other_and_steps_are_found() {
+    let file = |name: &str, text: &str| {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let first = file("first.csv", WIDE);
+    let second = file(
+        "second.csv",
+        &WIDE.replace("1723161256000,7", "1723161259000,9"),
+    );
+    let other = file("other.csv", &WIDE.replace("tick=0.01", "tick=0.001"));
+    let opened = || CsvReader::open(&first, &options("")).unwrap();
+    assert!(opened().continue_with(&other, &options("")).is_err());
+    let (_, _, reader) = read(opened());
+    let (snapshots, error, reader) = read(reader.continue_with(&second, &options("")).unwrap());
+    assert_eq!(snapshots.len(), 1);
+    assert!(
+        error.unwrap().contains("second.csv: line 4"),
+        "its second row goes back"
+    );
+    assert_eq!(reader.report().rows, 5);
+    let found = find_grid(&first, 100, &options("")).unwrap();
+    assert_eq!(
+        found,
+        Grid::parse("0.01", "0.002").ok(),
+        "all quantities there are even"
+    );
+}
