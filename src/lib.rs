@@ -21,6 +21,7 @@ pub mod secrets;
 pub mod simulation;
 pub mod store;
 pub mod telemetry;
+pub mod times;
 pub mod vectors;
 
 #[cfg(test)]

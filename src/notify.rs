@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
+/// A start that is not heard of for so long has failed.
+const START_EXTENSION: Duration = Duration::from_mins(1);
+
 /// Start-up reconciliation is over; orders may be sent from now on.
 pub fn ready(status: &str) {
     send(&[NotifyState::Ready, NotifyState::Status(status)]);
@@ -31,9 +34,18 @@ pub fn stopping(longest: Duration) {
     ]);
 }
 
-/// Start-up takes longer than usual; the service manager should allow `longer` from now.
-pub fn still_starting(longer: Duration) {
-    let micros = u32::try_from(longer.as_micros()).unwrap_or(u32::MAX);
+/// The start goes on; to be said more often than every [`START_EXTENSION`].
+pub fn starting(status: &str) {
+    let micros = u32::try_from(START_EXTENSION.as_micros()).unwrap_or(u32::MAX);
+    send(&[
+        NotifyState::ExtendTimeoutUsec(micros),
+        NotifyState::Status(status),
+    ]);
+}
+
+/// As [`starting`], while the daemon's own line is the status.
+pub fn still_starting() {
+    let micros = u32::try_from(START_EXTENSION.as_micros()).unwrap_or(u32::MAX);
     send(&[NotifyState::ExtendTimeoutUsec(micros)]);
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
 use cambist_core::Reason;
-use cambist_core::request::{Outcome, Query};
+use cambist_core::request::Query;
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::query::AccountQuery;
 use cambist_signing::{Address, SecretKey};
 
-use super::start::{ATTEMPTS, PAUSE, patiently};
+use super::patience::Patience;
 use crate::config::Daemon;
 use crate::config::daemon::Keys;
 use crate::exit::{Exit, Failure};
@@ -51,13 +51,17 @@ impl Access {
 
     /// Whether chain, exchange, account and keys are what the venue knows; the exchange's
     /// address and who owns the account.
-    pub(super) async fn check(&self, daemon: &Daemon) -> anyhow::Result<(Address, Owner)> {
+    pub(super) async fn check(
+        &self,
+        daemon: &Daemon,
+        patience: Patience<'_>,
+    ) -> anyhow::Result<(Address, Owner)> {
         let client = &self.client;
-        let info = patiently(|| client.exchange_info()).await?;
+        let info = patience.ask(|| client.exchange_info()).await?;
         let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
         let address = owner(daemon)?;
-        let account = patiently(|| client.account(AccountQuery::Owner(address))).await;
-        let account = account.map_err(|error| no_account(daemon, error))?;
+        let account = patience.ask(|| client.account(AccountQuery::Owner(address)));
+        let account = account.await.map_err(|error| no_account(daemon, error))?;
         check_account(daemon, &account)?;
         if account.public_key != self.key.public() {
             let what = format!(
@@ -66,7 +70,7 @@ impl Access {
             );
             return Err(Failure::new(Exit::Refused, what).into());
         }
-        check_api_key(daemon, client).await?;
+        check_api_key(daemon, client, patience).await?;
         let owner = Owner {
             address,
             chain_id: info.chain_id,
@@ -100,34 +104,37 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
 }
 
 /// A venue that says that nobody has this owner address has answered: asking again will not help.
-fn no_account(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
+fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
     let owner = &daemon.venue.owner;
-    let what = match error.downcast_ref::<CallError>() {
-        Some(CallError::Refused { reason, .. }) => match reason {
-            Reason::RateLimited => return error,
+    let what = match &error {
+        CallError::Refused { reason, .. } => match reason {
             Reason::AddressNotFound | Reason::UserNotFound => {
                 format!("venue.owner = {owner} has no account at the venue")
             }
-            _ => format!("venue.owner = {owner}: {error:#}"),
+            _ => format!("venue.owner = {owner}: {error}"),
         },
-        Some(_) | None => return error,
+        CallError::NoCredentials { .. }
+        | CallError::Sign { .. }
+        | CallError::NotSent { .. }
+        | CallError::Unknown { .. } => return error.into(),
     };
     Failure::new(Exit::Refused, what).into()
 }
 
 /// Asks for something that only the account's own keys are answered: wrong ones are refused now, before
-/// anything is traded. Any other trouble is met again, and told, by what follows.
-async fn check_api_key(daemon: &Daemon, client: &Client) -> anyhow::Result<()> {
-    for _ in 0..ATTEMPTS {
-        match client.query(&Query::Balances, &[]).await.outcome {
-            Outcome::Refused(Reason::RateLimited) => tokio::time::sleep(PAUSE).await,
-            Outcome::Refused(reason) => {
-                return key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()));
-            }
-            Outcome::Reply(_) | Outcome::NotSent | Outcome::Unknown(_) => return Ok(()),
+/// anything is traded. Another refusal is met again, and told, by what follows.
+async fn check_api_key(
+    daemon: &Daemon,
+    client: &Client,
+    patience: Patience<'_>,
+) -> anyhow::Result<()> {
+    match patience.query(client, &Query::Balances).await {
+        Ok(_) => Ok(()),
+        Err(CallError::Refused { reason, .. }) => {
+            key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()))
         }
+        Err(error) => Err(error.into()),
     }
-    Ok(())
 }
 
 /// The refusal of our API key, if that is what a reason means.

@@ -23,6 +23,8 @@ use crate::telemetry::Telemetry;
 
 /// The service manager is told at least this often that decisions go on.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The service manager is asked for more time to start this often.
+const EXTENSION_PAUSE_MS: u64 = 1_000;
 /// Old intents are looked for this often.
 const PRUNE_MS: u64 = 3_600_000;
 
@@ -84,6 +86,10 @@ pub struct Desk {
     pub ended: Ended,
     /// When old intents were last looked for.
     pub pruned: Time,
+    /// Reconciliation is over.
+    pub is_ready: bool,
+    /// When the service manager was last asked for more time to start.
+    pub start_extended: Time,
 }
 
 /// What the desk turns to.
@@ -173,6 +179,10 @@ impl Desk {
         self.telemetry.queue_depth(self.inbox.len() as u64);
         self.telemetry.recording(!self.recorder.has_failed());
         notify::watchdog();
+        if !self.is_ready && now.ms_since(self.start_extended) >= EXTENSION_PAUSE_MS {
+            self.start_extended = now;
+            notify::still_starting();
+        }
         finished
     }
 
@@ -276,7 +286,10 @@ impl Desk {
             }
             Note::LevelChanged { level, .. } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
-            Note::Ready { .. } => notify::ready("trading"),
+            Note::Ready { .. } => {
+                self.is_ready = true;
+                notify::ready("trading");
+            }
             Note::Left {
                 orders,
                 unknown,

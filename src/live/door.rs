@@ -14,11 +14,11 @@ use rustix::process::getuid;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 
 use super::answers::refused;
-use super::people::Wish;
-use super::wishes::{Names, Written};
+use super::people::Request;
+use super::wishes::Written;
 use crate::store::StoreError;
 
 /// Name of the socket in the state folder.
@@ -31,6 +31,8 @@ const ANSWER_MAX: u64 = 1 << 20;
 const CALLERS_MAX: usize = 8;
 /// A caller has this long to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The last answers are waited for so long.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
 /// And waits this long for the answer: until it is durable.
 const ANSWER: Duration = Duration::from_secs(20);
 
@@ -49,6 +51,18 @@ pub enum AskError {
 pub struct Door {
     listener: UnixListener,
     file: PathBuf,
+    callers: Callers,
+}
+
+/// Who is being answered.
+#[derive(Clone, Default)]
+pub struct Callers(Arc<RwLock<()>>);
+
+impl Callers {
+    /// Until nobody is, for a second at most: what was decided is told before the program ends.
+    pub async fn answered(&self) {
+        let _ = tokio::time::timeout(LAST_ANSWER, self.0.write()).await;
+    }
 }
 
 impl Door {
@@ -66,12 +80,20 @@ impl Door {
                 .short_name(NAME),
         )?;
         fs::set_permissions(&file, Permissions::from_mode(0o600))?;
-        Ok(Self { listener, file })
+        Ok(Self {
+            listener,
+            file,
+            callers: Callers::default(),
+        })
     }
 
-    /// Hands wishes on until the program ends.
-    pub async fn serve(self, names: Names, wishes: mpsc::Sender<Wish>) {
-        let names = Arc::new(names);
+    /// Who is being answered.
+    pub fn callers(&self) -> Callers {
+        self.callers.clone()
+    }
+
+    /// Hands requests on until the program ends.
+    pub async fn serve(self, requests: mpsc::Sender<Request>) {
         let room = Arc::new(Semaphore::new(CALLERS_MAX));
         loop {
             let Ok(place) = Arc::clone(&room).acquire_owned().await else {
@@ -81,13 +103,14 @@ impl Door {
                 tokio::time::sleep(PATIENCE / 50).await;
                 continue;
             };
-            let (names, wishes) = (Arc::clone(&names), wishes.clone());
+            let (requests, callers) = (requests.clone(), Arc::clone(&self.callers.0));
             tokio::spawn(async move {
                 let _place = place;
+                let _answering = callers.read().await;
                 let uid = caller.peer_cred().map(|peer| peer.uid());
                 let answer = match uid {
                     Ok(uid) if uid == 0 || uid == getuid().as_raw() => {
-                        heard(&mut caller, &names, &wishes).await
+                        heard(&mut caller, &requests).await
                     }
                     Ok(_) | Err(_) => refused("another user"),
                 };
@@ -107,29 +130,20 @@ impl Drop for Door {
     }
 }
 
-/// Reads a wish, has it obeyed, and gives back the answer.
-async fn heard(
-    caller: &mut tokio::net::UnixStream,
-    names: &Names,
-    wishes: &mpsc::Sender<Wish>,
-) -> Value {
+/// Reads a request, hands it on, and gives back the answer.
+async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Request>) -> Value {
     let mut line = String::new();
     let mut reader = BufReader::new(caller.take(LINE_MAX));
     match tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await {
         Ok(Ok(1..)) if line.ends_with('\n') => {}
         Ok(_) | Err(_) => return refused("no whole line came"),
     }
-    let written = serde_json::from_str::<Written>(&line).map_err(|error| error.to_string());
-    let what = match written.and_then(|written| names.meaning(written)) {
-        Ok(what) => what,
-        Err(why) => return refused(&why),
+    let written = match serde_json::from_str::<Written>(&line) {
+        Ok(written) => written,
+        Err(error) => return refused(&error.to_string()),
     };
     let (answer, answered) = oneshot::channel();
-    let wish = Wish {
-        what,
-        answer: Some(answer),
-    };
-    if wishes.send(wish).await.is_err() {
+    if requests.send(Request { written, answer }).await.is_err() {
         return refused("the daemon is ending");
     }
     match tokio::time::timeout(ANSWER, answered).await {
@@ -178,15 +192,7 @@ pub fn ask(dir: &Path, wish: &Written) -> Result<Option<Value>, AskError> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
-    use crate::config::Daemon;
-    use crate::live::people::What;
     use crate::testing::Folder;
-
-    fn names() -> Names {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
-        let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
-        Names::of(&bound.unwrap().unwrap())
-    }
 
     #[tokio::test]
     async fn a_line_asks_and_a_line_answers_also_in_a_folder_with_a_long_name() {
@@ -208,22 +214,16 @@ mod tests {
         let door = Door::open(&dir).unwrap();
         let mode = fs::metadata(dir.join(NAME)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let (sender, mut wishes) = mpsc::channel(1);
-        let serving = tokio::spawn(door.serve(names(), sender));
+        let (sender, mut requests) = mpsc::channel(1);
+        let serving = tokio::spawn(door.serve(sender));
         let answer = asked(Written::Status);
-        let wish = wishes.recv().await.unwrap();
-        assert!(matches!(wish.what, What::Status));
-        wish.answer.unwrap().send(Value::from(7)).unwrap();
+        let request = requests.recv().await.unwrap();
+        assert_eq!(request.written, Written::Status);
+        request.answer.send(Value::from(7)).unwrap();
         assert_eq!(answer.await.unwrap(), Some(Value::from(7)));
-        let wrong = Written::Adopt {
-            token: "DAI".to_owned(),
-            amount: "1".to_owned(),
-            reason: "x".to_owned(),
-        };
-        assert_eq!(asked(wrong).await.unwrap().unwrap()["done"], false);
         // Dropped without an answer: the daemon has ended.
         let answer = asked(Written::Drain);
-        drop(wishes.recv().await.unwrap());
+        drop(requests.recv().await.unwrap());
         assert_eq!(answer.await.unwrap().unwrap()["done"], false);
         serving.abort();
         assert!(serving.await.is_err());
@@ -234,8 +234,8 @@ mod tests {
     async fn what_is_no_wish_is_refused() {
         let folder = Folder::new("door-hostile");
         let door = Door::open(folder.path()).unwrap();
-        let (sender, mut wishes) = mpsc::channel(1);
-        let serving = tokio::spawn(door.serve(names(), sender));
+        let (sender, mut requests) = mpsc::channel(1);
+        let serving = tokio::spawn(door.serve(sender));
         for bytes in [
             &b"\n"[..],
             b"{}\n",
@@ -253,7 +253,7 @@ mod tests {
                 assert!(answer.contains("\"done\":false"), "{answer}");
             }
         }
-        assert!(wishes.try_recv().is_err());
+        assert!(requests.try_recv().is_err());
         serving.abort();
     }
 }

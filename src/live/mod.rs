@@ -1,21 +1,26 @@
 //! The live shell: around the engine, what a process needs to trade with it.
 //!
+//! A start asks the venue for as long as it takes ([`start`], [`startup`]); [`daemon`] puts everything together.
 //! One task owns the engine and hears events in order ([`desk`]); requests run beside it ([`gateway`]);
 //! one thread signs and stores, in order ([`keeper`]). People are heard over signals, a latch file and a socket ([`people`], [`door`]). There is no decision here: an `if` about
 //! prices, orders or balances in this folder is a bug.
 
 pub mod access;
 mod answers;
+pub mod daemon;
 pub mod desk;
 pub mod door;
+pub mod earlier;
 pub mod gateway;
 pub mod keeper;
 pub mod latch;
+pub mod patience;
 pub mod people;
 pub mod recorder;
 pub mod reload;
 pub mod signals;
 pub mod start;
+pub mod startup;
 pub mod verdict;
 pub mod wishes;
 

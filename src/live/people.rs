@@ -8,12 +8,13 @@ use tokio::sync::mpsc;
 use super::answers::{Answer, Answers, give, refused};
 use super::reload::Reload;
 use super::signals::{Said, Signals};
+use super::wishes::{Names, Written};
 use crate::config::Daemon;
 use crate::config::daemon::OnShutdown;
 use crate::telemetry::Telemetry;
 
-/// Wishes that may wait.
-pub const WISHES_MAX: usize = 16;
+/// Requests that may wait.
+pub const REQUESTS_MAX: usize = 16;
 /// What is wanted.
 #[derive(Debug)]
 pub enum What {
@@ -37,10 +38,20 @@ pub struct Wish {
     pub answer: Option<Answer>,
 }
 
+/// A request of the control socket, as it is written, and who waits for its reply.
+#[derive(Debug)]
+pub struct Request {
+    /// What.
+    pub written: Written,
+    /// Where the reply goes.
+    pub answer: Answer,
+}
+
 /// Everybody who may want something.
 pub struct People {
     signals: Signals,
-    wishes: mpsc::Receiver<Wish>,
+    requests: mpsc::Receiver<Request>,
+    names: Names,
     reload: Reload,
     /// What the end of the service means.
     at_end: Command,
@@ -50,8 +61,13 @@ pub struct People {
 }
 
 impl People {
-    /// Listens to signals and to whoever holds the sender.
-    pub fn new(signals: Signals, wishes: mpsc::Receiver<Wish>, reload: Reload) -> Self {
+    /// Listens to signals and to the control socket, whose names mean what `names` says.
+    pub fn new(
+        signals: Signals,
+        requests: mpsc::Receiver<Request>,
+        names: Names,
+        reload: Reload,
+    ) -> Self {
         let at_end = match reload.now().on_shutdown {
             OnShutdown::Cancel => Command::Drain,
             OnShutdown::Leave => Command::Leave,
@@ -59,7 +75,8 @@ impl People {
         Self {
             at_end,
             signals,
-            wishes,
+            requests,
+            names,
             reload,
             answers: Answers::default(),
             config: None,
@@ -68,9 +85,20 @@ impl People {
 
     /// The next wish.
     pub async fn next(&mut self) -> Wish {
-        let said = tokio::select! {
-            said = self.signals.next() => said,
-            Some(wish) = self.wishes.recv() => return wish,
+        let said = loop {
+            let Request { written, answer } = tokio::select! {
+                said = self.signals.next() => break said,
+                Some(request) = self.requests.recv() => request,
+            };
+            match self.names.meaning(written) {
+                Ok(what) => {
+                    return Wish {
+                        what,
+                        answer: Some(answer),
+                    };
+                }
+                Err(why) => give(Some(answer), refused(&why)),
+            }
         };
         let what = match said {
             Said::Tell(Command::Drain) => What::Tell(self.at_end.clone()),

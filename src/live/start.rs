@@ -1,34 +1,55 @@
 //! Start-up: from a checked file to the engine's first event. Nothing is sent but questions.
 //!
-//! The store's folder is locked before any network access; what the venue says about chain, exchange,
-//! account and key must fit the file and the secrets, or nothing is started.
+//! Three steps. [`take`] locks the state folder and reads what earlier runs left, before any network access.
+//! [`ask`] asks the venue, for as long as it takes; what it says about chain, exchange, account and key must
+//! fit the file and the secrets. [`begin`] puts the first event together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use cambist_client::{CallError, Client};
 use cambist_core::event::{Level, Levels, Start};
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply, UnknownCause};
-use cambist_core::{ClientOrderId, Reason, TokenId, VenueTime};
+use cambist_core::order::OrderReport;
+use cambist_core::request::{OrdersPage, Query, Reply};
+use cambist_core::{ClientOrderId, TokenId, VenueTime};
+use cambist_protocol::encode_move::Owner;
+use cambist_signing::Address;
 
 use super::access::{self, Access};
 use super::keeper::{Bodies, Signer};
 use super::latch::Latch;
+use super::patience::Patience;
 use crate::config::bind::Listed;
 use crate::config::pool::ListedPool;
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
-use crate::store::{Filled, OpenIntent, OpenMove, Store};
-
-/// How often an unreachable venue is asked again before the start is given up.
-pub(super) const ATTEMPTS: u32 = 10;
-/// Pause between those.
-pub(super) const PAUSE: Duration = Duration::from_secs(1);
+use crate::store::{Filled, OpenIntent, OpenMove, Recovered, Store};
 
 /// Answers that the venue's clock is read from at a start.
 const WITNESSES: usize = 3;
+/// So many answers without a time, and the venue is one that tells none.
+const UNTIMED_MAX: usize = 10;
+
+/// A locked state folder and what earlier runs left in it.
+pub struct Taken {
+    /// The open store.
+    pub store: Store,
+    /// What is in it.
+    pub recovered: Recovered,
+}
+
+/// What the venue says at a start.
+pub struct Venue {
+    access: Access,
+    exchange: Address,
+    owner: Owner,
+    bound: Bound,
+    /// The newest orders of the account, if they were wanted.
+    newest: Vec<OrderReport>,
+    next_storage: BTreeMap<TokenId, u32>,
+    time: VenueTime,
+}
 
 /// Everything a desk needs to begin.
 pub struct Started {
@@ -48,33 +69,68 @@ pub struct Started {
     pub filled: Vec<(ClientOrderId, Filled)>,
 }
 
-/// Opens the store, asks the venue, and puts the first event together.
-pub async fn start(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
-    let begun = begin(daemon, seed).await;
-    begun.map_err(|error| access::keys_first(daemon, error))
-}
-
-async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
+/// Locks the state folder and reads it. Refused while trading is halted.
+pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
     let mut store = Store::open(&daemon.store.dir)?;
     if let Some(reason) = Latch::of(&daemon.store.dir).raised() {
         return Err(halted(daemon, &reason).into());
     }
-    let access = Access::of(daemon, daemon.request_timeout_ms)?;
-    let (exchange, owner) = access.check(daemon).await?;
-    let Access { client, key } = access;
-    let bound = bind(daemon, &client).await?;
-    let names: Vec<_> = bound
-        .markets
-        .iter()
-        .map(|market| market.name.clone())
-        .collect();
+    let markets = daemon.markets.iter();
+    let names: Vec<_> = markets.map(|market| market.name.value.clone()).collect();
     let recovered = store.recover(&names)?;
     if recovered.levels.level == Level::Halted {
         return Err(halted(daemon, &recovered.cause).into());
     }
-    refuse_older(daemon, &client, &mut store).await?;
-    let next_storage = storage_ids(&client, &bound, recovered.next_storage).await?;
-    let venue_time = venue_time(&client).await?;
+    Ok(Taken { store, recovered })
+}
+
+/// Asks the venue for everything that a start needs. Ends early only with what asking again cannot change.
+pub async fn ask(
+    daemon: &Daemon,
+    access: Access,
+    next_storage: BTreeMap<TokenId, u32>,
+    with_newest: bool,
+    patience: Patience<'_>,
+) -> anyhow::Result<Venue> {
+    let asked = ask_all(daemon, access, next_storage, with_newest, patience).await;
+    asked.map_err(|error| access::keys_first(daemon, error))
+}
+
+async fn ask_all(
+    daemon: &Daemon,
+    access: Access,
+    next_storage: BTreeMap<TokenId, u32>,
+    with_newest: bool,
+    patience: Patience<'_>,
+) -> anyhow::Result<Venue> {
+    let (exchange, owner) = access.check(daemon, patience).await?;
+    let client = &access.client;
+    let bound = bind(daemon, client, patience).await?;
+    let newest = if with_newest {
+        newest_orders(daemon, client, patience).await?
+    } else {
+        Vec::new()
+    };
+    let next_storage = storage_ids(client, &bound, next_storage, patience);
+    Ok(Venue {
+        exchange,
+        owner,
+        newest,
+        next_storage: next_storage.await?,
+        time: venue_time(client, patience).await?,
+        bound,
+        access,
+    })
+}
+
+/// Puts the first event together.
+pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::Result<Started> {
+    let Taken {
+        mut store,
+        recovered,
+    } = taken;
+    refuse_older(daemon, &mut store, &venue.newest)?;
+    let Venue { access, bound, .. } = venue;
     let (open, mut bodies, filled) = split(recovered.open);
     let mut open_moves = Vec::new();
     for OpenMove { recovered, body } in recovered.open_moves {
@@ -93,23 +149,23 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
         seed,
         instance: recovered.instance,
         next_number: recovered.next_number,
-        next_storage,
+        next_storage: venue.next_storage,
         open,
         open_moves,
         levels: recovered.levels,
-        venue_time,
+        venue_time: venue.time,
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],
     };
     let signer = Signer {
-        key,
-        exchange,
+        key: access.key,
+        exchange: venue.exchange,
         account_id: daemon.venue.account_id,
-        owner,
+        owner: venue.owner,
         pools: bound.pools.clone(),
     };
     Ok(Started {
-        client: Arc::new(client.with_pools(&bound.pools)),
+        client: Arc::new(access.client.with_pools(&bound.pools)),
         start,
         bound,
         store,
@@ -119,9 +175,11 @@ async fn begin(daemon: &Daemon, seed: u64) -> anyhow::Result<Started> {
     })
 }
 
-/// A store that was restored from an old backup, or of which another copy trades, does not remember orders
-/// of its own that the venue shows. What they did is not known here: a person has to look first.
-async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> anyhow::Result<()> {
+async fn newest_orders(
+    daemon: &Daemon,
+    client: &Client,
+    patience: Patience<'_>,
+) -> anyhow::Result<Vec<OrderReport>> {
     let page = OrdersPage {
         from: VenueTime(0),
         to: VenueTime(0),
@@ -129,36 +187,21 @@ async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> an
         limit: daemon.poll.orders_page,
         resting_only: false,
     };
-    if store.newest_number() == 0 {
-        return Ok(());
+    match patience.query(client, &Query::Orders(page)).await? {
+        (Reply::Orders { orders, .. }, _) => Ok(orders),
+        _ => bail!("the venue answered something else than a list of orders"),
     }
-    // Without an answer nothing is known: it is asked for again, and there is no start without one.
-    let orders = patiently(async || {
-        let (call, detail) = ("orders", String::new());
-        match client.query(&Query::Orders(page), &[]).await.outcome {
-            Outcome::Reply(Reply::Orders { orders, .. }) => Ok(orders),
-            Outcome::Refused(reason) => Err(CallError::Refused {
-                call,
-                reason,
-                detail,
-                retry_after_ms: None,
-            }),
-            Outcome::NotSent => Err(CallError::NotSent { call, detail }),
-            Outcome::Unknown(cause) => Err(CallError::Unknown {
-                call,
-                cause,
-                detail,
-            }),
-            Outcome::Reply(_) => Err(CallError::Unknown {
-                call,
-                cause: UnknownCause::Undecodable,
-                detail,
-            }),
-        }
-    })
-    .await?;
+}
+
+/// A store that was restored from an old backup, or of which another copy trades, does not remember orders
+/// of its own that the venue shows. What they did is not known here: a person has to look first.
+fn refuse_older(
+    daemon: &Daemon,
+    store: &mut Store,
+    newest_orders: &[OrderReport],
+) -> anyhow::Result<()> {
     let (instance, newest) = (store.instance(), store.newest_number());
-    let ours = orders.iter().filter_map(|order| order.client_id);
+    let ours = newest_orders.iter().filter_map(|order| order.client_id);
     let forgotten = ours
         .filter(|id| id.instance == instance && id.number > newest)
         .max_by_key(|id| id.number);
@@ -175,7 +218,8 @@ async fn refuse_older(daemon: &Daemon, client: &Client, store: &mut Store) -> an
     Err(halted(daemon, &cause).into())
 }
 
-fn halted(daemon: &Daemon, cause: &str) -> Failure {
+/// Why nothing is started while trading is halted.
+pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
     let what = format!(
         "trading is halted ({cause}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
         daemon.source.path.display()
@@ -184,13 +228,13 @@ fn halted(daemon: &Daemon, cause: &str) -> Failure {
 }
 
 /// Binds the file to the tokens, markets and pools that the venue lists.
-async fn bind(daemon: &Daemon, client: &Client) -> anyhow::Result<Bound> {
-    let tokens = patiently(|| client.tokens()).await?;
+async fn bind(daemon: &Daemon, client: &Client, patience: Patience<'_>) -> anyhow::Result<Bound> {
+    let tokens = patience.ask(|| client.tokens()).await?;
     let tokens: Vec<_> = tokens
         .iter()
         .map(cambist_protocol::wire::Token::spec)
         .collect();
-    let listed = patiently(|| client.markets()).await?;
+    let listed = patience.ask(|| client.markets()).await?;
     let listed: Vec<_> = listed
         .into_iter()
         .map(|market| Listed {
@@ -201,16 +245,20 @@ async fn bind(daemon: &Daemon, client: &Client) -> anyhow::Result<Bound> {
             enabled: market.enabled,
         })
         .collect();
-    let pools = listed_pools(daemon, client).await?;
+    let pools = listed_pools(daemon, client, patience).await?;
     Ok(daemon.bind(&tokens, &listed, &pools)?)
 }
 
 /// The pools, if any is configured.
-async fn listed_pools(daemon: &Daemon, client: &Client) -> anyhow::Result<Vec<ListedPool>> {
+async fn listed_pools(
+    daemon: &Daemon,
+    client: &Client,
+    patience: Patience<'_>,
+) -> anyhow::Result<Vec<ListedPool>> {
     if daemon.markets.iter().all(|market| market.pool.is_none()) {
         return Ok(Vec::new());
     }
-    let pools = patiently(|| client.pools()).await?;
+    let pools = patience.ask(|| client.pools()).await?;
     let listed = pools.into_iter().map(|pool| ListedPool {
         name: pool.name,
         address: pool.address.0,
@@ -243,19 +291,20 @@ fn split(open: Vec<OpenIntent>) -> Parts {
     parts
 }
 
-/// The higher of what the store and what the venue say comes next. A venue without that endpoint says
-/// nothing; an answer that cannot be had stops the start, because ids must never go back.
+/// The higher of what the store and what the venue say comes next. A venue that refuses to tell says
+/// nothing; one that does not answer is waited for, because ids must never go back.
 async fn storage_ids(
     client: &Client,
     bound: &Bound,
     mut next: BTreeMap<TokenId, u32>,
+    patience: Patience<'_>,
 ) -> anyhow::Result<BTreeMap<TokenId, u32>> {
     let markets = bound.markets.iter();
     let tokens = markets
         .flat_map(|market| [market.base.id, market.quote.id])
         .chain(bound.pools.iter().map(|pool| pool.lp.id));
     for token in tokens.collect::<std::collections::BTreeSet<_>>() {
-        match patiently(|| client.storage_id(token, true)).await {
+        match patience.ask(|| client.storage_id(token, true)).await {
             Ok(ids) => {
                 let here = next.entry(token).or_default();
                 // The next even id above what orders and what joins and exits have used.
@@ -263,12 +312,10 @@ async fn storage_ids(
                     .max(ids.order_id)
                     .max(ids.offchain_id.saturating_sub(1));
             }
-            Err(error) => match error.downcast_ref::<CallError>() {
-                Some(CallError::Refused { .. }) => {
-                    tracing::warn!(%error, token = token.0, "venue tells no storage ids");
-                }
-                _ => return Err(error),
-            },
+            Err(error @ CallError::Refused { .. }) => {
+                tracing::warn!(%error, token = token.0, "venue tells no storage ids");
+            }
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(next)
@@ -276,52 +323,16 @@ async fn storage_ids(
 
 /// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one
 /// would put every expiry, and every fence, where it says.
-async fn venue_time(client: &Client) -> anyhow::Result<VenueTime> {
+async fn venue_time(client: &Client, patience: Patience<'_>) -> anyhow::Result<VenueTime> {
     let mut told = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let answered = client.query(&Query::Account, &[]).await;
-        if let (Outcome::Reply(_), Some(time)) = (&answered.outcome, answered.venue_time) {
-            told.push(time);
-            if told.len() == WITNESSES {
-                break;
-            }
-        } else {
-            tokio::time::sleep(PAUSE).await;
+    for _ in 0..UNTIMED_MAX {
+        told.extend(patience.query(client, &Query::Account).await?.1);
+        if told.len() == WITNESSES {
+            break;
         }
     }
     let earliest = told.iter().min().filter(|_| told.len() == WITNESSES);
     earliest
         .copied()
         .context("too few of the venue's answers carry a Date header, so its clock is not known")
-}
-
-/// Asks again while no byte reaches the venue or no usable answer comes back.
-pub(super) async fn patiently<T, F>(call: impl Fn() -> F) -> anyhow::Result<T>
-where
-    F: Future<Output = Result<T, CallError>>,
-{
-    let mut attempt = 1;
-    let mut told = String::new();
-    loop {
-        let error = match call().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        let may_pass = match &error {
-            CallError::NotSent { .. } | CallError::Unknown { .. } => true,
-            CallError::Refused { reason, .. } => *reason == Reason::RateLimited,
-            CallError::NoCredentials { .. } | CallError::Sign { .. } => false,
-        };
-        if !may_pass || attempt >= ATTEMPTS {
-            return Err(error).context("the venue could not be asked");
-        }
-        let cause = error.to_string();
-        if cause != told {
-            tracing::warn!(%error, "venue not ready, asking again up to {ATTEMPTS} times");
-            told = cause;
-        }
-        crate::notify::still_starting(PAUSE * 10);
-        attempt += 1;
-        tokio::time::sleep(PAUSE).await;
-    }
 }

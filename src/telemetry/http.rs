@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cambist_listener::{BindError, Limits};
 
+use super::starting::Starting;
 use super::{Telemetry, TelemetryError};
 
 /// Bounds of the listener: more than any scraper needs, and little enough to matter to nobody.
@@ -30,22 +31,56 @@ const LIMITS: Limits = Limits {
     shutdown_ms: 1_000,
 };
 
-/// What is shown now: of a start first, then of the daemon that it became.
-pub struct Pages(Mutex<Arc<Telemetry>>);
+/// What is shown: of a start first, then of the daemon that it became.
+#[derive(Clone)]
+pub enum Shown {
+    /// A start that is under way.
+    Starting(Arc<Starting>),
+    /// A daemon.
+    Running(Arc<Telemetry>),
+}
+
+impl Shown {
+    fn telemetry(&self) -> &Telemetry {
+        match self {
+            Self::Starting(starting) => &starting.telemetry,
+            Self::Running(telemetry) => telemetry,
+        }
+    }
+
+    fn readiness(&self) -> (bool, String) {
+        match self {
+            Self::Starting(starting) => (false, starting.line() + "\n"),
+            Self::Running(telemetry) => telemetry.readiness(),
+        }
+    }
+
+    fn status(&self) -> serde_json::Value {
+        match self {
+            Self::Starting(starting) => starting.status(),
+            Self::Running(telemetry) => telemetry.status(),
+        }
+    }
+}
+
+/// What is shown now. Clones are the same.
+#[derive(Clone)]
+pub struct Pages(Arc<Mutex<Shown>>);
 
 impl Pages {
     /// Pages that show this.
-    pub const fn new(telemetry: Arc<Telemetry>) -> Self {
-        Self(Mutex::new(telemetry))
+    pub fn new(shown: Shown) -> Self {
+        Self(Arc::new(Mutex::new(shown)))
     }
 
     /// Shows this from now on.
-    pub fn show(&self, telemetry: Arc<Telemetry>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = telemetry;
+    pub fn show(&self, shown: Shown) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
-    fn now(&self) -> Arc<Telemetry> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn now(&self) -> Shown {
+        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.clone()
     }
 }
 
@@ -78,7 +113,7 @@ impl Listener {
     }
 
     /// Serves from a thread of its own until the program ends.
-    pub fn spawn(self, pages: Arc<Pages>) -> std::io::Result<()> {
+    pub fn spawn(self, pages: Pages) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -93,11 +128,7 @@ impl Listener {
     }
 
     /// Serves until `stop` is done.
-    pub async fn serve(
-        self,
-        pages: Arc<Pages>,
-        stop: impl Future<Output = ()>,
-    ) -> std::io::Result<()> {
+    pub async fn serve(self, pages: Pages, stop: impl Future<Output = ()>) -> std::io::Result<()> {
         let local = self.address().ip().is_loopback();
         self.0.serve(routes(pages, local), stop).await
     }
@@ -112,7 +143,7 @@ cambist
   /readyz   200 while every market is quoted from fresh data, 503 otherwise, and why
 ";
 
-fn routes(pages: Arc<Pages>, local: bool) -> Router {
+fn routes(pages: Pages, local: bool) -> Router {
     let routes = Router::new()
         .route("/", get(async || INDEX))
         .route("/metrics", get(metrics))
@@ -149,8 +180,8 @@ async fn only_local_names(request: Request, next: Next) -> Response {
     }
 }
 
-async fn metrics(State(pages): State<Arc<Pages>>) -> Response {
-    match pages.now().render() {
+async fn metrics(State(pages): State<Pages>) -> Response {
+    match pages.now().telemetry().render() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)];
             (kind, text).into_response()
@@ -159,15 +190,15 @@ async fn metrics(State(pages): State<Arc<Pages>>) -> Response {
     }
 }
 
-async fn healthz(State(pages): State<Arc<Pages>>) -> Response {
+async fn healthz(State(pages): State<Pages>) -> Response {
     verdict(
-        pages.now().health().alive,
+        pages.now().telemetry().health().alive,
         "alive\n",
         "the decision loop is silent\n",
     )
 }
 
-async fn readyz(State(pages): State<Arc<Pages>>) -> Response {
+async fn readyz(State(pages): State<Pages>) -> Response {
     let (ready, text) = pages.now().readiness();
     if ready {
         text.into_response()
@@ -176,7 +207,7 @@ async fn readyz(State(pages): State<Arc<Pages>>) -> Response {
     }
 }
 
-async fn status(State(pages): State<Arc<Pages>>) -> Response {
+async fn status(State(pages): State<Pages>) -> Response {
     axum::Json(pages.now().status()).into_response()
 }
 

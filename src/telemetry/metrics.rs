@@ -25,6 +25,7 @@ pub(super) struct Metrics {
     pub(super) registry: Registry,
     pub(super) process: Process,
     pub(super) start_timestamp: Gauge,
+    pub(super) start_waiting: Gauge,
     pub(super) up_state: IntGaugeVec,
     pub(super) kill_level: IntGauge,
     pub(super) kill_engagements: IntCounterVec,
@@ -152,6 +153,10 @@ impl Metrics {
             start_timestamp: m.gauge(
                 "cambist_start_timestamp_seconds",
                 "Unix time at which the process became ready to trade.",
+            )?,
+            start_waiting: m.gauge(
+                "cambist_start_waiting_since_timestamp_seconds",
+                "Since when the start waits for its venue; 0 if it does not.",
             )?,
             up_state: m.wholes(
                 "cambist_up_state",

@@ -11,6 +11,7 @@ mod observe;
 mod process;
 mod reach;
 mod series;
+pub mod starting;
 mod status;
 mod throttle;
 pub mod withheld;
@@ -171,6 +172,12 @@ impl Telemetry {
             .journal_errors
             .with_label_values(&[operation.name()])
             .inc();
+    }
+
+    /// A start waits for its venue since then, seconds since the Unix epoch; 0 if it does not.
+    pub fn start_waits_since(&self, unix_s: u64) {
+        #[expect(clippy::cast_precision_loss, reason = "seconds fit 53 bits")]
+        self.metrics.start_waiting.set(unix_s as f64);
     }
 
     /// Whether what is to be recorded is recorded.

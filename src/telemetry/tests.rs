@@ -397,7 +397,7 @@ fn pages_are_served_to_local_names_only() {
         let telemetry = Arc::new(telemetry());
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let served = tokio::spawn(listener.serve(
-            Arc::new(http::Pages::new(Arc::clone(&telemetry))),
+            http::Pages::new(http::Shown::Running(Arc::clone(&telemetry))),
             async {
                 let _ = stopped.await;
             },

@@ -202,7 +202,7 @@ async fn served(telemetry: &Arc<Telemetry>) -> String {
     let listener = http::Listener::bind("127.0.0.1:0".parse().unwrap(), 64).unwrap();
     let address = listener.address();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let pages = Arc::new(http::Pages::new(Arc::clone(telemetry)));
+    let pages = http::Pages::new(http::Shown::Running(Arc::clone(telemetry)));
     let serving = tokio::spawn(listener.serve(pages, async {
         let _ = stopped.await;
     }));

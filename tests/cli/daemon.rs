@@ -69,7 +69,12 @@ fn a_data_folder_that_is_not_ours_alone_is_77() {
     let folder = Folder::new("data-folder");
     let text = std::fs::read_to_string(example("venue.toml")).unwrap();
     let config = folder.0.join("venue.toml");
-    std::fs::write(&config, text.replace("127.0.0.1:8787", "127.0.0.1:0")).unwrap();
+    std::fs::write(
+        &config,
+        text.replace("127.0.0.1:8787", "127.0.0.1:0")
+            .replace("../target/two-terminals/", ""),
+    )
+    .unwrap();
     let data = folder.0.join("data");
     std::fs::create_dir(&data).unwrap();
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o770)).unwrap();

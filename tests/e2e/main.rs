@@ -18,3 +18,4 @@ mod recovery;
 mod rooms;
 mod secrets;
 mod starts;
+mod waiting;

@@ -21,12 +21,6 @@ const SOON: Duration = Duration::from_secs(30);
 /// Name, change of the configuration, words of the message.
 type Case<'a> = (&'a str, Box<dyn FnOnce(&mut toml::Table)>, Vec<&'a str>);
 
-/// An address that nobody listens on.
-fn dead_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
-}
-
 fn refused(stage: &Stage, name: &str) -> (i32, String) {
     let config = stage.path(&format!("{name}.toml")).display().to_string();
     let args = ["run", "--json", "--config", &config, "--until-stdin-closes"];
@@ -276,17 +270,6 @@ fn wrong_keys_and_wrong_places_are_refused() {
     }
     assert_eq!(stage.books().orders.len(), 0);
     stage.close();
-}
-
-#[test]
-fn an_exchange_out_of_reach_is_told_clearly() {
-    let stage = Stage::open("away", |_| {});
-    let address = dead_address();
-    stage.daemon("daemon", &format!("http://{address}"), |_| {});
-    let (code, log) = refused(&stage, "daemon");
-    assert_eq!(code, 1, "{log}");
-    assert!(log.contains("the venue could not be asked"), "{log}");
-    assert!(log.contains("asking again"), "it has patience: {log}");
 }
 
 fn level(address: &str) -> Option<String> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use cambist_core::pool::MoveReport;
 use toml::{Table, Value};
 
+use super::http::body;
 use super::process::run;
 use super::{Books, Folder, Program, until};
 
@@ -150,14 +151,26 @@ impl Stage {
         self.path(&format!("{name}-state")).join("metrics.address")
     }
 
-    /// Where the daemon's metrics are, once it has begun to trade.
+    /// Where the daemon's pages are, once it listens; its start may not be over.
     #[track_caller]
-    pub fn metrics(&self, name: &str, daemon: &mut Program) -> String {
+    pub fn pages(&self, name: &str, daemon: &mut Program) -> String {
         let file = self.metrics_file(name);
         until(READY, "the daemon", || {
             assert!(daemon.ended().is_none(), "{}", daemon.last_words());
             whole_line(&file)
         })
+    }
+
+    /// Where the daemon's metrics are, once it has begun to trade.
+    #[track_caller]
+    pub fn metrics(&self, name: &str, daemon: &mut Program) -> String {
+        let address = self.pages(name, daemon);
+        until(READY, "the end of the start", || {
+            assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+            let page: serde_json::Value = serde_json::from_str(&body(&address, "/status")?).ok()?;
+            (page["state"] != "starting").then_some(())
+        });
+        address
     }
 
     /// The exchange's own books for the daemon's account, asked at the exchange itself.

@@ -1,0 +1,240 @@
+//! A daemon's life: what is opened first, the start, and what the desk is put together from.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use cambist_core::event::{Event, RecoveredOrder};
+use cambist_core::intent::RecoveredMove;
+use cambist_core::{Engine, Time};
+use cambist_report::Session;
+use tokio::sync::mpsc;
+
+use super::access::Access;
+use super::desk::{Desk, Ended};
+use super::door::{Callers, Door};
+use super::earlier::Earlier;
+use super::gateway::Gateway;
+use super::keeper::Keeper;
+use super::latch::Latch;
+use super::patience::Patience;
+use super::people::{People, REQUESTS_MAX, Request};
+use super::recorder::Recorder;
+use super::reload::Reload;
+use super::signals::Signals;
+use super::start::{Started, Taken};
+use super::startup::{Asked, Startup};
+use super::wishes::Names;
+use super::{INBOX, start};
+use crate::clock::Clock;
+use crate::config::Daemon;
+use crate::config::market::Market;
+use crate::revision::REVISION;
+use crate::telemetry::http::{Listener, Pages, Shown};
+use crate::telemetry::starting::Starting;
+use crate::telemetry::{About, Telemetry};
+use crate::{address, recording};
+
+/// How a run came to its end.
+pub enum Run {
+    /// It traded, or tried to.
+    Traded(Ended, Box<Session>, Clock),
+    /// It was stopped before its venue had answered.
+    Stopped(Earlier),
+}
+
+/// Where a daemon is reached, from its first moment on.
+struct Front {
+    signals: Signals,
+    requests: mpsc::Receiver<Request>,
+    callers: Callers,
+    pages: Pages,
+    starting: Arc<Starting>,
+    about: About,
+    metrics: std::net::SocketAddr,
+}
+
+/// Runs a daemon until its end.
+pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Run> {
+    let clock = Clock::new();
+    let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
+    let seed = getrandom::u64().context("random number of the system")?;
+    let mut taken = start::take(daemon)?;
+    signals.watch(Latch::of(&daemon.store.dir));
+    let access = Access::of(daemon, daemon.request_timeout_ms)?;
+    let earlier = Earlier::of(&taken.recovered, daemon);
+    let mut front = Front::open(daemon, clock, signals, earlier)?;
+    let venue = match front.ask(daemon, access, &mut taken).await {
+        Ok(Asked::Everything(venue)) => venue,
+        stopped => {
+            front.callers.answered().await;
+            return stopped.map(|_| Run::Stopped(earlier));
+        }
+    };
+    let started = start::begin(daemon, taken, venue, seed)?;
+    let callers = front.callers.clone();
+    let (desk, first) = desk(daemon, clock, front, started)?;
+    let (ended, session) = desk.run(first).await;
+    callers.answered().await;
+    Ok(Run::Traded(ended, Box::new(session), clock))
+}
+
+impl Front {
+    /// Opens the control socket and the pages of a start.
+    fn open(
+        daemon: &Daemon,
+        clock: Clock,
+        signals: Signals,
+        earlier: Earlier,
+    ) -> anyhow::Result<Self> {
+        let listener = Listener::bind(daemon.metrics, descriptors_reserved(daemon))?;
+        let metrics = listener.address();
+        let door = Door::open(&daemon.store.dir)?;
+        let callers = door.callers();
+        let (sender, requests) = mpsc::channel(REQUESTS_MAX);
+        tokio::spawn(door.serve(sender));
+        let about = About {
+            revision: REVISION.to_owned(),
+            config_hash: daemon.source.hash(),
+            config: daemon.source.path.display().to_string(),
+            markets: Vec::new(),
+            pools: Vec::new(),
+            tokens: Vec::new(),
+            depth_age_max_ms: daemon.poll.depth_age_max_ms,
+            tick_age_max_ms: 5_000,
+        };
+        let starting = Arc::new(Starting::new(about.clone(), clock, earlier)?);
+        let pages = Pages::new(Shown::Starting(Arc::clone(&starting)));
+        listener.spawn(pages.clone())?;
+        address::write(&daemon.metrics_address_file(), metrics)?;
+        if let Some(earlier) = earlier.text() {
+            tracing::warn!("{earlier}");
+        }
+        Ok(Self {
+            signals,
+            requests,
+            callers,
+            pages,
+            starting,
+            about,
+            metrics,
+        })
+    }
+
+    /// Asks the venue, and does meanwhile what people want.
+    async fn ask(
+        &mut self,
+        daemon: &Daemon,
+        access: Access,
+        taken: &mut Taken,
+    ) -> anyhow::Result<Asked<start::Venue>> {
+        let with_newest = taken.store.newest_number() > 0;
+        let next_storage = taken.recovered.next_storage.clone();
+        let patience = Patience::new(&self.starting);
+        let asking = start::ask(daemon, access, next_storage, with_newest, patience);
+        let startup = Startup {
+            daemon,
+            starting: &self.starting,
+            store: &mut taken.store,
+            levels: &mut taken.recovered.levels,
+            signals: &mut self.signals,
+            requests: &mut self.requests,
+        };
+        startup.wait(asking).await
+    }
+}
+
+/// The desk and its first event.
+fn desk(
+    daemon: &Daemon,
+    clock: Clock,
+    front: Front,
+    started: Started,
+) -> anyhow::Result<(Desk, Event)> {
+    let bound = &started.bound;
+    let about = About {
+        markets: bound.markets.clone(),
+        pools: bound.pools.clone(),
+        tokens: bound.tokens.clone(),
+        ..front.about
+    };
+    let header = recording::header(bound, daemon.source.text.clone(), about.config_hash.clone());
+    let recorder = Recorder::begin(daemon.tape.as_ref(), header, &bound.markets)?;
+    let engine = Engine::new(recording::strategies(bound)?);
+    let telemetry = Arc::new(Telemetry::new(about, clock)?);
+    front.pages.show(Shown::Running(Arc::clone(&telemetry)));
+    let names = bound.markets.iter().map(|spec| spec.name.as_str());
+    tracing::info!(
+        "trading {} at {} as account {}; http://{}/metrics",
+        names.collect::<Vec<_>>().join(", "),
+        daemon.venue.base_url.value,
+        daemon.venue.account_id,
+        front.metrics
+    );
+    let (heard, inbox) = mpsc::channel(INBOX);
+    let keeper = Keeper::start(
+        started.store,
+        started.signer,
+        &started.filled,
+        daemon.store.keep_days,
+        Arc::clone(&telemetry),
+        heard.clone(),
+    )?;
+    let gateway = Gateway::new(
+        started.client,
+        &bound.markets,
+        Arc::clone(&telemetry),
+        heard,
+    );
+    let reload = Reload::new(daemon, &bound.markets);
+    let ended = Ended {
+        proven: false,
+        level: started.start.levels.level,
+        invariant_failed: false,
+        store_lost: false,
+        left: None,
+    };
+    let desk = Desk {
+        engine,
+        clock,
+        gateway,
+        keeper,
+        recorder,
+        telemetry,
+        session: session(&started.bound, &started.start),
+        bodies: started.bodies.into_iter().collect(),
+        under_way: std::collections::BTreeMap::new(),
+        drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
+        inbox,
+        people: People::new(front.signals, front.requests, Names::of(bound), reload),
+        is_ready: false,
+        start_extended: Time(0),
+        ended,
+        next: std::collections::VecDeque::new(),
+        pruned: Time(0),
+    };
+    Ok((desk, Event::Start(Box::new(started.start))))
+}
+
+/// A session that knows what earlier runs left.
+fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> Session {
+    let mut session = Session::new(&bound.markets).with_pools(&bound.pools);
+    for RecoveredOrder {
+        order, base_filled, ..
+    } in &start.open
+    {
+        session.found(order.client_id, order.valid_until_s, *base_filled > 0);
+    }
+    for RecoveredMove { wanted, .. } in &start.open_moves {
+        session.found_move(wanted.client_id, wanted.valid_until_s);
+    }
+    session
+}
+
+/// Descriptors that connections to our pages must leave: for requests (of every order that may be alive a
+/// submit and a cancel, and of every market its polls), the store, the tape, the control socket, the log.
+fn descriptors_reserved(daemon: &Daemon) -> u64 {
+    const FILES: u64 = 64;
+    const POLLS: u64 = 16;
+    let of_market = |market: &Market| POLLS + 4 * u64::from(market.open_orders_max);
+    FILES + daemon.markets.iter().map(of_market).sum::<u64>()
+}
