@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     cambist::exit::on_panic();
+    cambist_server::set_program(cambist::revision::PROGRAM);
     if let Err(error) = cambist_host::memory::protect() {
         cambist::exit::tell(&format!("memory cannot be kept from core files: {error}"));
         return cambist::exit::Exit::CheckFailed.into();

@@ -63,7 +63,9 @@ pub fn open(folder: &Path, exchange: &Exchange, maker: &MakerKeys) -> anyhow::Re
 pub fn failure(error: DataError) -> Failure {
     let exit = match &error {
         DataError::InUse { .. } => Exit::AnotherInstance,
-        DataError::Damaged { .. } | DataError::Audit(_) => Exit::Invariant,
+        DataError::Damaged { .. } | DataError::Audit(_) | DataError::Diverged { .. } => {
+            Exit::Invariant
+        }
         DataError::Empty { .. } | DataError::NotEmpty { .. } | DataError::Version { .. } => {
             Exit::Refused
         }

@@ -44,6 +44,7 @@ mod limits;
 mod machine;
 mod orders;
 mod pools;
+mod program;
 mod proofs;
 mod public;
 mod router;
@@ -57,9 +58,10 @@ pub use cambist_listener::BindError;
 pub use clock::Clock;
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
-    BackupFacts, DataError, DataFolder, Durable, RecoveryFacts, Told, VerifyFacts, backup, restore,
-    tell, verify,
+    BackupFacts, DataError, DataFolder, Durable, Earlier, RecoveryFacts, Told, VerifyFacts, backup,
+    restore, tell, verify,
 };
 pub use handle::Handle;
 pub use machine::MachineError;
+pub use program::set_program;
 pub use server::{RunError, Server};

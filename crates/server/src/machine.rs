@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::durable::{Log, LogState};
-use crate::state::{Entry, State};
+use crate::state::{Answers, Entry, State};
 
 /// Why the machine gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +70,9 @@ impl Machine {
         // Read under the lock, so that times are in the order of the requests.
         let now = self.clock.now();
         // Kept after the machine has taken it in: what makes it panic must not be met again.
-        let response = state.ask(now, caller, request, |entry| self.keep(entry));
+        let response = state.ask(now, caller, request, |entry, answers| {
+            self.keep(entry, answers);
+        });
         self.audit_if_asked(&state.venue)?;
         Ok(response?)
     }
@@ -79,7 +81,9 @@ impl Machine {
     pub fn tick(&self) -> Result<(), MachineError> {
         let mut state = self.lock()?;
         self.admit()?;
-        state.pass(self.clock.now(), |entry| self.keep(entry));
+        state.pass(self.clock.now(), |entry, answers| {
+            self.keep(entry, answers);
+        });
         self.audit_if_asked(&state.venue)
     }
 
@@ -161,9 +165,9 @@ impl Machine {
         }
     }
 
-    fn keep(&self, entry: &Entry<'_>) {
+    fn keep(&self, entry: &Entry<'_>, answers: Answers) {
         if let Some(log) = &self.log {
-            log.append(entry);
+            log.append(entry, answers);
         }
     }
 

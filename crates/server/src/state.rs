@@ -44,6 +44,44 @@ pub(crate) enum Entry<'a> {
     },
 }
 
+/// A sum over what inputs were answered: which requests were taken, and what they traded. Kept with the
+/// log, so that a program which would answer otherwise finds out instead of losing what was acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers(pub u32);
+
+impl Answers {
+    /// With what came next.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        let mut both = [0; 8];
+        both[..4].copy_from_slice(&self.0.to_le_bytes());
+        both[4..].copy_from_slice(&next.0.to_le_bytes());
+        Self(crc32fast::hash(&both))
+    }
+
+    /// Of one answer. Nothing is in it that a later version could show otherwise.
+    fn of(answer: &Result<Response, Refusal>) -> Self {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&[u8::from(answer.is_ok())]);
+        if let Ok(Response::Submitted(submitted)) = answer {
+            for trade in &submitted.trades {
+                sum.update(&trade.base.to_le_bytes());
+                sum.update(&trade.quote.to_le_bytes());
+            }
+        }
+        Self(sum.finalize())
+    }
+}
+
+/// What came of an input that was done again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replayed {
+    /// Whether background traders would ask the same today.
+    pub same: bool,
+    /// What was answered.
+    pub answers: Answers,
+}
+
 impl State {
     /// A state from which nothing has happened yet.
     pub const fn new(venue: Venue, agents: Vec<Agents>) -> Self {
@@ -54,32 +92,33 @@ impl State {
         }
     }
 
-    /// Answers a request; `keep` gets the input, if it has changed anything.
+    /// Answers a request; `keep` gets the input and what it was answered, if it has changed anything.
     pub fn ask(
         &mut self,
         now: VenueTime,
         caller: &Caller,
         request: &Request,
-        keep: impl FnOnce(&Entry<'_>),
+        keep: impl FnOnce(&Entry<'_>, Answers),
     ) -> Result<Response, Refusal> {
         let due = self.is_due(now);
         // A fault that waits for a look is used up by it.
         let changes = !only_looks(request) || self.venue.has_faults();
         let response = self.venue.handle(now, caller, request);
         if changes {
-            keep(&Entry::Ask {
+            let entry = Entry::Ask {
                 now,
                 caller: *caller,
                 request: Cow::Borrowed(request),
-            });
+            };
+            keep(&entry, Answers::of(&response));
         } else if due {
-            keep(&Entry::Pass { now });
+            keep(&Entry::Pass { now }, Answers::default());
         }
         response
     }
 
     /// Lets time pass: what is due, then the background traders, at most once a step.
-    pub fn pass(&mut self, now: VenueTime, keep: impl FnOnce(&Entry<'_>)) {
+    pub fn pass(&mut self, now: VenueTime, keep: impl FnOnce(&Entry<'_>, Answers)) {
         let due = self.is_due(now);
         self.venue.advance(now);
         let rested = self
@@ -88,23 +127,30 @@ impl State {
         if !self.agents.is_empty() && rested {
             self.stepped = Some(now);
             let mut acts = Vec::with_capacity(self.agents.len());
+            let mut answers = Answers::default();
             for agents in &mut self.agents {
                 let wanted = agents.step(now, &self.venue);
-                act(&mut self.venue, now, &wanted, &mut |_, _, _, _| ());
+                let given = act(&mut self.venue, now, &wanted, &mut |_, _, _, _| ());
+                answers = answers.and(given);
                 acts.push(wanted);
             }
-            keep(&Entry::Step {
+            let entry = Entry::Step {
                 now,
                 acts: Cow::Borrowed(&acts),
-            });
+            };
+            keep(&entry, answers);
         } else if due {
-            keep(&Entry::Pass { now });
+            keep(&Entry::Pass { now }, Answers::default());
         }
     }
 
     /// Takes in an input of the past. What traders asked then is done as it was written, whatever
-    /// they would ask now; false where that differs. `heard` is told what everybody asked and was answered.
-    pub fn replay(&mut self, entry: &Entry<'_>, heard: &mut Heard<'_>) -> bool {
+    /// they would ask now. `heard` is told what everybody asked and was answered.
+    pub fn replay(&mut self, entry: &Entry<'_>, heard: &mut Heard<'_>) -> Replayed {
+        let mut replayed = Replayed {
+            same: true,
+            answers: Answers::default(),
+        };
         match entry {
             Entry::Pass { now } => self.venue.advance(*now),
             Entry::Ask {
@@ -114,22 +160,23 @@ impl State {
             } => {
                 // Refused then, refused now.
                 let answer = self.venue.handle(*now, caller, request);
+                replayed.answers = Answers::of(&answer);
                 heard(*now, caller, request, &answer);
             }
             Entry::Step { now, acts } => {
                 self.stepped = Some(*now);
                 self.venue.advance(*now);
-                let mut same = acts.len() == self.agents.len();
+                replayed.same = acts.len() == self.agents.len();
                 for (index, asked) in acts.iter().enumerate() {
                     if let Some(agents) = self.agents.get_mut(index) {
-                        same &= agents.step(*now, &self.venue) == *asked;
+                        replayed.same &= agents.step(*now, &self.venue) == *asked;
                     }
-                    act(&mut self.venue, *now, asked, heard);
+                    let given = act(&mut self.venue, *now, asked, heard);
+                    replayed.answers = replayed.answers.and(given);
                 }
-                return same;
             }
         }
-        true
+        replayed
     }
 
     fn is_due(&self, now: VenueTime) -> bool {
@@ -137,15 +184,18 @@ impl State {
     }
 }
 
-fn act(venue: &mut Venue, now: VenueTime, acts: &[Act], heard: &mut Heard<'_>) {
+fn act(venue: &mut Venue, now: VenueTime, acts: &[Act], heard: &mut Heard<'_>) -> Answers {
+    let mut answers = Answers::default();
     for (caller, request) in acts {
         let answer = venue.handle(now, caller, request);
+        answers = answers.and(Answers::of(&answer));
         heard(now, caller, request, &answer);
         // A background trader lives with a refusal as everybody does.
         if let Err(refusal) = answer {
             tracing::trace!(%refusal, "background trader refused");
         }
     }
+    answers
 }
 
 /// Whether a request changes nothing but the time. What is not listed here is kept: too much in the

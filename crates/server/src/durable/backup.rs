@@ -110,7 +110,7 @@ fn copy_once(from: &Folder, to: &Folder) -> Result<BackupFacts, DataError> {
     let mut found = None;
     for position in files.snapshots.iter().rev().copied() {
         match snapshot::read(from, position) {
-            Ok((opened, _)) => {
+            Ok((opened, _, _)) => {
                 found = Some((position, opened));
                 break;
             }

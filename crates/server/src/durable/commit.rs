@@ -11,9 +11,9 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-use super::frame::Place;
+use super::frame::{Batch, Place};
 use super::writer::Writer;
-use crate::state::Entry;
+use crate::state::{Answers, Entry};
 
 /// Bytes that may wait for the disk; beyond them requests are turned away before they do anything.
 const PENDING_BYTES_MAX: usize = 8 << 20;
@@ -51,8 +51,7 @@ struct Progress {
 }
 
 struct Queue {
-    bytes: Vec<u8>,
-    count: u32,
+    batch: Batch,
     /// Inputs appended, written or not.
     position: u64,
     ending: bool,
@@ -65,8 +64,7 @@ impl Log {
         let Place { position, .. } = writer.place();
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue {
-                bytes: Vec::new(),
-                count: 0,
+                batch: Batch::default(),
                 position,
                 ending: false,
             }),
@@ -104,21 +102,18 @@ impl Log {
     pub fn state(&self) -> LogState {
         if self.shared.progress.borrow().failed {
             LogState::Failed
-        } else if self.shared.lock().bytes.len() >= PENDING_BYTES_MAX {
+        } else if self.shared.lock().batch.payload.len() >= PENDING_BYTES_MAX {
             LogState::Full
         } else {
             LogState::Open
         }
     }
 
-    /// Appends an input that the machine has taken in.
-    pub fn append(&self, entry: &Entry<'_>) {
+    /// Appends an input that the machine has taken in, and what it was answered.
+    pub fn append(&self, entry: &Entry<'_>, answers: Answers) {
         let mut queue = self.shared.lock();
-        let bytes = std::mem::take(&mut queue.bytes);
-        match postcard::to_extend(entry, bytes) {
-            Ok(bytes) => {
-                queue.bytes = bytes;
-                queue.count += 1;
+        match queue.batch.push(entry, answers) {
+            Ok(()) => {
                 queue.position += 1;
                 drop(queue);
                 self.shared.filled.notify_one();
@@ -196,10 +191,10 @@ impl Shared {
     }
 
     fn write_all(&self, mut writer: Writer, segments: &SyncSender<u64>) -> io::Result<()> {
-        let mut batch = Vec::new();
+        let mut batch = Batch::default();
         loop {
             let mut queue = self.lock();
-            while queue.count == 0 {
+            while queue.batch.count == 0 {
                 if queue.ending {
                     return Ok(());
                 }
@@ -209,14 +204,14 @@ impl Shared {
                     .unwrap_or_else(PoisonError::into_inner);
             }
             batch.clear();
-            std::mem::swap(&mut batch, &mut queue.bytes);
-            let count = std::mem::take(&mut queue.count);
+            std::mem::swap(&mut batch, &mut queue.batch);
             drop(queue);
 
             let before = writer.place().position;
-            let began_segment = writer.write(&batch, count)?;
+            let began_segment = writer.write(&batch)?;
             self.batches.fetch_add(1, Ordering::Relaxed);
-            self.bytes.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            self.bytes
+                .fetch_add(batch.payload.len() as u64, Ordering::Relaxed);
             self.progress.send_modify(|progress| {
                 progress.synced = writer.place().position;
             });

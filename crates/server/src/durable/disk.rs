@@ -1,9 +1,9 @@
 //! The few things asked of a file system, so that tests can put one under the log that loses what was
 //! not synced. The real one is a locked folder; what its files mean is not known here.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cambist_host::folder::{LOCK, PrivateFolder, TakenFolder};
@@ -26,6 +26,10 @@ pub(crate) trait Disk: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes names durable: what was created, renamed, removed.
     fn sync_folder(&self) -> io::Result<()>;
+    /// A folder inside, made if need be. It is renamed like a file.
+    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>>;
+    /// Removes a folder inside with all its files, if it is there.
+    fn remove_inside(&self, name: &str) -> io::Result<()>;
     /// How people call it.
     fn name(&self) -> String;
 }
@@ -112,6 +116,21 @@ impl Disk for Folder {
 
     fn sync_folder(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
+    }
+
+    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>> {
+        let path = self.path.join(name);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            Ok(()) | Err(_) => Ok(Box::new(Self { path, _taken: None })),
+        }
+    }
+
+    fn remove_inside(&self, name: &str) -> io::Result<()> {
+        match std::fs::remove_dir_all(self.path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     fn name(&self) -> String {

@@ -14,7 +14,7 @@ use super::files::{Files, segment_name};
 use super::frame::{FolderId, Opening, Place};
 use super::recover::{Recovered, recover};
 use super::writer::Writer;
-use super::{DataError, RecoveryFacts, io_of, keeper, snapshot};
+use super::{DataError, RecoveryFacts, io_of, keeper, snapshot, upgrade};
 use crate::state::State;
 
 /// Bytes of a segment.
@@ -80,9 +80,12 @@ impl DataFolder {
             return Ok(None);
         }
         let recovered = recover(&*self.disk, None)?;
+        upgrade::copy(&*self.disk, &recovered)?;
         self.settle(&recovered)?;
+        let writer = self.writer(recovered.folder, recovered.place)?;
+        upgrade::write_down(&*self.disk, &recovered)?;
         Ok(Some(Ready {
-            writer: self.writer(recovered.folder, recovered.place)?,
+            writer,
             state: recovered.state,
             facts: recovered.facts,
         }))

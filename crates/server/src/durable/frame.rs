@@ -2,38 +2,49 @@
 //!
 //! ```text
 //! segment = opening block, frame*, zeros          a block is 4096 bytes
-//! opening = "CAMBVLOG" format:u32 schema:u32 folder:16 first:u64 chain:16 check:u32 writer
-//! frame   = length:u32 count:u32 first:u64 check(payload):u32 chain:16 check(head):u32 payload
+//! opening = "CAMBVLOG" format:u32 types:u32 folder:16 first:u64 chain:16
+//!           version:u32 bytes:u64 check:u32 writer
+//! frame   = length:u32 count:u32 first:u64 check(payload):u32 chain:16 answers:u32 check(head):u32 payload
 //! ```
 //! Little-endian. A frame is one group commit: `count` entries from number `first` on. It begins at a
 //! block of its own, so that what was once synced is never in the reach of a later write. The chain
 //! is over every payload since the folder was made; the checks are CRC-32, a frame's seeded with the
 //! folder's id, so that frames of other folders are none. Against accidents, not against somebody
-//! with write access.
+//! with write access. `types` and `version` name the types inside (`versions`), `bytes` is how long the file
+//! was made, `answers` sums up what the entries were answered.
+//!
+//! Format 1 had neither `version` nor `bytes` nor `answers`; it is read, and not written any more.
 
 use sha2::{Digest, Sha256};
+
+use crate::program;
+use crate::state::{Answers, Entry};
 
 /// Unit of writing.
 pub(crate) const BLOCK: usize = 4096;
 
 /// Version of the layout.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
+
+/// The oldest layout that is read.
+const FORMAT_OLDEST: u32 = 1;
 
 /// First bytes of a segment.
 const MAGIC: [u8; 8] = *b"CAMBVLOG";
 
-/// Bytes of an opening that mean something.
-const OPENING_BYTES: usize = 60;
+/// Bytes of an opening that mean something, by format.
+const fn opening_bytes(format: u32) -> usize {
+    if format == 1 { 60 } else { 72 }
+}
 
-/// Who writes, for people who meet the file with another version. It is behind the check and decides
-/// nothing.
-const WRITER: &str = concat!("cambist ", env!("CARGO_PKG_VERSION"));
+/// Longest name of a writer that is believed. It is behind the check and decides nothing: for people who
+/// meet the file with another version.
+const WRITER_MAX: usize = 96;
 
-/// Longest name of a writer that is believed.
-const WRITER_MAX: usize = 32;
-
-/// Bytes before a payload.
-const HEAD_BYTES: usize = 40;
+/// Bytes before a payload, by format.
+const fn head_bytes(format: u32) -> usize {
+    if format == 1 { 40 } else { 44 }
+}
 
 /// Tells the files of one folder from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,60 +95,73 @@ pub(crate) struct Opening {
     pub place: Place,
 }
 
+/// How a file is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub format: u32,
+    /// The number that names the types inside.
+    pub types: u32,
+    /// The version that its writer gave them; 0 in format 1.
+    pub version: u32,
+    /// How long the file was made; 0 where that is not known.
+    pub bytes: u64,
+    /// Who wrote it, where that was left.
+    pub writer: Option<String>,
+}
+
 /// Why an opening is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoOpening {
     /// Not what this program writes, or damaged.
     Damaged,
-    /// Another version wrote it.
-    Other(Other),
+    /// A later program wrote it.
+    Later(Layout),
 }
 
-/// What another version says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Other {
-    /// What differs: the layout, or the types inside.
-    pub what: &'static str,
-    pub found: u32,
-    pub here: u32,
-    /// Its name, where it left one.
-    pub writer: Option<String>,
-}
-
-/// The first block of a file.
-pub(crate) fn opening(magic: [u8; 8], opening: &Opening, schema: u32) -> Vec<u8> {
+/// The first block of a file of today's layout.
+pub(crate) fn opening(
+    magic: [u8; 8],
+    opening: &Opening,
+    (types, version): (u32, u32),
+    length: u64,
+) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BLOCK);
     bytes.extend_from_slice(&magic);
     bytes.extend_from_slice(&FORMAT.to_le_bytes());
-    bytes.extend_from_slice(&schema.to_le_bytes());
+    bytes.extend_from_slice(&types.to_le_bytes());
     bytes.extend_from_slice(&opening.folder.0);
     bytes.extend_from_slice(&opening.place.position.to_le_bytes());
     bytes.extend_from_slice(&opening.place.chain.0);
+    bytes.extend_from_slice(&version.to_le_bytes());
+    bytes.extend_from_slice(&length.to_le_bytes());
     let check = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&check.to_le_bytes());
-    bytes.extend_from_slice(WRITER.as_bytes());
+    let writer = program::name().as_bytes();
+    bytes.extend_from_slice(&writer[..writer.len().min(WRITER_MAX - 1)]);
     bytes.resize(BLOCK, 0);
     bytes
 }
 
 /// The name behind an opening, if it is one.
 fn writer(bytes: &[u8]) -> Option<String> {
-    let name = bytes.get(OPENING_BYTES..OPENING_BYTES + WRITER_MAX)?;
+    let name = bytes.get(..WRITER_MAX)?;
     let name = name.split(|byte| *byte == 0).next()?;
     let printable = name.iter().all(|byte| matches!(byte, b' '..=b'~'));
     (printable && !name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Reads the first block of a file.
-pub(crate) fn read_opening(
-    magic: [u8; 8],
-    bytes: &[u8],
-    schema: u32,
-) -> Result<Opening, NoOpening> {
-    let mut at = Bytes(bytes.get(..OPENING_BYTES).ok_or(NoOpening::Damaged)?);
-    let check = crc32fast::hash(&bytes[..OPENING_BYTES - 4]);
+/// Reads the first block of a file, of this or an earlier layout.
+pub(crate) fn read_opening(magic: [u8; 8], bytes: &[u8]) -> Result<(Opening, Layout), NoOpening> {
+    let format = bytes.get(8..12).and_then(|bytes| bytes.try_into().ok());
+    let format = u32::from_le_bytes(format.ok_or(NoOpening::Damaged)?);
+    if format > FORMAT && bytes.starts_with(&magic) {
+        return Err(later(magic, bytes, format));
+    }
+    let known = opening_bytes(format);
+    let mut at = Bytes(bytes.get(..known).ok_or(NoOpening::Damaged)?);
+    let check = crc32fast::hash(&bytes[..known - 4]);
     let good = at.take::<8>() == magic;
-    let (format, kind) = (at.u32(), at.u32());
+    let (format, types) = (at.u32(), at.u32());
     let opening = Opening {
         folder: FolderId(at.take()),
         place: Place {
@@ -145,62 +169,103 @@ pub(crate) fn read_opening(
             chain: Chain(at.take()),
         },
     };
-    let other = |what, found, here| {
-        let writer = writer(bytes);
-        Err(NoOpening::Other(Other {
-            what,
-            found,
-            here,
-            writer,
-        }))
-    };
-    if !good || at.u32() != check {
-        Err(NoOpening::Damaged)
-    } else if format != FORMAT {
-        other("format", format, FORMAT)
-    } else if kind != schema {
-        other("types", kind, schema)
+    let (version, length) = if format == 1 {
+        (0, 0)
     } else {
-        Ok(opening)
+        (at.u32(), at.u64())
+    };
+    let layout = Layout {
+        format,
+        types,
+        version,
+        bytes: length,
+        writer: writer(&bytes[known..]),
+    };
+    if good && at.u32() == check && format >= FORMAT_OLDEST {
+        Ok((opening, layout))
+    } else {
+        Err(NoOpening::Damaged)
     }
 }
 
-/// The first block of a segment.
-pub(crate) fn segment_opening(opened: &Opening, schema: u32) -> Vec<u8> {
-    opening(MAGIC, opened, schema)
+/// What to call an opening of a layout that is not known here. A file of today with a wrong number of its
+/// format is damaged and not later.
+fn later(magic: [u8; 8], bytes: &[u8], format: u32) -> NoOpening {
+    let mut today = bytes[..bytes.len().min(BLOCK)].to_vec();
+    today[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    if read_opening(magic, &today).is_ok() {
+        return NoOpening::Damaged;
+    }
+    NoOpening::Later(Layout {
+        format,
+        types: 0,
+        version: 0,
+        bytes: 0,
+        writer: None,
+    })
+}
+
+/// The first block of a segment of today's layout, as long as `bytes`.
+pub(crate) fn segment_opening(opened: &Opening, types: (u32, u32), bytes: u64) -> Vec<u8> {
+    opening(MAGIC, opened, types, bytes)
 }
 
 /// Reads the first block of a segment.
-pub(crate) fn read_segment_opening(bytes: &[u8], schema: u32) -> Result<Opening, NoOpening> {
-    read_opening(MAGIC, bytes, schema)
+pub(crate) fn read_segment_opening(bytes: &[u8]) -> Result<(Opening, Layout), NoOpening> {
+    read_opening(MAGIC, bytes)
 }
 
 /// Bytes that a payload takes in the log.
 pub(crate) const fn frame_bytes(payload: usize) -> usize {
-    (HEAD_BYTES + payload).next_multiple_of(BLOCK)
+    (head_bytes(FORMAT) + payload).next_multiple_of(BLOCK)
+}
+
+/// Entries that go to the log together.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// The entries, one behind the other.
+    pub payload: Vec<u8>,
+    /// How many.
+    pub count: u32,
+    /// What they were answered.
+    pub answers: Answers,
+}
+
+impl Batch {
+    /// Adds an entry.
+    pub fn push(&mut self, entry: &Entry<'_>, answers: Answers) -> Result<(), postcard::Error> {
+        let payload = std::mem::take(&mut self.payload);
+        self.payload = postcard::to_extend(entry, payload)?;
+        self.count += 1;
+        self.answers = self.answers.and(answers);
+        Ok(())
+    }
+
+    /// Makes it empty, for others.
+    pub fn clear(&mut self) {
+        self.payload.clear();
+        self.count = 0;
+        self.answers = Answers::default();
+    }
 }
 
 /// Writes a frame over `into` and says where the history then stands.
-pub(crate) fn frame(
-    folder: FolderId,
-    before: Place,
-    count: u32,
-    payload: &[u8],
-    into: &mut Vec<u8>,
-) -> Place {
+pub(crate) fn frame(folder: FolderId, before: Place, batch: &Batch, into: &mut Vec<u8>) -> Place {
+    let payload = batch.payload.as_slice();
     let length = u32::try_from(payload.len()).expect("a batch is bounded far below 4 GiB");
     let chain = before.chain.next(before.position, payload);
     into.clear();
     into.extend_from_slice(&length.to_le_bytes());
-    into.extend_from_slice(&count.to_le_bytes());
+    into.extend_from_slice(&batch.count.to_le_bytes());
     into.extend_from_slice(&before.position.to_le_bytes());
     into.extend_from_slice(&crc32fast::hash(payload).to_le_bytes());
     into.extend_from_slice(&chain.0);
+    into.extend_from_slice(&batch.answers.0.to_le_bytes());
     into.extend_from_slice(&seeded(folder, into).to_le_bytes());
     into.extend_from_slice(payload);
     into.resize(frame_bytes(payload.len()), 0);
     Place {
-        position: before.position + u64::from(count),
+        position: before.position + u64::from(batch.count),
         chain,
     }
 }
@@ -222,19 +287,17 @@ pub(crate) struct Frame<'a> {
     pub first: u64,
     pub count: u32,
     pub chain: Chain,
+    /// What the entries were answered; not known of format 1.
+    pub answers: Option<Answers>,
     pub payload: &'a [u8],
-}
-
-impl Frame<'_> {
     /// Bytes it takes.
-    pub const fn bytes(&self) -> usize {
-        frame_bytes(self.payload.len())
-    }
+    pub bytes: usize,
 }
 
 /// Reads what stands at the beginning of `bytes`.
-pub(crate) fn read_frame(folder: FolderId, bytes: &[u8]) -> Found<'_> {
-    let Some(head) = bytes.get(..HEAD_BYTES) else {
+pub(crate) fn read_frame(folder: FolderId, format: u32, bytes: &[u8]) -> Found<'_> {
+    let head_bytes = head_bytes(format);
+    let Some(head) = bytes.get(..head_bytes) else {
         return if bytes.iter().all(|byte| *byte == 0) {
             Found::Nothing
         } else {
@@ -247,11 +310,12 @@ pub(crate) fn read_frame(folder: FolderId, bytes: &[u8]) -> Found<'_> {
     let mut at = Bytes(head);
     let (length, count, first, check) = (at.u32(), at.u32(), at.u64(), at.u32());
     let chain = Chain(at.take());
-    if at.u32() != seeded(folder, &head[..HEAD_BYTES - 4]) {
+    let answers = (format > 1).then(|| Answers(at.u32()));
+    if at.u32() != seeded(folder, &head[..head_bytes - 4]) {
         return Found::Broken("the head of a frame does not fit its check");
     }
-    let end = HEAD_BYTES.saturating_add(length as usize);
-    let Some(payload) = bytes.get(HEAD_BYTES..end) else {
+    let end = head_bytes.saturating_add(length as usize);
+    let Some(payload) = bytes.get(head_bytes..end) else {
         return Found::Broken("it ends within a frame");
     };
     if crc32fast::hash(payload) != check {
@@ -261,7 +325,9 @@ pub(crate) fn read_frame(folder: FolderId, bytes: &[u8]) -> Found<'_> {
         first,
         count,
         chain,
+        answers,
         payload,
+        bytes: end.next_multiple_of(BLOCK),
     })
 }
 

@@ -23,11 +23,12 @@ mod folder;
 mod frame;
 mod keeper;
 mod recover;
-mod schema;
 mod snapshot;
 mod story;
 #[cfg(test)]
 mod tests;
+mod upgrade;
+mod versions;
 mod walk;
 mod writer;
 
@@ -41,6 +42,7 @@ pub(crate) use commit::{Log, LogState};
 pub use folder::{DataFolder, Durable};
 pub use story::{Told, tell};
 
+use crate::program;
 use disk::Disk;
 
 /// Why a data folder is of no use now.
@@ -87,20 +89,32 @@ pub enum DataError {
         /// What does not fit.
         what: &'static str,
     },
-    /// Written in another layout or by a program with other types.
+    /// Written by a program that stores what this one does not know.
     #[error(
-        "{file} was written by {writer} ({what} {found:#x}; this is cambist {version} with {what} {here:#x}); nothing was changed: go on with the program that wrote it, or take its accounts and balances with 'cambist venue export' of that program and begin anew in another folder", version = env!("CARGO_PKG_VERSION")
+        "{file} was written by {writer} and holds types that {this} does not know ({found}; it knows versions up to {known}); nothing was changed. {way}", this = program::name()
     )]
     Version {
         /// The file.
         file: String,
-        /// What differs.
-        what: &'static str,
-        /// What the file says.
-        found: u32,
-        /// What this program writes.
-        here: u32,
-        /// Name and version of the program that wrote it, where it left them.
+        /// What the file says of itself.
+        found: String,
+        /// The newest version known here.
+        known: u32,
+        /// The program that wrote it, where it left its name.
+        writer: String,
+        /// What to do.
+        way: String,
+    },
+    /// Inputs that were answered in one way lead to other answers now.
+    #[error(
+        "{file}: inputs {first} and later lead to other answers than were given (written by {writer}; this is {this}); nothing was changed: go on with the program that wrote it", this = program::name()
+    )]
+    Diverged {
+        /// The file.
+        file: String,
+        /// Number of the first input of the batch in question.
+        first: u64,
+        /// The program that wrote it, where it left its name.
         writer: String,
     },
     /// The state does not add up.
@@ -140,13 +154,27 @@ impl DataError {
         }
     }
 
-    fn version(disk: &dyn Disk, file: &str, other: frame::Other) -> Self {
+    fn version(disk: &dyn Disk, file: &str, layout: frame::Layout) -> Self {
+        let found = match (layout.format, layout.version) {
+            (format, _) if format > frame::FORMAT => format!("layout {format}"),
+            (_, 0) => format!("types {:#x}", layout.types),
+            (_, version) => format!("version {version}"),
+        };
+        // Made by whoever moved the folder on from what is known here.
+        let way = match upgrade::backup_in(disk) {
+            Some(copy) => format!(
+                "Before it was moved on, everything in it was copied to {copy}: 'cambist venue restore --from {copy} --data NEW_FOLDER' goes back to that, without what was done since; or go on with the program that wrote it"
+            ),
+            None => "Go on with the program that wrote it, or a later one".to_owned(),
+        };
         Self::Version {
             file: format!("{}/{file}", disk.name()),
-            what: other.what,
-            found: other.found,
-            here: other.here,
-            writer: other.writer.unwrap_or_else(|| "another version".to_owned()),
+            found,
+            known: versions::history().newest(),
+            writer: layout
+                .writer
+                .unwrap_or_else(|| "another program".to_owned()),
+            way,
         }
     }
 }
@@ -176,4 +204,15 @@ pub struct RecoveryFacts {
     pub damaged_snapshots: u64,
     /// Steps in which background traders would ask something else today than they did.
     pub steps_changed: u64,
+    /// The newest part, where an earlier program wrote it.
+    pub written_by: Option<Earlier>,
+}
+
+/// An earlier program that wrote a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    /// Its name, where it left it.
+    pub writer: Option<String>,
+    /// Its version of the types inside.
+    pub version: u32,
 }

@@ -2,10 +2,10 @@
 
 use super::disk::Disk;
 use super::files::Files;
-use super::frame::{FolderId, Frame, Place};
-use super::walk::{Last, walk};
-use super::{DataError, RecoveryFacts, snapshot};
-use crate::state::{Entry, State};
+use super::frame::{FolderId, Place};
+use super::walk::{Last, Met, walk};
+use super::{DataError, Earlier, RecoveryFacts, snapshot, versions};
+use crate::state::{Answers, Entry, Heard, State};
 
 /// What was recovered.
 pub(crate) struct Recovered {
@@ -13,6 +13,8 @@ pub(crate) struct Recovered {
     pub state: State,
     pub place: Place,
     pub last: Last,
+    /// Whether an earlier program wrote the snapshot.
+    pub from_earlier: bool,
     pub facts: RecoveryFacts,
 }
 
@@ -25,7 +27,7 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
         if until.is_some_and(|until| position > until) {
             continue;
         }
-        let (opened, mut state) = match snapshot::read(disk, position) {
+        let (opened, layout, mut state) = match snapshot::read(disk, position) {
             Ok(found) => found,
             Err(damage @ DataError::Damaged { .. }) => {
                 // The one before it, and the log since then, say the same.
@@ -36,23 +38,26 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
             }
             Err(error) => return Err(error),
         };
-        let walked = walk(disk, &files, opened.folder, opened.place, until, |frame| {
-            entries(frame, |entry| {
-                let same = state.replay(entry, &mut |_, _, _, _| ());
-                facts.steps_changed += u64::from(!same);
-                facts.replayed += 1;
-            })
+        let walked = walk(disk, &files, opened.folder, opened.place, until, |met| {
+            replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _| ())
         })?;
         facts.snapshot_position = position;
         facts.position = walked.place.position;
         facts.frames = walked.frames;
         facts.log_bytes = walked.bytes;
         facts.torn_bytes = walked.last.torn_bytes as u64;
+        let from_earlier = versions::earlier(&layout).is_some();
+        let newest = walked.last.layout.clone().unwrap_or(layout);
+        facts.written_by = versions::earlier(&newest).map(|version| Earlier {
+            writer: newest.writer,
+            version,
+        });
         return Ok(Recovered {
             folder: opened.folder,
             state,
             place: walked.place,
             last: walked.last,
+            from_earlier,
             facts,
         });
     }
@@ -61,21 +66,38 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
     }))
 }
 
-/// Every input of a frame, in order.
-pub(super) fn entries(
-    frame: &Frame<'_>,
-    mut take: impl FnMut(&Entry<'_>),
-) -> Result<(), &'static str> {
-    let mut rest = frame.payload;
-    for _ in 0..frame.count {
-        let (entry, behind) = postcard::take_from_bytes::<Entry<'_>>(rest)
-            .map_err(|_| "a frame is good but holds no inputs of this program")?;
-        take(&entry);
-        rest = behind;
+/// Does every input of a frame again, in order.
+pub(super) fn replay(
+    disk: &dyn Disk,
+    met: &Met<'_>,
+    state: &mut State,
+    facts: &mut RecoveryFacts,
+    heard: &mut Heard<'_>,
+) -> Result<(), DataError> {
+    let damaged = |what| DataError::damaged(disk, met.file, met.offset as u64, what);
+    let mut rest = met.frame.payload;
+    let mut answers = Answers::default();
+    for _ in 0..met.frame.count {
+        let entry =
+            versions::history().read::<Entry<'static>>(versions::INPUT, met.version, &mut rest);
+        let entry = entry.map_err(|error| {
+            tracing::error!(file = met.file, %error, "a frame is good but holds no inputs");
+            damaged("a frame is good but holds no inputs of its version")
+        })?;
+        let replayed = state.replay(&entry, heard);
+        answers = answers.and(replayed.answers);
+        facts.steps_changed += u64::from(!replayed.same);
+        facts.replayed += 1;
     }
-    if rest.is_empty() {
-        Ok(())
-    } else {
-        Err("a frame is good but holds more than it says")
+    if !rest.is_empty() {
+        return Err(damaged("a frame is good but holds more than it says"));
     }
+    if met.frame.answers.is_some_and(|given| given != answers) {
+        return Err(DataError::Diverged {
+            file: format!("{}/{}", disk.name(), met.file),
+            first: met.frame.first,
+            writer: met.layout.writer.clone().unwrap_or_default(),
+        });
+    }
+    Ok(())
 }

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 
 use super::disk::{Disk, DiskFile};
 use super::files::{SNAPSHOT_PARTIAL, snapshot_name};
-use super::frame::{BLOCK, NoOpening, Opening, opening, read_opening};
-use super::schema::schema;
+use super::frame::{BLOCK, Layout, Opening, opening, read_opening};
+use super::versions::{self, history};
 use super::{DataError, io_of};
 use crate::state::State;
 
@@ -21,7 +21,7 @@ const CHUNK_HEAD_BYTES: usize = 8;
 /// Writes a snapshot. It is there, whole and durable, or not there at all. The answer is its size.
 pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Result<u64> {
     let mut file = disk.create(SNAPSHOT_PARTIAL)?;
-    file.write_at(0, &opening(MAGIC, opened, schema()))?;
+    file.write_at(0, &opening(MAGIC, opened, versions::written(), 0))?;
     let chunks = Chunks {
         file: &mut *file,
         offset: BLOCK as u64,
@@ -38,15 +38,14 @@ pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Res
     Ok(size)
 }
 
-/// Reads a snapshot.
-pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, State), DataError> {
+/// Reads a snapshot that this or an earlier program wrote.
+pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, State), DataError> {
     let name = snapshot_name(position);
     let mut bytes = disk.read(&name).map_err(io_of(disk, &name))?;
     let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
-    let opened = read_opening(MAGIC, &bytes, schema()).map_err(|problem| match problem {
-        NoOpening::Damaged => damaged(0, "it does not begin as a snapshot"),
-        NoOpening::Other(other) => DataError::version(disk, &name, other),
-    })?;
+    let found = read_opening(MAGIC, &bytes);
+    let found = versions::known(disk, &name, found, "it does not begin as a snapshot");
+    let (opened, layout, version) = found?;
     if opened.place.position != position {
         return Err(damaged(0, "it was made for another place"));
     }
@@ -77,9 +76,16 @@ pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, State), D
         filled += length;
         at = begin + length;
     }
-    let state = postcard::from_bytes(&bytes[..filled])
-        .map_err(|_| damaged(BLOCK, "its parts are good but are no state of this program"))?;
-    Ok((opened, state))
+    let mut rest = &bytes[..filled];
+    let state = history().read(versions::STATE, version, &mut rest);
+    match state {
+        Ok(state) if rest.is_empty() => Ok((opened, layout, state)),
+        Ok(_) => Err(damaged(BLOCK, "its parts hold more than a state")),
+        Err(error) => {
+            tracing::error!(file = %name, %error, "a snapshot is good but holds no state");
+            Err(damaged(BLOCK, "its parts are good but are no state"))
+        }
+    }
 }
 
 struct Chunks<'a> {

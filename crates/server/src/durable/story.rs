@@ -11,7 +11,7 @@ use cambist_venue::{Caller, Refusal, Request, Response, Venue};
 
 use super::disk::Folder;
 use super::files::Files;
-use super::recover::entries;
+use super::recover::replay;
 use super::walk::walk;
 use super::{DataError, RecoveryFacts, snapshot};
 
@@ -61,7 +61,7 @@ pub fn tell(data: &Path, mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts
             Err(error) => return Err(error),
         }
     }
-    let (opened, mut state) = found.ok_or_else(|| DataError::Empty {
+    let (opened, _, mut state) = found.ok_or_else(|| DataError::Empty {
         folder: data.display().to_string(),
     })?;
     facts.snapshot_position = opened.place.position;
@@ -69,19 +69,16 @@ pub fn tell(data: &Path, mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts
         position: opened.place.position,
         venue: &state.venue,
     });
-    let walked = walk(&disk, &files, opened.folder, opened.place, None, |frame| {
-        entries(frame, |entry| {
-            let same = state.replay(entry, &mut |now, caller, request, answer| {
-                hear(Told::Asked {
-                    now,
-                    caller,
-                    request,
-                    answer,
-                });
+    let walked = walk(&disk, &files, opened.folder, opened.place, None, |met| {
+        let mut tell = |now, caller: &Caller, request: &Request, answer: &Result<_, _>| {
+            hear(Told::Asked {
+                now,
+                caller,
+                request,
+                answer,
             });
-            facts.steps_changed += u64::from(!same);
-            facts.replayed += 1;
-        })
+        };
+        replay(&disk, met, &mut state, &mut facts, &mut tell)
     })?;
     facts.position = walked.place.position;
     facts.frames = walked.frames;

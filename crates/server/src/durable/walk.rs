@@ -6,10 +6,9 @@
 
 use super::disk::Disk;
 use super::files::{Files, segment_name};
-use super::frame::{BLOCK, FolderId, Found, Frame, NoOpening, Place, read_frame};
+use super::frame::{BLOCK, FolderId, Found, Frame, Layout, Place, read_frame};
 use super::frame::{Opening, read_segment_opening};
-use super::schema::schema;
-use super::{DataError, io_of};
+use super::{DataError, io_of, versions};
 
 /// How far the log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +32,19 @@ pub(crate) struct Last {
     pub good_bytes: usize,
     /// Bytes other than zero behind that: a batch that a crash has cut off.
     pub torn_bytes: usize,
+    /// How it is laid out; `None` of a walk that looked at none.
+    pub layout: Option<Layout>,
+}
+
+/// A frame, with what is needed to read it.
+pub(crate) struct Met<'a> {
+    pub frame: &'a Frame<'a>,
+    /// Version of the types inside.
+    pub version: u32,
+    /// Its segment.
+    pub file: &'a str,
+    pub offset: usize,
+    pub layout: &'a Layout,
 }
 
 /// Gives every frame from `from` on to `take`, up to the segment that begins at `until`.
@@ -42,7 +54,7 @@ pub(crate) fn walk(
     folder: FolderId,
     from: Place,
     until: Option<u64>,
-    mut take: impl FnMut(&Frame<'_>) -> Result<(), &'static str>,
+    mut take: impl FnMut(&Met<'_>) -> Result<(), DataError>,
 ) -> Result<Walked, DataError> {
     let wanted =
         |position: &u64| *position >= from.position && until.is_none_or(|until| *position < until);
@@ -56,6 +68,7 @@ pub(crate) fn walk(
             final_frame: None,
             good_bytes: 0,
             torn_bytes: 0,
+            layout: None,
         },
     };
     if segments.first() != Some(&from.position) && until != Some(from.position) {
@@ -66,10 +79,9 @@ pub(crate) fn walk(
         let name = segment_name(position);
         let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
         let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
-        let opened = read_segment_opening(&bytes, schema()).map_err(|problem| match problem {
-            NoOpening::Damaged => damaged(0, "it does not begin as a part of the log"),
-            NoOpening::Other(other) => DataError::version(disk, &name, other),
-        })?;
+        let found = read_segment_opening(&bytes);
+        let found = versions::known(disk, &name, found, "it does not begin as a part of the log");
+        let (opened, layout, version) = found?;
         let place = walked.place;
         if opened != (Opening { folder, place }) || position != place.position {
             return Err(damaged(0, "it does not continue what lies before it"));
@@ -78,7 +90,7 @@ pub(crate) fn walk(
         let mut final_frame = None;
         let broken = loop {
             let rest = bytes.get(offset..).unwrap_or_default();
-            match read_frame(folder, rest) {
+            match read_frame(folder, layout.format, rest) {
                 Found::Nothing => break "a frame is missing",
                 Found::Broken(what) => break what,
                 Found::Frame(frame) => {
@@ -86,15 +98,21 @@ pub(crate) fn walk(
                     if frame.first != walked.place.position || frame.chain != chain {
                         return Err(damaged(offset, "a frame does not follow the one before it"));
                     }
-                    take(&frame).map_err(|what| damaged(offset, what))?;
+                    take(&Met {
+                        frame: &frame,
+                        version,
+                        file: &name,
+                        offset,
+                        layout: &layout,
+                    })?;
                     walked.place = Place {
                         position: frame.first + u64::from(frame.count),
                         chain,
                     };
                     walked.frames += 1;
-                    walked.bytes += frame.bytes() as u64;
+                    walked.bytes += frame.bytes as u64;
                     final_frame = Some(offset);
-                    offset += frame.bytes();
+                    offset += frame.bytes;
                 }
             }
         };
@@ -102,7 +120,9 @@ pub(crate) fn walk(
         let rest = &bytes[good..];
         match segments.get(index + 1).copied().or(until) {
             Some(next) if next != walked.place.position => return Err(damaged(good, broken)),
-            None if frame_follows(folder, rest) => return Err(damaged(good, broken)),
+            None if frame_follows(folder, layout.format, rest) => {
+                return Err(damaged(good, broken));
+            }
             Some(_) | None => {}
         }
         walked.last = Last {
@@ -113,14 +133,15 @@ pub(crate) fn walk(
                 .iter()
                 .rposition(|byte| *byte != 0)
                 .map_or(0, |at| at + 1),
+            layout: Some(layout),
         };
     }
     Ok(walked)
 }
 
 /// Whether a whole frame stands anywhere behind the first block.
-fn frame_follows(folder: FolderId, bytes: &[u8]) -> bool {
+fn frame_follows(folder: FolderId, format: u32, bytes: &[u8]) -> bool {
     (BLOCK..bytes.len())
         .step_by(BLOCK)
-        .any(|at| matches!(read_frame(folder, &bytes[at..]), Found::Frame(_)))
+        .any(|at| matches!(read_frame(folder, format, &bytes[at..]), Found::Frame(_)))
 }

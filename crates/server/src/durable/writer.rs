@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::disk::{Disk, DiskFile};
 use super::files::{LOG_PARTIAL, segment_name};
-use super::frame::{BLOCK, FolderId, Opening, Place, frame, frame_bytes, segment_opening};
-use super::schema::schema;
+use super::frame::{BLOCK, Batch, FolderId, Opening, Place, frame, frame_bytes, segment_opening};
+use super::versions;
 
 /// Zeros are written this many at a time.
 const FILL_BYTES: usize = 1 << 20;
@@ -54,15 +54,15 @@ impl Writer {
 
     /// Writes and syncs a batch; true if it began a new segment. After an error nothing more may be
     /// written: what is on the disk is no longer known.
-    pub fn write(&mut self, payload: &[u8], count: u32) -> io::Result<bool> {
-        let needed = frame_bytes(payload.len());
+    pub fn write(&mut self, batch: &Batch) -> io::Result<bool> {
+        let needed = frame_bytes(batch.payload.len());
         let full = self.offset + needed > self.size;
         if full {
             let least = self.segment_bytes.max(BLOCK + needed);
             (self.file, self.size) = begin_segment(&*self.disk, self.folder, self.place, least)?;
             self.offset = BLOCK;
         }
-        let after = frame(self.folder, self.place, count, payload, &mut self.buffer);
+        let after = frame(self.folder, self.place, batch, &mut self.buffer);
         self.file.write_at(self.offset as u64, &self.buffer)?;
         self.file.sync()?;
         self.offset += needed;
@@ -81,7 +81,11 @@ fn begin_segment(
 ) -> io::Result<(Box<dyn DiskFile>, usize)> {
     let size = bytes.next_multiple_of(BLOCK).max(2 * BLOCK);
     let mut file = disk.create(LOG_PARTIAL)?;
-    file.write_at(0, &segment_opening(&Opening { folder, place }, schema()))?;
+    let opened = Opening { folder, place };
+    file.write_at(
+        0,
+        &segment_opening(&opened, versions::written(), size as u64),
+    )?;
     let zeros = vec![0; FILL_BYTES.min(size - BLOCK)];
     let mut offset = BLOCK;
     while offset < size {

@@ -1,76 +1,98 @@
-//! A data folder that a program wrote and the repository kept: what later programs make of it.
-//!
-//! `KEEP_FOLDER=1 cargo test -p cambist-server --test http kept` writes another, where the types inside have
-//! changed and the new ones are to be kept.
+//! Data folders that earlier programs wrote and the repository keeps (`tests/kept`): every one is opened,
+//! with all that was in it, after a copy was made; and what was opened is a folder of today.
 
-use std::os::unix::fs::DirBuilderExt;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cambist_server::{DataError, DataFolder, verify};
+use cambist_server::{DataFolder, Server, verify};
+use serde_json::Value;
 
-use super::crash::{Folder, customer, populated};
-use super::support::{Exchange, Want};
+use super::crash::Folder;
+use super::support::config;
 
-const ORDERS: u64 = 5;
+#[path = "../../../../tests/kept/packed.rs"]
+mod packed;
 
-fn kept() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/http/kept")
+/// The kept data folders, by name.
+fn kept() -> Vec<PathBuf> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept");
+    let mut found: Vec<_> = std::fs::read_dir(all)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("folder.packed").is_file())
+        .collect();
+    found.sort();
+    assert!(found.len() >= 3, "{found:?}");
+    found
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(to)
-        .unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-    }
+fn unpacked(kept: &Path, name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let bytes = std::fs::read(kept.join("folder.packed")).unwrap();
+    packed::unpack(&bytes, folder.path());
+    folder
 }
 
-fn write(data: &Path) {
-    let folder = DataFolder::take(data).unwrap().with_segment_bytes(65_536);
-    let durable = folder.begin(populated(), Vec::new()).unwrap();
-    let exchange = Exchange::durable(durable);
-    let (mut connection, mut maker) = (exchange.connect(), customer(1));
-    for _ in 0..ORDERS {
-        connection.ask(&maker.submit(Want::Sell, 100_000, 1)).good();
-    }
+/// Every file of a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let files = entries.filter(|entry| entry.path().is_file());
+    files
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, std::fs::read(entry.path()).unwrap())
+        })
+        .filter(|(name, _)| name != "lock")
+        .collect()
+}
+
+fn copies(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).collect();
+    found.retain(|path| path.is_dir());
+    found
 }
 
 #[test]
-fn a_folder_that_was_kept_is_read_or_refused_with_the_ways_on() {
-    let folder = Folder::new("kept");
-    let data = folder.path().join("data");
-    if std::env::var_os("KEEP_FOLDER").is_some() {
-        std::fs::create_dir_all(folder.path()).unwrap();
-        write(&data);
-        let _ = std::fs::remove_dir_all(kept());
-        copy(&data, &kept());
-    } else {
-        copy(&kept(), &data);
+fn every_kept_folder_is_opened_with_everything_in_it() {
+    for kept in kept() {
+        let name = kept.file_name().unwrap().to_str().unwrap();
+        let folder = unpacked(&kept, name);
+        let was = files(folder.path());
+        let expected = std::fs::read_to_string(kept.join("verify.json")).unwrap();
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+
+        // Looking changes nothing.
+        let facts = verify(folder.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(facts.recovery.position, expected["inputs"], "{name}");
+        assert_eq!(facts.open_orders, expected["open_orders"], "{name}");
+        let snapshot = facts.recovery.snapshot_position;
+        assert_eq!(snapshot, expected["snapshot_inputs"], "{name}");
+        let writer = facts.recovery.written_by.unwrap().writer;
+        assert_eq!(writer.as_deref(), Some("cambist 0.1.0"), "{name}");
+        assert_eq!(files(folder.path()), was, "{name}");
+
+        // Going on from it moves it on, after a copy of everything.
+        let data = DataFolder::take(folder.path()).unwrap();
+        let opened = data.recover().unwrap().unwrap();
+        assert!(opened.facts().written_by.is_some(), "{name}");
+        assert_eq!(opened.venue().open_orders() as u64, facts.open_orders);
+        let mut config = config();
+        config.audit_every_request = false;
+        drop(Server::bind_durable(&config, opened).unwrap());
+        drop(data);
+        let [copy] = copies(folder.path()).try_into().unwrap();
+        assert_eq!(files(&copy), was, "{name}: the copy is what was there");
+        let again = verify(folder.path()).unwrap();
+        assert_eq!(again.recovery.position, facts.recovery.position, "{name}");
+        assert_eq!(again.open_orders, facts.open_orders, "{name}");
+        assert_eq!(again.recovery.replayed, 0, "{name}: a snapshot of today");
+
+        // From now on it is a folder like any other.
+        let data = DataFolder::take(folder.path()).unwrap();
+        let opened = data.recover().unwrap().unwrap();
+        assert_eq!(opened.facts().written_by, None, "{name}");
+        drop((opened, data));
+        assert_eq!(copies(folder.path()), [copy], "{name}: no second copy");
     }
-    let before = std::fs::read_dir(&data).unwrap().count();
-    match verify(&data) {
-        // The same types: every order is there.
-        Ok(facts) => assert_eq!(facts.open_orders, ORDERS),
-        // Others: who wrote it, what to do, and nothing is changed.
-        Err(error) => {
-            let text = error.to_string();
-            let DataError::Version { writer, .. } = error else {
-                panic!("{text}");
-            };
-            assert!(writer.starts_with("cambist "), "{text}");
-            assert!(text.contains("'cambist venue export'"), "{text}");
-            let taken = DataFolder::take(&data).unwrap().recover().err();
-            assert!(
-                matches!(taken, Some(DataError::Version { .. })),
-                "{taken:?}"
-            );
-        }
-    }
-    // The mark of who has it aside.
-    let after = std::fs::read_dir(&data).unwrap().count();
-    assert!(after <= before + 1, "{before} files, then {after}");
 }

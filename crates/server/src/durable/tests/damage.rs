@@ -7,12 +7,14 @@ use cambist_venue::Random;
 
 use super::history::{Source, happen, same, venue};
 use super::model::Model;
+use crate::durable::disk::Disk;
 use crate::durable::folder::DataFolder;
-use crate::durable::frame::{BLOCK, read_segment_opening, segment_opening};
+use crate::durable::frame::{
+    BLOCK, Batch, FORMAT, Found, frame, read_frame, read_segment_opening, segment_opening,
+};
 use crate::durable::recover::recover;
-use crate::durable::schema::schema;
-use crate::durable::{DataError, keeper};
-use crate::state::State;
+use crate::durable::{DataError, keeper, versions};
+use crate::state::{Answers, State};
 
 /// A folder of two snapshots and three segments, and the state after each input.
 fn written() -> (Model, Vec<State>) {
@@ -25,17 +27,16 @@ fn written() -> (Model, Vec<State>) {
     let (mut segments, mut last) = (0, 0);
     // Two frames in the last segment.
     while last < 2 {
-        let (mut payload, mut count) = (Vec::new(), 0);
-        while count < 3_u32 {
+        let mut batch = Batch::default();
+        while batch.count < 3 {
             let (now, happening) = source.next();
-            if let Some(entry) = happen(&mut ready.state, now, &happening) {
-                payload = postcard::to_extend(&entry, payload).unwrap();
-                count += 1;
+            if let Some((entry, answers)) = happen(&mut ready.state, now, &happening) {
+                batch.push(&entry, answers).unwrap();
                 states.push(ready.state.clone());
             }
         }
         let before = ready.writer.place().position;
-        let began = ready.writer.write(&payload, count).unwrap();
+        let began = ready.writer.write(&batch).unwrap();
         last += u32::from(segments + u32::from(began) == 2);
         if began {
             segments += 1;
@@ -61,12 +62,10 @@ fn outcome(disk: &Model, states: &[State], what: &str) -> Result<usize, DataErro
 }
 
 fn names(disk: &Model) -> Vec<String> {
-    use crate::durable::disk::Disk;
     disk.list().unwrap()
 }
 
 fn bytes(disk: &Model, name: &str) -> Vec<u8> {
-    use crate::durable::disk::Disk;
     disk.read(name).unwrap()
 }
 
@@ -153,7 +152,7 @@ fn a_part_of_the_log_that_is_missing_is_named() {
         .filter(|name| name.starts_with("log"))
         .collect();
     let broken = disk.copy();
-    crate::durable::disk::Disk::remove(&broken, &logs[logs.len() - 2]).unwrap();
+    Disk::remove(&broken, &logs[logs.len() - 2]).unwrap();
     let Err(DataError::Damaged { file, what, .. }) = recover(&broken, None) else {
         panic!("a hole in the log is damage");
     };
@@ -209,22 +208,94 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
         .filter(|name| name.starts_with("log"))
         .max()
         .unwrap();
-    let opened = read_segment_opening(&bytes(&disk, &last), schema()).unwrap();
-    let other = segment_opening(&opened, schema() ^ 1);
-    disk.tamper(&last, |bytes| bytes[..BLOCK].copy_from_slice(&other));
-    let error = recover(&disk, None).map(drop);
-    let text = error.as_ref().err().map(ToString::to_string);
-    let Err(DataError::Version {
-        file, found, here, ..
-    }) = error
-    else {
-        panic!("other types were read");
+    let (opened, layout) = read_segment_opening(&bytes(&disk, &last)).unwrap();
+    let (types, version) = versions::written();
+    let later = segment_opening(&opened, (types ^ 1, version + 1), layout.bytes);
+    disk.tamper(&last, |bytes| bytes[..BLOCK].copy_from_slice(&later));
+    let refused = |disk: &Model| match recover(disk, None).map(drop) {
+        Err(DataError::Version { file, .. }) if !file.ends_with(&last) => panic!("{file}"),
+        Err(error @ DataError::Version { .. }) => error.to_string(),
+        other => panic!("other types were read: {other:?}"),
     };
-    assert!(file.ends_with(&last) && found == here ^ 1);
-    let text = text.unwrap_or_default();
-    let writer = concat!("written by cambist ", env!("CARGO_PKG_VERSION"), " (types");
+    let text = refused(&disk);
+    let said = format!(
+        "was written by {} and holds types that",
+        crate::program::name()
+    );
+    assert!(text.contains(&said), "{text}");
+    let said = format!(
+        "(version {}; it knows versions up to {version})",
+        version + 1
+    );
+    assert!(text.contains(&said), "{text}");
     assert!(
-        text.contains(writer) && text.contains("venue export"),
+        text.contains("Go on with the program that wrote it"),
         "{text}"
+    );
+
+    // Whoever moved the folder on left a copy: the newest is named, one that was not finished is none.
+    for name in [
+        "before-version-9-input-8",
+        "before-version-10-input-7",
+        "before-version-11-input-9.partial",
+    ] {
+        disk.inside(name).unwrap().create("log-0").unwrap();
+    }
+    let text = refused(&disk);
+    let way = "'cambist venue restore --from model/before-version-10-input-7 --data NEW_FOLDER'";
+    assert!(text.contains(way), "{text}");
+}
+
+#[test]
+fn a_layout_that_is_not_known_here_is_later_and_not_damage() {
+    let (disk, _) = written();
+    let last = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("log"))
+        .max()
+        .unwrap();
+    // Its check is where it is in a layout of its own.
+    disk.tamper(&last, |bytes| bytes[8..72].fill(9));
+    let refused = recover(&disk, None).map(drop);
+    let Err(DataError::Version { found, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(found, format!("layout {}", 0x0909_0909));
+}
+
+#[test]
+fn inputs_that_would_be_answered_otherwise_now_are_found_out() {
+    let (disk, _) = written();
+    let last = names(&disk)
+        .into_iter()
+        .filter(|name| name.starts_with("log"))
+        .max()
+        .unwrap();
+    // The answers of the last frame are others, and everything else fits.
+    let content = bytes(&disk, &last);
+    let (opened, _) = read_segment_opening(&content).unwrap();
+    let Found::Frame(first) = read_frame(opened.folder, FORMAT, &content[BLOCK..]) else {
+        panic!("a part of the log begins with a frame");
+    };
+    let mut batch = Batch {
+        payload: first.payload.to_vec(),
+        count: first.count,
+        answers: first.answers.unwrap(),
+    };
+    let mut again = Vec::new();
+    frame(opened.folder, opened.place, &batch, &mut again);
+    assert_eq!(again, content[BLOCK..][..again.len()], "the same frame");
+    batch.answers = batch.answers.and(Answers::default());
+    frame(opened.folder, opened.place, &batch, &mut again);
+    disk.tamper(&last, |bytes| {
+        bytes[BLOCK..][..again.len()].copy_from_slice(&again);
+    });
+    let refused = recover(&disk, None).map(drop);
+    let Err(DataError::Diverged { file, first, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        (file, first),
+        (format!("model/{last}"), opened.place.position)
     );
 }

@@ -11,7 +11,7 @@ use cambist_venue::{
     Request, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 
-use crate::state::{Entry, State};
+use crate::state::{Answers, Entry, State};
 
 const ONE: u128 = 1_000_000_000_000_000_000;
 
@@ -181,10 +181,14 @@ fn hash(made: u64) -> Hash {
     Hash(bytes)
 }
 
-/// Lets something happen to a state; the input that is to be written, if any.
-pub fn happen(state: &mut State, now: VenueTime, happening: &Happening) -> Option<Entry<'static>> {
+/// Lets something happen to a state; the input that is to be written, if any, and what it was answered.
+pub fn happen(
+    state: &mut State,
+    now: VenueTime,
+    happening: &Happening,
+) -> Option<(Entry<'static>, Answers)> {
     let mut kept = None;
-    let keep = |entry: &Entry<'_>| kept = Some(owned(entry));
+    let keep = |entry: &Entry<'_>, answers| kept = Some((owned(entry), answers));
     match happening {
         Happening::Asked(caller, request) => {
             let _ = state.ask(now, caller, request, keep);

@@ -6,3 +6,4 @@ mod faults;
 mod history;
 mod model;
 mod power;
+mod upgrades;

@@ -4,7 +4,7 @@
 //! names too, each by itself. A failed sync leaves bytes that can be read but will never be durable,
 //! as real ones do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -42,6 +42,8 @@ struct Content {
 enum Naming {
     Made(String, usize),
     Moved(String, String),
+    /// A folder with all that is in it.
+    MovedInside(String, String),
     Gone(String),
 }
 
@@ -86,6 +88,15 @@ fn rename(names: &mut BTreeMap<String, usize>, naming: &Naming) {
         Naming::Moved(from, to) => {
             if let Some(content) = names.remove(from) {
                 names.insert(to.clone(), content);
+            }
+        }
+        Naming::MovedInside(from, to) => {
+            let inside = |name: &String| name.starts_with(&format!("{from}/"));
+            let moved: Vec<_> = names.keys().filter(|name| inside(name)).cloned().collect();
+            for name in moved {
+                if let Some(content) = names.remove(&name) {
+                    names.insert(format!("{to}{}", &name[from.len()..]), content);
+                }
             }
         }
         Naming::Gone(name) => {
@@ -217,7 +228,9 @@ impl Model {
 impl Disk for Model {
     fn list(&self) -> io::Result<Vec<String>> {
         let inner = self.0.lock().unwrap();
-        Ok(inner.names.keys().cloned().collect())
+        let first = |name: &String| name.split('/').next().map(str::to_owned);
+        let names: BTreeSet<String> = inner.names.keys().filter_map(first).collect();
+        Ok(names.into_iter().collect())
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
@@ -253,7 +266,13 @@ impl Disk for Model {
         if !inner.operate()? {
             return Err(failed());
         }
-        inner.name(Naming::Moved(from.to_owned(), to.to_owned()));
+        let (from, to) = (from.to_owned(), to.to_owned());
+        let is_file = inner.names.contains_key(&from);
+        inner.name(if is_file {
+            Naming::Moved(from, to)
+        } else {
+            Naming::MovedInside(from, to)
+        });
         Ok(())
     }
 
@@ -276,8 +295,82 @@ impl Disk for Model {
         Ok(())
     }
 
+    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>> {
+        Ok(Box::new(Inside {
+            model: self.clone(),
+            folder: name.to_owned(),
+        }))
+    }
+
+    fn remove_inside(&self, name: &str) -> io::Result<()> {
+        let inside = format!("{name}/");
+        let all: Vec<_> = self.0.lock().unwrap().names.keys().cloned().collect();
+        let mut all = all.into_iter().filter(|name| name.starts_with(&inside));
+        all.try_for_each(|name| self.remove(&name))
+    }
+
     fn name(&self) -> String {
         "model".to_owned()
+    }
+}
+
+/// A folder inside.
+struct Inside {
+    model: Model,
+    folder: String,
+}
+
+impl Inside {
+    fn at(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
+    }
+}
+
+impl Disk for Inside {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let inside = self.at("");
+        let inner = self.model.0.lock().unwrap();
+        let names = inner
+            .names
+            .keys()
+            .filter_map(|name| name.strip_prefix(&inside));
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.model.read(&self.at(name))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.model.create(&self.at(name))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.model.open(&self.at(name))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.model.rename(&self.at(from), &self.at(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.model.remove(&self.at(name))
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        self.model.sync_folder()
+    }
+
+    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>> {
+        self.model.inside(&self.at(name))
+    }
+
+    fn remove_inside(&self, name: &str) -> io::Result<()> {
+        self.model.remove_inside(&self.at(name))
+    }
+
+    fn name(&self) -> String {
+        format!("model/{}", self.folder)
     }
 }
 

@@ -8,6 +8,7 @@ use cambist_venue::Random;
 use super::history::{Happening, Source, crowded, happen, same, venue};
 use super::model::{Fault, Model};
 use crate::durable::folder::{DataFolder, Ready};
+use crate::durable::frame::Batch;
 use crate::durable::{DataError, keeper};
 use crate::state::State;
 
@@ -90,20 +91,19 @@ impl World {
     }
 
     fn batch(&mut self, ready: &mut Ready) -> Result<(), DataError> {
-        let (mut payload, mut count) = (Vec::new(), 0);
+        let mut batch = Batch::default();
         let wanted = self.random.between(1, 8);
-        while u64::from(count) < wanted {
+        while u64::from(batch.count) < wanted {
             let (now, happening): (_, Happening) = self.source.next();
-            if let Some(entry) = happen(&mut ready.state, now, &happening) {
-                payload = postcard::to_extend(&entry, payload).unwrap();
-                count += 1;
+            if let Some((entry, answers)) = happen(&mut ready.state, now, &happening) {
+                batch.push(&entry, answers).unwrap();
                 self.states.push(ready.state.clone());
             }
         }
         let before = ready.writer.place().position;
         let began = ready
             .writer
-            .write(&payload, count)
+            .write(&batch)
             .map_err(|error| DataError::io("write", error))?;
         self.acknowledged = self.states.len() - 1;
         if began {

@@ -1,0 +1,101 @@
+//! A folder of an earlier program on a disk that loses what was not synced: however often its being moved on is cut
+//! off, nothing of it is lost, and a copy that has its name is whole.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cambist_venue::Random;
+
+use super::model::{Fault, Model};
+use crate::durable::disk::Disk;
+use crate::durable::folder::DataFolder;
+use crate::durable::recover::recover;
+use crate::durable::{DataError, versions};
+
+#[path = "../../../../../tests/kept/packed.rs"]
+mod packed;
+
+/// A kept folder on a disk of its own.
+fn kept(name: &str) -> Model {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept");
+    let bytes = std::fs::read(place.join(name).join("folder.packed")).unwrap();
+    let folder = std::env::temp_dir().join(format!("cambist-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    packed::unpack(&bytes, &folder);
+    let disk = Model::default();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let mut file = disk
+            .create(path.file_name().unwrap().to_str().unwrap())
+            .unwrap();
+        file.write_at(0, &std::fs::read(&path).unwrap()).unwrap();
+        file.sync().unwrap();
+    }
+    disk.sync_folder().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    disk
+}
+
+fn copies(disk: &Model) -> Vec<String> {
+    let names = disk.list().unwrap();
+    let whole = |name: &String| name.starts_with("before-") && !name.ends_with(".partial");
+    names.into_iter().filter(whole).collect()
+}
+
+#[test]
+fn being_moved_on_may_be_cut_off_anywhere_and_is_done_once() {
+    let before = kept("exchange-4fb51ac");
+    let whole = recover(&before, None).unwrap();
+    let mut random = Random::new(1);
+    let mut cuts = 0;
+    for operations in 1.. {
+        let disk = before.copy();
+        let folder = DataFolder::on(Arc::new(disk.clone()), 1 << 16);
+        disk.fail_after(operations, Fault::End);
+        let done = match folder.resume() {
+            Ok(ready) => ready.is_some(),
+            Err(DataError::Io { .. }) => false,
+            Err(error) => panic!("operation {operations}: {error}"),
+        };
+        cuts += u64::from(!done);
+        if random.chance(1, 2) {
+            disk.power_cut(&mut random);
+        } else {
+            disk.restart();
+        }
+        // What has the name of a copy is one.
+        for name in copies(&disk) {
+            let copy = disk.inside(&name).unwrap();
+            let copied = recover(&*copy, None)
+                .unwrap_or_else(|error| panic!("operation {operations}: {error}"));
+            assert_eq!(copied.place, whole.place, "operation {operations}");
+        }
+        let ready = folder.resume().unwrap().unwrap();
+        assert!(ready.state == whole.state, "operation {operations}");
+        assert_eq!(ready.writer.place(), whole.place);
+        assert_eq!(copies(&disk).len(), 1, "operation {operations}");
+        // Now it is a folder of today, and stays one.
+        let again = folder.resume().unwrap().unwrap();
+        assert_eq!(again.facts.written_by, None, "operation {operations}");
+        assert_eq!(copies(&disk).len(), 1);
+        if done {
+            break;
+        }
+    }
+    assert!(cuts > 50, "{cuts}");
+}
+
+#[test]
+fn the_copy_is_named_after_where_the_folder_went_and_a_half_made_one_is_made_anew() {
+    let disk = kept("exchange-5b984bc");
+    let name = format!("before-version-{}-input-5", versions::history().newest());
+    let partial = disk.inside(&format!("{name}.partial")).unwrap();
+    partial.create("log-0000000000000099").unwrap();
+    let folder = DataFolder::on(Arc::new(disk.clone()), 1 << 16);
+    folder.resume().unwrap().unwrap();
+    assert_eq!(copies(&disk), std::slice::from_ref(&name));
+    let mut names = disk.inside(&name).unwrap().list().unwrap();
+    names.sort();
+    let log_and_snapshot = ["log-0000000000000000", "snapshot-0000000000000000"];
+    assert_eq!(names, log_and_snapshot);
+}

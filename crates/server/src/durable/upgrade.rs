@@ -1,0 +1,89 @@
+//! A folder that an earlier program wrote: everything in it is copied before anything of today stands in it.
+//!
+//! Files of several versions may stand side by side, each is read as what it is. From the first file of
+//! today on an earlier program cannot read the folder any more; the copy is its way back.
+
+use super::disk::Disk;
+use super::files::{Files, segment_name, snapshot_name};
+use super::frame::Opening;
+use super::recover::Recovered;
+use super::{DataError, io_of, snapshot, versions};
+
+/// Beginning of the name of a copy.
+const BEFORE: &str = "before-";
+
+/// End of the name of a copy that is being made.
+const PARTIAL: &str = ".partial";
+
+/// The newest copy that was made before the folder was moved on, if there is one.
+pub(super) fn backup_in(disk: &dyn Disk) -> Option<String> {
+    let names = disk.list().ok()?;
+    let is_copy = |name: &String| name.starts_with(BEFORE) && !name.ends_with(PARTIAL);
+    let numbers = |name: &str| {
+        let digits = name.split(|letter: char| !letter.is_ascii_digit());
+        let numbers = digits.filter_map(|digits| digits.parse::<u64>().ok());
+        numbers.collect::<Vec<_>>()
+    };
+    let copies = names.into_iter().filter(is_copy);
+    let newest = copies.max_by_key(|name| numbers(name))?;
+    Some(format!("{}/{newest}", disk.name()))
+}
+
+/// Copies everything in a folder that an earlier program wrote last.
+pub(super) fn copy(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataError> {
+    let Some(earlier) = &recovered.facts.written_by else {
+        return Ok(());
+    };
+    let position = recovered.place.position;
+    let to_version = versions::history().newest();
+    let name = format!("{BEFORE}version-{to_version}-input-{position}");
+    // One that is there is complete, and nothing was done since.
+    if !disk.list().map_err(io_of(disk, "listing"))?.contains(&name) {
+        copy_whole(disk, &name)?;
+    }
+    tracing::warn!(
+        written_by = earlier.writer.as_deref().unwrap_or("an earlier program"),
+        from_version = earlier.version,
+        to_version,
+        copy = %format!("{}/{name}", disk.name()),
+        "the data folder was written by an earlier program and is moved on to this one: from now on an earlier one reads only the copy"
+    );
+    Ok(())
+}
+
+/// Writes down the state where it was read from a snapshot of an earlier program, so that it is read
+/// once. The part of the log that begins there must be there already.
+pub(super) fn write_down(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataError> {
+    if !recovered.from_earlier {
+        return Ok(());
+    }
+    let opened = Opening {
+        folder: recovered.folder,
+        place: recovered.place,
+    };
+    snapshot::write(disk, &opened, &recovered.state)
+        .map(drop)
+        .map_err(io_of(disk, "snapshot of this version"))
+}
+
+fn copy_whole(disk: &dyn Disk, name: &str) -> Result<(), DataError> {
+    let partial = format!("{name}{PARTIAL}");
+    disk.remove_inside(&partial)
+        .map_err(io_of(disk, &partial))?;
+    let copy = disk.inside(&partial).map_err(io_of(disk, &partial))?;
+    let files = Files::of(disk)?;
+    let segments = files.segments.iter().copied().map(segment_name);
+    let snapshots = files.snapshots.iter().copied().map(snapshot_name);
+    for file in segments.chain(snapshots) {
+        let bytes = disk.read(&file).map_err(io_of(disk, &file))?;
+        let write = || {
+            let mut made = copy.create(&file)?;
+            made.write_at(0, &bytes)?;
+            made.sync()
+        };
+        write().map_err(io_of(&*copy, &file))?;
+    }
+    copy.sync_folder().map_err(io_of(&*copy, "folder"))?;
+    disk.rename(&partial, name).map_err(io_of(disk, name))?;
+    disk.sync_folder().map_err(io_of(disk, "folder"))
+}

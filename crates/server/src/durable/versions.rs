@@ -1,0 +1,146 @@
+//! The versions of what data folders hold, and the steps from each to the next.
+//!
+//! `types.txt` says what every version looked like. Where a stored type changes, the test below fails:
+//! `NEW_VERSION=1 cargo test -p cambist-server stored_types` appends the new version, and `STEPS` gets one
+//! list more. Inputs are done again with today's rules, so what the exchange *answers* may change only
+//! through its configuration: an old folder gets the value by which it went on (`Step::Add`), and the
+//! operator changes it by an input of his own.
+
+use std::sync::OnceLock;
+
+use cambist_schema::{History, Step, Value};
+
+use super::DataError;
+use super::disk::Disk;
+use super::frame::{FORMAT, Layout, NoOpening, Opening};
+
+/// The root types of snapshots.
+pub(super) const STATE: &str = "state";
+
+/// The root types of the log.
+pub(super) const INPUT: &str = "input";
+
+/// The versions and the ways between them.
+pub(super) fn history() -> &'static History {
+    static HISTORY: OnceLock<History> = OnceLock::new();
+    HISTORY.get_or_init(|| {
+        let history = History::new(include_str!("types.txt"), STEPS);
+        history.expect("the tests read the same history")
+    })
+}
+
+/// What files that are written now call the types inside: their number and their version.
+pub(super) fn written() -> (u32, u32) {
+    let history = history();
+    (history.digest(), history.newest())
+}
+
+/// What an opening says, and the version of the types inside, if this program knows it.
+pub(super) fn known(
+    disk: &dyn Disk,
+    file: &str,
+    found: Result<(Opening, Layout), NoOpening>,
+    none: &'static str,
+) -> Result<(Opening, Layout, u32), DataError> {
+    match found {
+        Err(NoOpening::Damaged) => Err(DataError::damaged(disk, file, 0, none)),
+        Err(NoOpening::Later(layout)) => Err(DataError::version(disk, file, layout)),
+        Ok((opening, layout)) => match history().version_of(layout.types) {
+            Some(version) => Ok((opening, layout, version)),
+            None => Err(DataError::version(disk, file, layout)),
+        },
+    }
+}
+
+/// The version of a file that was not written as files are written now.
+pub(super) fn earlier(layout: &Layout) -> Option<u32> {
+    let version = history().version_of(layout.types)?;
+    let is_now = (layout.format, version) == (FORMAT, history().newest());
+    (!is_now).then_some(version)
+}
+
+/// What leads to version 2, 3, and so on.
+const STEPS: &[&[Step]] = &[TRADERS];
+
+/// Version 2: background traders of more kinds, regimes of the fair price, a timeline. Nobody of the new
+/// kinds is there, and it stays calm.
+const TRADERS: &[Step] = &[
+    add("Agents", "begun", || Value::NONE),
+    add("Agents", "moment", || Value::Unsigned(0)),
+    add("Agents", "liquidity_percent", || Value::Unsigned(100)),
+    add("AgentsConfig", "regimes", calm),
+    add("AgentsConfig", "passive_skew_bps", || Value::Float(0.0)),
+    add("AgentsConfig", "momentum_traders", || Value::Unsigned(0)),
+    add("AgentsConfig", "momentum_looks_per_minute", || {
+        Value::Float(30.0)
+    }),
+    add("AgentsConfig", "momentum_threshold_bps", || {
+        Value::Float(12.0)
+    }),
+    add("AgentsConfig", "momentum_window_s", || Value::Float(20.0)),
+    add("AgentsConfig", "pool", || Value::NONE),
+    add("AgentsConfig", "arbitrageurs", || Value::Unsigned(0)),
+    add("AgentsConfig", "arbitrage_looks_per_minute", || {
+        Value::Float(60.0)
+    }),
+    add("AgentsConfig", "swappers", || Value::Unsigned(0)),
+    add("AgentsConfig", "swaps_per_minute", || Value::Float(6.0)),
+    add("AgentsConfig", "timeline", || Value::List(Vec::new())),
+    add("Fair", "regimes", calm),
+    add("Fair", "regime", || Value::unit_variant("Calm")),
+    add("Fair", "up", || Value::Bool(true)),
+    add("Trader", "average", || Value::NONE),
+];
+
+const fn add(of: &'static str, field: &'static str, value: fn() -> Value) -> Step {
+    Step::Add { of, field, value }
+}
+
+/// A fair price that only diffuses.
+fn calm() -> Value {
+    Value::Struct(vec![
+        ("first".to_owned(), Value::unit_variant("Calm")),
+        ("stay_s".to_owned(), Value::List(vec![Value::Float(0.0); 3])),
+        ("trend_bps_per_minute".to_owned(), Value::Float(15.0)),
+        ("volatile_factor".to_owned(), Value::Float(4.0)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::path::Path;
+
+    use cambist_schema::{Check, Describer};
+
+    use super::*;
+    use crate::state::{Entry, State};
+
+    #[test]
+    fn stored_types_are_those_of_the_newest_version() {
+        let described = Describer::default()
+            .root::<State>(STATE)
+            .unwrap()
+            .root::<Entry<'static>>(INPUT)
+            .unwrap();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/durable/types.txt");
+        Check {
+            history: history(),
+            described: described.finish().unwrap(),
+            file: &file,
+        }
+        .assert();
+    }
+
+    #[test]
+    fn types_are_followed_to_the_last_field_and_variant() {
+        let text = include_str!("types.txt");
+        let schema = history().schema().unwrap();
+        for name in ["LevelQueue", "SlotTable", "Supply", "Fair", "Random"] {
+            assert!(schema.types.contains_key(name), "{name}");
+        }
+        for word in ["RotateApiKey", "CreateAccount", "valid_until_s", "acts"] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+}

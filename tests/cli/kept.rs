@@ -1,0 +1,101 @@
+//! What earlier programs wrote and the repository keeps (`tests/kept`), read by the program of today and
+//! compared with what they said of it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::support::{Folder, cambist, exit, json, stderr, stdout};
+
+#[path = "../kept/packed.rs"]
+mod packed;
+
+fn all() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept")
+}
+
+/// Kept folders of one kind.
+fn kept(kind: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(all()).unwrap();
+    let mut found: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| {
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with(kind)
+    });
+    found.sort();
+    found
+}
+
+fn unpacked(kept: &Path) -> Folder {
+    let folder = Folder::new(&format!("kept-{}", name(kept)));
+    let bytes = std::fs::read(kept.join("folder.packed")).unwrap();
+    packed::unpack(&bytes, &folder.0.join("data"));
+    folder
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+/// Whether everything that was said is said again; something may be said besides.
+fn said_again(then: &Value, now: &Value) -> bool {
+    match (then, now) {
+        (Value::Object(then), Value::Object(now)) => then
+            .iter()
+            .all(|(key, value)| now.get(key).is_some_and(|now| said_again(value, now))),
+        (then, now) => then == now,
+    }
+}
+
+#[test]
+fn kept_exchanges_are_verified_and_exported_as_they_were_then() {
+    for kept in kept("exchange-") {
+        let name = name(&kept);
+        let folder = unpacked(&kept);
+        let data = folder.0.join("data").display().to_string();
+        let output = cambist(&["venue", "verify", "--data", &data, "--json"]);
+        assert_eq!(exit(&output), 0, "{name}: {}", stderr(&output));
+        let then = std::fs::read_to_string(kept.join("verify.json")).unwrap();
+        let then: Value = serde_json::from_str(&then).unwrap();
+        let now = json(&output);
+        assert!(said_again(&then, &now), "{name}: {then:#} {now:#}");
+        for entry in std::fs::read_dir(&kept).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_str().unwrap();
+            let Some(account) = file.strip_prefix("export-") else {
+                continue;
+            };
+            let account = account.strip_suffix(".jsonl").unwrap();
+            let output = cambist(&["venue", "export", "--data", &data, "--account", account]);
+            assert_eq!(exit(&output), 0, "{name}: {}", stderr(&output));
+            let then = std::fs::read_to_string(&path).unwrap();
+            let now = stdout(&output);
+            let count = |text: &str| text.lines().count();
+            assert_eq!(count(&then), count(&now), "{name} {account}");
+            for (line, (then, now)) in then.lines().zip(now.lines()).enumerate() {
+                let [then, now]: [Value; 2] =
+                    [then, now].map(|line| serde_json::from_str(line).unwrap());
+                let line = line + 1;
+                assert!(
+                    said_again(&then, &now),
+                    "{name} {account}, line {line}:\n{then}\n{now}"
+                );
+            }
+        }
+    }
+}
+
+/// Packs a folder that is to be kept; does nothing in an ordinary run of the tests.
+#[test]
+fn pack() {
+    let (Some(name), Some(folder)) = (std::env::var_os("KEEP"), std::env::var_os("FOLDER")) else {
+        return;
+    };
+    let place = all().join(name);
+    std::fs::create_dir_all(&place).unwrap();
+    let packed = packed::pack(Path::new(&folder));
+    std::fs::write(place.join("folder.packed"), packed).unwrap();
+}
