@@ -6,6 +6,7 @@
 //! altered one shows.
 
 mod chain;
+mod copies;
 pub mod flows;
 mod intents;
 mod level;
@@ -47,14 +48,16 @@ pub enum StoreError {
         what: String,
     },
     /// Written by a newer program.
-    #[error("the store {} has schema {found}; this program knows up to {known}: use the newer program", file.display())]
+    #[error("the store {} has version {found}, and this program knows up to {known}; nothing was changed. {}", file.display(), way_back(file, copy.as_deref()))]
     TooNew {
         /// The database file.
         file: PathBuf,
-        /// Its schema.
+        /// Its version.
         found: i64,
-        /// The newest schema known here.
+        /// The newest version known here.
         known: i64,
+        /// What it was before the newer program changed it, where that is kept.
+        copy: Option<PathBuf>,
     },
     /// The folder is not ours alone, or cannot be used.
     #[error("state folder {0}")]
@@ -280,6 +283,18 @@ fn advice(source: &rusqlite::Error) -> &'static str {
     }
 }
 
+/// How an older program goes on after a newer one changed the store.
+fn way_back(file: &Path, copy: Option<&Path>) -> String {
+    let newer = "Use the newer program";
+    let Some(copy) = copy else {
+        return newer.to_owned();
+    };
+    let (file, copy) = (file.display(), copy.display());
+    format!(
+        "{newer}; or go back to what it was before that changed it: remove {file}-wal and {file}-shm, and put {copy} in the place of {file}. What was done since is not in it: this program will find that out from the venue and not trade until a person has looked"
+    )
+}
+
 /// Tells damage from other trouble.
 fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode;
@@ -295,6 +310,8 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
     }
 }
 
+#[cfg(test)]
+mod kept_tests;
 #[cfg(test)]
 mod moves_tests;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::chain::{Row, Sum};
-use super::{StoreError, database_error};
+use super::{StoreError, copies, database_error};
 use crate::revision::VERSION;
 
 /// Name of the database file inside the state folder.
@@ -85,6 +85,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
             file: file.to_owned(),
             found,
             known: SCHEMA,
+            copy: copies::newest(file),
         });
     }
     // WAL with FULL: the log is synced at every commit, and a torn tail is recognised by its checksum.
@@ -107,8 +108,18 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     if found == 0 {
         create(&mut database).map_err(failed)?;
     }
-    migrate(&mut database, found.max(1)).map_err(failed)?;
+    // Before anything is changed in a file of somebody else's, or in a damaged one.
     check_ours(&database, file)?;
+    if (1..SCHEMA).contains(&found) {
+        let copy = copies::make(&database, file, SCHEMA)?;
+        tracing::warn!(
+            from_version = found,
+            to_version = SCHEMA,
+            copy = %copy.display(),
+            "the store was written by an earlier program and is moved on to this one: from now on an earlier one reads only the copy"
+        );
+    }
+    migrate(&mut database, found.max(1)).map_err(failed)?;
     Ok(database)
 }
 
@@ -159,7 +170,7 @@ fn check_ours(database: &Connection, file: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn pragma(database: &Connection, name: &str) -> rusqlite::Result<i64> {
+pub(super) fn pragma(database: &Connection, name: &str) -> rusqlite::Result<i64> {
     database.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
 }
 
