@@ -100,6 +100,7 @@ fn page() -> String {
             moving: false,
             unknown: false,
             age_ms: None,
+            withheld: None,
         }],
         used: used(),
         tokens: (1, Endpoint::ALL.map(|endpoint| (endpoint, 1)).to_vec()),

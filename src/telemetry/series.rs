@@ -22,6 +22,8 @@ pub(super) const UP_STATES: [&str; 7] = [
 ];
 /// States of orders that have not ended.
 pub(super) const OPEN_STATES: [&str; 4] = ["in_flight", "live", "unknown", "cancelling"];
+/// The side of a market's pool, where sides are labels.
+pub(super) const POOL: &str = "pool";
 /// Who raised a level.
 pub(super) const CAUSES: [&str; 2] = ["operator", "engine"];
 /// Levels above trading, as numbers of the kill switch.
@@ -95,6 +97,10 @@ impl Metrics {
             &self.pool_age,
         ] {
             gauges.with_label_values(&[market]);
+        }
+        for control in Control::ALL {
+            let labels = [market, POOL, control.name()];
+            self.withheld.with_label_values(&labels);
         }
         for state in ["open", "unknown"] {
             self.pool_moving.with_label_values(&[market, state]);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::facts::Facts;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
+use super::series::POOL;
 use super::{About, Telemetry, seconds, withheld};
 use crate::config::money;
 
@@ -129,6 +130,11 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
     if let Some(age_ms) = pool.age_ms {
         let age_s = seconds(age_ms.saturating_mul(1_000));
         m.pool_age.with_label_values(&name).set(age_s);
+    }
+    for control in Control::ALL {
+        let holds = pool.withheld.is_some_and(|why| why.control == control);
+        let labels = [name[0], POOL, control.name()];
+        m.withheld.with_label_values(&labels).set(i64::from(holds));
     }
     for (state, found) in [("open", pool.moving), ("unknown", pool.unknown)] {
         m.pool_moving
@@ -326,6 +332,7 @@ impl Telemetry {
             "moving": pool.moving,
             "unknown": pool.unknown,
             "age_ms": pool.age_ms,
+            "withheld": market.zip(pool.withheld).map(|(market, why)| withheld::page(market, &why)),
         })
     }
 

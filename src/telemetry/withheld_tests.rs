@@ -197,6 +197,54 @@ async fn the_same_reason_stands_in_metrics_status_and_readiness() {
     assert_eq!(telemetry.status()["state"], "active");
 }
 
+#[test]
+fn a_pool_that_is_not_joined_has_its_reason_too() {
+    let market = about().markets.remove(0);
+    let pool = cambist_core::PoolSpec {
+        market: market.id,
+        name: "AMM-ETH-USDC".to_owned(),
+        address: [1; 20],
+        pooled: [market.base.id, market.quote.id],
+        lp: super::super::tests::token(2, "LP-ETH-USDC", 8),
+        joins: true,
+        exits: true,
+    };
+    let about = About {
+        pools: vec![pool],
+        ..about()
+    };
+    let telemetry = Telemetry::new(about, Clock::new()).unwrap();
+    let compared = Compared::new(Unit::Quote, "market.pool.value_max", 9_000_000, 5_000_000);
+    let too_much = Withheld::compared(Control::OrderValue, compared);
+    for withheld in [Some(too_much), None] {
+        telemetry.observe(&Note::Status(Box::new(Status {
+            markets: vec![MarketStatus::default()],
+            pools: vec![cambist_core::note::PoolStatus {
+                market: MarketId(0),
+                balances: None,
+                held: 0,
+                value: None,
+                divergence_bps: None,
+                moving: false,
+                unknown: false,
+                age_ms: None,
+                withheld,
+            }],
+            ..Status::default()
+        })));
+        let expected =
+            withheld.map(|_| "market=\"ETH-USDC\",reason=\"order_value\",side=\"pool\"".to_owned());
+        assert_eq!(
+            engaged(&telemetry),
+            expected.into_iter().collect::<Vec<_>>()
+        );
+        let page = telemetry.status();
+        let key = &page["pools"][0]["withheld"]["key"];
+        let expected = withheld.map(|_| "market.pool.value_max");
+        assert_eq!(key.as_str(), expected);
+    }
+}
+
 async fn served(telemetry: &Arc<Telemetry>) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = http::Listener::bind("127.0.0.1:0".parse().unwrap(), 64).unwrap();

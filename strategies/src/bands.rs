@@ -8,13 +8,15 @@
 //!
 //! Amounts of **both** sides are in whole base tokens. The strategy has no memory: own orders are it.
 
+use cambist_core::control::Control;
 use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
+use cambist_core::withheld::Withheld;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, ParamError, Parameter, Params};
 use crate::registry::StrategyInfo;
 use crate::scale::lots_floor;
-use crate::sizing::{BPS, Funds, is_orderable, passive, price_at};
+use crate::sizing::{BPS, Funds, is_orderable, passive, price_at, unorderable};
 
 /// The registry's line.
 pub const INFO: StrategyInfo = StrategyInfo {
@@ -208,6 +210,12 @@ impl Bands {
             Side::Buy => &self.buy,
             Side::Sell => &self.sell,
         };
+        let mut why: Withheld = Control::NotConfigured.into();
+        let mut innermost = |reason: Withheld| {
+            if why.control == Control::NotConfigured {
+                why = reason;
+            }
+        };
         let mut own = resting(view, side);
         let mut wanted: Vec<(Price, Qty)> = Vec::new();
         let mut short: Vec<(&Band, Qty)> = Vec::new();
@@ -239,6 +247,7 @@ impl Bands {
         // Kept orders have been paid for; what is left goes to the innermost gap first.
         for (band, missing) in short {
             let Some(price) = band.entry(view, side) else {
+                innermost(Control::NoPassivePrice.into());
                 continue;
             };
             let affordable = *funds;
@@ -247,6 +256,7 @@ impl Bands {
                 wanted.push((price, qty));
             } else {
                 *funds = affordable;
+                innermost(unorderable(view, side, price, missing, self.dust));
             }
         }
         // Stable: of two orders at one price the older stays ahead.
@@ -254,6 +264,7 @@ impl Bands {
             Side::Buy => two.0.cmp(&one.0),
             Side::Sell => one.0.cmp(&two.0),
         });
+        targets.withhold(side, why);
         for (level, (price, qty)) in (0..).zip(wanted) {
             targets.quote(side, price, qty, level);
         }

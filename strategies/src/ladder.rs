@@ -8,14 +8,16 @@
 
 mod skew;
 
+use cambist_core::control::Control;
 use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
+use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{MarketSpec, Price, Qty, Side, Time};
 use rust_decimal::Decimal;
 
 use crate::parameter::{Kind, ParamError, Parameter, Params};
 use crate::registry::StrategyInfo;
 use crate::scale::{lots_floor, ticks_ceil, ticks_floor};
-use crate::sizing::{BPS, Funds, at_least, is_orderable, passive, price_at};
+use crate::sizing::{BPS, Funds, at_least, is_orderable, passive, price_at, unorderable};
 
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
@@ -214,17 +216,21 @@ impl Ladder {
         Ok(ladder)
     }
 
-    /// Wanted prices and sizes of one side, nearest first, one entry a tick, covered by what is held.
-    fn wanted(&self, view: &View<'_>, side: Side, funds: &mut Funds) -> Vec<(Price, Qty)> {
+    /// Wanted prices and sizes of one side, nearest first, one entry a tick, covered by what is held; or
+    /// why there are none.
+    fn wanted(
+        &self,
+        view: &View<'_>,
+        side: Side,
+        funds: &mut Funds,
+    ) -> Result<Vec<(Price, Qty)>, Withheld> {
         let ratios = match self.skew {
             None => Some(skew::Ratios::NONE),
             Some((target_bps, range)) => {
                 skew::ratios(view.market, view.holdings, view.mid, target_bps, range)
             }
         };
-        let Some(ratios) = ratios else {
-            return Vec::new();
-        };
+        let ratios = ratios.ok_or(Control::StrategyFunds)?;
         let first_bps = match side {
             Side::Buy => self.bid_spread_bps,
             Side::Sell => self.ask_spread_bps,
@@ -241,11 +247,48 @@ impl Ladder {
                 Some(_) | None => levels.push((price, qty)),
             }
         }
-        levels
+        levels.retain(|(_, qty)| qty.0 > 0);
+        if levels.is_empty() {
+            return Err(self.skewed(view));
+        }
+        levels.retain(|(price, _)| price.0 > 0);
+        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
+        let covered: Vec<_> = levels
             .into_iter()
             .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
             .filter(|&(price, qty)| is_orderable(view.market, price, qty))
-            .collect()
+            .collect();
+        if covered.is_empty() {
+            return Err(unorderable(view, side, price, qty, Qty(1)));
+        }
+        Ok(covered)
+    }
+
+    /// The skew leaves nothing of a side: the share of base against the target.
+    fn skewed(&self, view: &View<'_>) -> Withheld {
+        let target_bps = self.skew.map_or(0, |(target_bps, _)| target_bps);
+        let key = "market.strategy.params.inventory_range_multiplier";
+        let share_bps = view.base_share_bps();
+        let compared = Compared::of(Unit::Bps, key, share_bps, target_bps);
+        Withheld::compared(Control::StrategySkew, compared)
+    }
+
+    /// Why the limits of the mid block a side, if they do.
+    fn blocked(&self, mid: u64, side: Side) -> Option<Withheld> {
+        let floor = ("market.strategy.params.price_floor", self.floor);
+        let (key, limit) = match side {
+            Side::Buy => ("market.strategy.params.price_ceiling", self.ceiling?),
+            Side::Sell => floor,
+        };
+        let limit = limit.0.saturating_mul(2);
+        let beyond = match side {
+            Side::Buy => mid > limit,
+            Side::Sell => mid < limit,
+        };
+        beyond.then(|| {
+            let compared = Compared::new(Unit::HalfTicks, key, mid, limit);
+            Withheld::compared(Control::StrategyPrice, compared)
+        })
     }
 
     /// Prices and remainders of own orders that may stay, nearest first, one entry a price.
@@ -277,16 +320,13 @@ impl Ladder {
     }
 
     fn side(&self, view: &View<'_>, side: Side, funds: &mut Funds, targets: &mut Targets) {
-        let blocked = match side {
-            Side::Buy => self
-                .ceiling
-                .is_some_and(|top| view.mid > top.0.saturating_mul(2)),
-            Side::Sell => view.mid < self.floor.0.saturating_mul(2),
-        };
-        if blocked {
-            return;
+        if let Some(why) = self.blocked(view.mid, side) {
+            return targets.withhold(side, why);
         }
-        let mut quotes = self.wanted(view, side, funds);
+        let mut quotes = match self.wanted(view, side, funds) {
+            Ok(quotes) => quotes,
+            Err(why) => return targets.withhold(side, why),
+        };
         let own = self.resting(view, side);
         let Some(&(nearest, _)) = quotes.first() else {
             return;
@@ -298,6 +338,7 @@ impl Ladder {
         };
         if view.now < paused_until {
             // Nothing new; of what rests, nothing narrower than asked.
+            targets.withhold(side, delayed(paused_until.ms_since(view.now)));
             quotes = own;
             quotes.retain(|&(price, _)| {
                 side.reaches(nearest, price) || self.is_within_tolerance(price, nearest)
@@ -363,6 +404,17 @@ impl Strategy for Ladder {
 }
 
 const MEMORY_VERSION: u8 = 1;
+
+/// A side asks for nothing new for so long after a fill.
+fn delayed(left_ms: u64) -> Withheld {
+    let compared = Compared {
+        key: "market.strategy.params.filled_order_delay_ms",
+        unit: Unit::Ms,
+        value: Some(left_ms.into()),
+        limit: None,
+    };
+    Withheld::compared(Control::FillDelay, compared)
+}
 
 /// Target and range of the skew: the size of all orders of both sides, times the multiplier.
 fn skew_range(params: &Params, sizes: &[Qty]) -> Result<Option<(u32, Qty)>, ParamError> {

@@ -6,10 +6,11 @@
 //! whatever came of it, it rests for `cool_down_s`; while pool and book disagree it waits, because who
 //! moves then pays for the difference. It quotes nothing and has no memory: what is held is it.
 
+use cambist_core::control::Control;
 use cambist_core::math::mul_div_floor;
 use cambist_core::shares::{divergence_bps, quote_value};
 use cambist_core::strategy::{PoolView, Strategy, Targets, View};
-use cambist_core::{Amount, MarketSpec};
+use cambist_core::{Amount, MarketSpec, Side};
 
 use crate::parameter::{Kind, ParamError, Parameter, Params};
 use crate::registry::StrategyInfo;
@@ -118,6 +119,9 @@ fn build(params: &Params, market: &MarketSpec) -> Result<Box<dyn Strategy>, Para
 
 impl Strategy for LpManager {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        for side in Side::BOTH {
+            targets.withhold(side, Control::NotConfigured);
+        }
         if let Some(shares) = view.pool.and_then(|pool| self.wanted(view, &pool)) {
             targets.hold_shares(shares);
         }

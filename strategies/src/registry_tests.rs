@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use cambist_core::Side::{Buy, Sell};
+use cambist_core::control::Control;
 use toml::{Table, Value};
 
 use super::*;
 use crate::parameter::Kind;
-use crate::testing::{Scene, market, pool, text};
+use crate::testing::{Random, Scene, market, pool, text};
 
 /// A table that uses everything, and for every parameter another value.
 struct Sample {
@@ -205,4 +206,112 @@ fn every_declaration_is_sound() {
     assert!(find("nothing").is_none());
     assert_eq!(nearest("bnads"), Some("bands"));
     assert_eq!(nearest("twap"), None);
+}
+
+/// Whatever the market: a strategy that wants nothing of a side says why, and names a key of its own.
+#[test]
+fn every_strategy_says_why_it_wants_nothing() {
+    let mut said = std::collections::BTreeSet::new();
+    for sample in SAMPLES {
+        let info = find(sample.strategy).unwrap();
+        let table: Table = sample.table.parse().unwrap();
+        let mut strategy = info.build_from(&table, &market()).unwrap();
+        for seed in 0..2_000 {
+            let mut scene = Random(seed).scene();
+            scene.now = scene.now.plus_ms(seed * 500);
+            let targets = scene.decide(strategy.as_mut());
+            for side in [Buy, Sell] {
+                if targets.quotes().iter().any(|quote| quote.side == side) {
+                    continue;
+                }
+                let why = targets.withheld(side);
+                let why = why.unwrap_or_else(|| panic!("{} {side:?} {seed}: {scene:?}", info.name));
+                said.insert((info.name, why.control.name()));
+                let key = why.key().unwrap_or("market.strategy.params");
+                let name = key.strip_prefix("market.strategy.params").unwrap();
+                let name = name.trim_start_matches('.');
+                let own = info.parameters.iter().any(|known| known.name == name);
+                assert!(own || name.is_empty(), "{} names {key}", info.name);
+            }
+        }
+    }
+    let said: Vec<_> = said.into_iter().collect();
+    assert_eq!(
+        said,
+        [
+            ("bands", "no_passive_price"),
+            ("bands", "strategy_funds"),
+            ("ladder", "fill_delay"),
+            ("ladder", "strategy_funds"),
+            ("ladder", "strategy_price"),
+            ("ladder", "strategy_skew"),
+            ("lp_manager", "not_configured"),
+        ]
+    );
+}
+
+#[test]
+fn what_a_strategy_says_holds_the_numbers_it_compared() {
+    let why = |strategy: &str, table: &str, scene: &Scene, side| {
+        let table: Table = table.parse().unwrap();
+        let mut built = find(strategy)
+            .unwrap()
+            .build_from(&table, &market())
+            .unwrap();
+        let why = scene.decide(built.as_mut()).withheld(side).unwrap();
+        (why.control, why.value, why.limit, why.key())
+    };
+    let ladder = "bid_spread_bps = 10\nask_spread_bps = 10\norder_amount = 2\n";
+    let scene = Scene::new(249_900, 250_100, 1, 3_000);
+    let floor = format!("{ladder}price_floor = 2600");
+    let key = Some("market.strategy.params.price_floor");
+    assert_eq!(
+        why("ladder", &floor, &scene, Sell),
+        (Control::StrategyPrice, Some(500_000), Some(520_000), key)
+    );
+    let ceiling = format!("{ladder}price_ceiling = 2400");
+    let key = Some("market.strategy.params.price_ceiling");
+    assert_eq!(
+        why("ladder", &ceiling, &scene, Buy),
+        (Control::StrategyPrice, Some(500_000), Some(480_000), key)
+    );
+    // Nothing is held of either token: a lot of 0.0001 ETH needs that, or 0.24975 USDC.
+    let poor = Scene::new(249_900, 250_100, 0, 0);
+    let key = Some("market.strategy.params");
+    assert_eq!(
+        why("ladder", ladder, &poor, Sell),
+        (Control::StrategyFunds, Some(0), Some(10_i128.pow(14)), key)
+    );
+    assert_eq!(
+        why("ladder", ladder, &poor, Buy),
+        (Control::StrategyFunds, Some(0), Some(249_750), key)
+    );
+    // The venue takes no order below 3 ETH.
+    let mut large = scene.clone();
+    large.market.base.minimum = 3 * 10_u128.pow(18);
+    assert_eq!(
+        why("ladder", ladder, &large, Sell),
+        (Control::OrderAmount, Some(20_000), Some(30_000), key)
+    );
+    let bands = "[[buy_bands]]\nmin_margin_bps = 5\navg_margin_bps = 10\nmax_margin_bps = 20\n\
+                 min_amount = 1\navg_amount = 2\nmax_amount = 3\n";
+    assert_eq!(
+        why("bands", bands, &scene, Sell),
+        (Control::NotConfigured, None, None, None)
+    );
+    assert_eq!(
+        why("bands", bands, &poor, Buy),
+        (Control::StrategyFunds, Some(0), Some(249_750), key)
+    );
+    let dust = format!("dust_cutoff = 1\n{bands}");
+    let little = Scene::new(249_900, 250_100, 0, 1_000);
+    assert_eq!(
+        why("bands", &dust, &little, Buy),
+        (
+            Control::StrategyFunds,
+            Some(1_000_000_000),
+            Some(2_497_500_000),
+            key
+        )
+    );
 }

@@ -1,7 +1,9 @@
 //! What every strategy needs when it turns margins into orders: prices at a margin from the mid, the
 //! passive clamp, and dividing what is held among what is wanted. Knows no strategy.
 
+use cambist_core::control::Control;
 use cambist_core::strategy::{Holdings, View};
+use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
 /// Ten-thousandths in one.
@@ -54,6 +56,39 @@ pub fn is_orderable(market: &MarketSpec, price: Price, qty: Qty) -> bool {
     qty.0 > 0
         && base.is_some_and(|amount| amount >= market.base.minimum)
         && quote.is_some_and(|amount| amount >= market.quote.minimum)
+}
+
+/// The fewest lots that the venue takes at a price, and at least so many.
+fn least_lots(market: &MarketSpec, price: Price, least: Qty) -> Qty {
+    let lots = |amount: Amount, one: Option<Amount>| {
+        let lots = one.and_then(|one| amount.checked_add(one - 1)?.checked_div(one));
+        lots.and_then(|lots| u64::try_from(lots).ok())
+            .unwrap_or(u64::MAX)
+    };
+    let one = Qty(1);
+    let base = lots(market.base.minimum, market.base_amount(one));
+    let quote = lots(market.quote.minimum, market.quote_amount(price, one));
+    Qty(base.max(quote).max(least.0).max(1))
+}
+
+/// Why no order of `wanted` lots, or of fewer down to `least`, can be made at a price: they are too few
+/// for the venue, or what is held does not pay for the fewest.
+pub fn unorderable(view: &View<'_>, side: Side, price: Price, wanted: Qty, least: Qty) -> Withheld {
+    let (market, fewest) = (view.market, least_lots(view.market, price, least));
+    if wanted < fewest {
+        let compared = Compared::new(Unit::Lots, "market.strategy.params", wanted.0, fewest.0);
+        return Withheld::compared(Control::OrderAmount, compared);
+    }
+    let (unit, held, needed) = match side {
+        Side::Buy => {
+            let needed = market.quote_amount(price, fewest);
+            (Unit::Quote, view.holdings.quote, needed)
+        }
+        Side::Sell => (Unit::Base, view.holdings.base, market.base_amount(fewest)),
+    };
+    let needed = needed.unwrap_or(Amount::MAX);
+    let compared = Compared::new(unit, "market.strategy.params", held, needed);
+    Withheld::compared(Control::StrategyFunds, compared)
 }
 
 /// What is held and not yet given to a quote of this decision.

@@ -175,6 +175,8 @@ pub struct PoolStatus {
     pub unknown: bool,
     /// Milliseconds since the pool was asked.
     pub age_ms: Option<u64>,
+    /// Why a wanted join or exit was not made, if the last decision wanted one.
+    pub withheld: Option<Withheld>,
 }
 
 /// State of everything, at most a few times a second.

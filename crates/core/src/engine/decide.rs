@@ -141,14 +141,19 @@ impl State {
                 }
             }
         }
+        let mut pool_withheld = None;
         if let Some((strategy, wanted)) = shares {
             match self.propose_move(now, index, strategy, wanted, mid, batch) {
                 Ok(proposed) => sealed.extend(proposed.map(Intent::Move)),
                 Err(withheld) => {
                     self.markets[index].dirty |= is_tried_again(withheld.control);
                     refused.insert(withheld.control);
+                    pool_withheld = Some(withheld);
                 }
             }
+        }
+        if let Some(pool) = &mut self.markets[index].pool {
+            pool.withheld = pool_withheld;
         }
         for control in refused.difference(&self.markets[index].refused) {
             actions.push(Action::Note(Note::RiskRefused {

@@ -41,6 +41,8 @@ pub(crate) struct Pool {
     pub(crate) rest: Rest,
     /// When the last move of this run ended.
     pub(crate) moved: Option<Time>,
+    /// Why a wanted move was not made, by the last decision.
+    pub(crate) withheld: Option<Withheld>,
 }
 
 impl Pool {
@@ -53,6 +55,7 @@ impl Pool {
             poll_at: Time(0),
             rest: Rest::default(),
             moved: None,
+            withheld: None,
         }
     }
 
@@ -188,6 +191,7 @@ impl State {
             moving: under_way.is_some(),
             unknown: under_way.is_some_and(|t| t.life.unknown_since().is_some()),
             age_ms: pool.held.map(|(_, drawn)| now.ms_since(drawn)),
+            withheld: pool.withheld,
         })
     }
 

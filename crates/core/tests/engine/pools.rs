@@ -255,6 +255,28 @@ fn nothing_moves_while_pool_and_book_disagree_or_the_pool_is_closed() {
 }
 
 #[test]
+fn a_pool_that_is_wanted_and_not_joined_has_a_reason_with_its_numbers() {
+    let withheld = |more: u128| {
+        let mut config = limits();
+        config.status_ms = 100;
+        let mut desk = Beside::new(1_000, config, Vec::new());
+        desk.pool.pooled[1] += desk.pool.pooled[1] / 100 + more;
+        desk.run_ms(3_000);
+        let statuses = desk.notes.iter().rev();
+        let pools = statuses.filter_map(|note| match note {
+            Note::Status(status) => Some(status.pools[0].withheld),
+            _ => None,
+        });
+        pools.clone().next().unwrap()
+    };
+    assert_eq!(withheld(0), None, "on its way");
+    let why = withheld(1_000_000_000).unwrap();
+    assert_eq!(why.control, Control::PoolDivergence);
+    assert_eq!(why.key(), Some("market.pool.divergence_max_bps"));
+    assert!(why.value > why.limit && why.limit == Some(100), "{why:?}");
+}
+
+#[test]
 fn funds_bound_by_a_move_are_not_there_for_another_and_the_band_counts_it() {
     let mut config = limits();
     config.markets[0].inventory_min = 499_000_001;
