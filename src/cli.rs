@@ -219,6 +219,10 @@ pub struct CheckArgs {
     /// Do not open the files with the secrets.
     #[arg(long)]
     pub no_secrets: bool,
+    /// Ask the venue too: its minimums, holdings and books; says of each side whether it would be quoted
+    /// now. Only questions are sent. Exit 1 if a market would quote nothing.
+    #[arg(long, conflicts_with = "no_secrets")]
+    pub online: bool,
 }
 
 /// What to do with strategies.

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod demo;
+pub mod dry_run;
 pub mod exchange;
 pub mod exit;
 pub mod live;

@@ -5,9 +5,11 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::json;
 
+use super::check_online::{self, Online};
 use super::worst::{Losses, losses};
 use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
+use crate::config::feasible;
 use crate::config::meaning::{self, Load, Risk, WORST_CASE};
 use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::{Exit, Failure};
@@ -28,6 +30,9 @@ struct Meaning {
     /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
     exact: bool,
     secrets_checked: bool,
+    /// What was found at the venue, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    online: Option<Online>,
 }
 
 /// Checks a file; exit 77 with every mistake if it is wrong.
@@ -39,7 +44,12 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
             } else {
                 print_text(&table(&meaning))?;
             }
-            Ok(Exit::Done)
+            let quotes = meaning.online.as_ref().is_none_or(|online| online.ok);
+            Ok(if quotes {
+                Exit::Done
+            } else {
+                Exit::CheckFailed
+            })
         }
         Ok(Checked::Exchange(exchange)) => {
             let file = args.config.display().to_string();
@@ -73,6 +83,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     let daemon = Daemon::parse(&source)?;
     let bound = daemon.bind_expected().transpose()?;
     let load = if let Some(bound) = &bound {
+        let never = feasible::never_quoted(&daemon, bound);
+        if !never.is_empty() {
+            return Err(daemon.source.invalid(never).into());
+        }
         bound.load
     } else {
         let load = meaning::load(&daemon, None);
@@ -85,6 +99,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     if !args.no_secrets {
         secrets::load(&daemon.keys).map_err(absent)?;
     }
+    let online = args
+        .online
+        .then(|| check_online::ask(&daemon))
+        .transpose()?;
     Ok(Checked::Daemon(Box::new(Meaning {
         ok: true,
         file: args.config.display().to_string(),
@@ -96,6 +114,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         exact: bound.is_some(),
         warnings: bound.map(|bound| bound.warnings).unwrap_or_default(),
         secrets_checked: !args.no_secrets,
+        online,
     })))
 }
 
@@ -201,6 +220,9 @@ fn table(meaning: &Meaning) -> String {
     ]));
     for warning in &meaning.warnings {
         let _ = writeln!(text, "\nwarning: {warning}");
+    }
+    if let Some(online) = &meaning.online {
+        text.push_str(&online.text());
     }
     if !meaning.exact {
         text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");

@@ -4,6 +4,7 @@ pub mod account;
 pub(crate) mod admin;
 pub mod check;
 mod check_exchange;
+pub mod check_online;
 pub mod demo;
 pub mod operate;
 pub mod panic;

@@ -53,6 +53,19 @@ pub struct Bound {
     pub warnings: Vec<String>,
 }
 
+impl Bound {
+    /// Every strategy, built.
+    pub fn built(&self) -> Vec<(StrategyId, MarketId, Box<dyn Strategy>)> {
+        let each = self.strategies.iter();
+        each.filter_map(|(id, market, choice)| {
+            let spec = self.markets.get(usize::from(market.0))?;
+            // It was built before, when the file was bound.
+            Some((*id, *market, build(choice, spec).ok()?))
+        })
+        .collect()
+    }
+}
+
 impl Daemon {
     /// Binds the file to what the venue publishes.
     pub fn bind(
@@ -391,7 +404,10 @@ impl Exact<'_> {
 }
 
 /// Builds a strategy for its market, or says where the file is wrong.
-fn build(choice: &StrategyChoice, spec: &MarketSpec) -> Result<Box<dyn Strategy>, Problem> {
+pub(super) fn build(
+    choice: &StrategyChoice,
+    spec: &MarketSpec,
+) -> Result<Box<dyn Strategy>, Problem> {
     let name = &choice.name.value;
     let Some(info) = cambist_strategies::find(name) else {
         let known: Vec<_> = cambist_strategies::all()

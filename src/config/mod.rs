@@ -7,6 +7,7 @@
 pub mod bind;
 pub mod bounds;
 pub mod daemon;
+pub mod feasible;
 pub mod market;
 pub mod meaning;
 pub mod pool;

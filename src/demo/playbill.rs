@@ -172,7 +172,7 @@ mod tests {
         assert!(
             outage
                 .text()
-                .contains("  after 12.0 s    the exchange is halted"),
+                .contains("  after 12.0 s        the exchange is halted"),
             "{}",
             outage.text()
         );

@@ -51,7 +51,7 @@ impl Access {
 
     /// Whether chain, exchange, account and keys are what the venue knows; the exchange's
     /// address and who owns the account.
-    pub(super) async fn check(
+    pub async fn check(
         &self,
         daemon: &Daemon,
         patience: Patience<'_>,

@@ -16,13 +16,20 @@ const PAUSE_MAX_MS: u64 = 60_000;
 /// Asks again while no usable answer comes, and says so.
 #[derive(Clone, Copy)]
 pub struct Patience<'a> {
-    starting: &'a Starting,
+    starting: Option<&'a Starting>,
 }
 
 impl<'a> Patience<'a> {
     /// Waits are shown as those of this start.
     pub const fn new(starting: &'a Starting) -> Self {
-        Self { starting }
+        Self {
+            starting: Some(starting),
+        }
+    }
+
+    /// Asks once: somebody waits for the answer.
+    pub const fn none() -> Self {
+        Self { starting: None }
     }
 
     /// The answer, or the refusal that asking again cannot change.
@@ -33,13 +40,18 @@ impl<'a> Patience<'a> {
         loop {
             let error = match call().await {
                 Ok(answer) => {
-                    self.starting.goes_on();
+                    if let Some(starting) = self.starting {
+                        starting.goes_on();
+                    }
                     return Ok(answer);
                 }
                 Err(error) if !may_pass(&error) => return Err(error),
                 Err(error) => error,
             };
-            self.starting.waits(&error.to_string());
+            let Some(starting) = self.starting else {
+                return Err(error);
+            };
+            starting.waits(&error.to_string());
             tokio::time::sleep(pause(&error)).await;
         }
     }

@@ -22,7 +22,7 @@ use super::latch::Latch;
 use super::patience::Patience;
 use crate::config::bind::Listed;
 use crate::config::pool::ListedPool;
-use crate::config::{Bound, Daemon};
+use crate::config::{Bound, Daemon, feasible};
 use crate::exit::{Exit, Failure};
 use crate::store::{Filled, OpenIntent, OpenMove, Recovered, Store};
 
@@ -106,6 +106,9 @@ async fn ask_all(
     let (exchange, owner) = access.check(daemon, patience).await?;
     let client = &access.client;
     let bound = bind(daemon, client, patience).await?;
+    for problem in feasible::never_quoted(daemon, &bound) {
+        tracing::error!(line = problem.at.line, "{}", problem.what);
+    }
     let newest = if with_newest {
         newest_orders(daemon, client, patience).await?
     } else {
@@ -228,7 +231,11 @@ pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
 }
 
 /// Binds the file to the tokens, markets and pools that the venue lists.
-async fn bind(daemon: &Daemon, client: &Client, patience: Patience<'_>) -> anyhow::Result<Bound> {
+pub async fn bind(
+    daemon: &Daemon,
+    client: &Client,
+    patience: Patience<'_>,
+) -> anyhow::Result<Bound> {
     let tokens = patience.ask(|| client.tokens()).await?;
     let tokens: Vec<_> = tokens
         .iter()

@@ -14,6 +14,7 @@ mod neighbours;
 mod operator;
 mod panic;
 mod provenance;
+mod reasons;
 mod recovery;
 mod rooms;
 mod secrets;

@@ -141,19 +141,17 @@ impl State {
                 }
             }
         }
-        let mut pool_withheld = None;
-        if let Some((strategy, wanted)) = shares {
-            match self.propose_move(now, index, strategy, wanted, mid, batch) {
-                Ok(proposed) => sealed.extend(proposed.map(Intent::Move)),
-                Err(withheld) => {
-                    self.markets[index].dirty |= is_tried_again(withheld.control);
-                    refused.insert(withheld.control);
-                    pool_withheld = Some(withheld);
-                }
+        match shares.map_or(Ok(None), |(strategy, wanted)| {
+            self.propose_move(now, index, strategy, wanted, mid, batch)
+        }) {
+            Ok(proposed) => {
+                sealed.extend(proposed.map(Intent::Move));
+                self.withhold_move(index, None);
             }
-        }
-        if let Some(pool) = &mut self.markets[index].pool {
-            pool.withheld = pool_withheld;
+            Err(withheld) => {
+                refused.insert(withheld.control);
+                self.withhold_move(index, Some(withheld));
+            }
         }
         for control in refused.difference(&self.markets[index].refused) {
             actions.push(Action::Note(Note::RiskRefused {
@@ -163,6 +161,15 @@ impl State {
         }
         self.markets[index].refused = refused;
         self.markets[index].unquoted.decide(mid.err(), &findings);
+    }
+
+    /// Why a wanted join or exit was not made.
+    fn withhold_move(&mut self, index: usize, withheld: Option<Withheld>) {
+        let market = &mut self.markets[index];
+        market.dirty |= withheld.is_some_and(|why| is_tried_again(why.control));
+        if let Some(pool) = &mut market.pool {
+            pool.withheld = withheld;
+        }
     }
 
     /// The list has been read and an order of an earlier run is still unknown: readiness may have to

@@ -1,0 +1,178 @@
+//! `cambist check --online`: whether the venue would let this file quote now: its minimums, what the account
+//! holds, the books as they are. Only questions are asked; nothing is signed but them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::Context;
+use cambist_client::Client;
+use cambist_core::note::Withheld;
+use cambist_core::request::{Outcome, Query, Reply};
+use cambist_core::{MarketId, Side, VenueTime};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::{Bound, Daemon, feasible};
+use crate::dry_run::{self, Answers, DryRun};
+use crate::live::access::Access;
+use crate::live::patience::Patience;
+use crate::live::start;
+use crate::telemetry::withheld;
+
+/// What was found at the venue.
+#[derive(Serialize)]
+pub struct Online {
+    /// Whether every market would quote a side that is meant to be quoted, now and with other holdings.
+    pub ok: bool,
+    markets: Vec<Value>,
+    /// What can never be quoted with the venue's minimums, in sentences.
+    never: Vec<String>,
+    #[serde(skip)]
+    lines: Vec<String>,
+}
+
+/// Asks the venue of a checked file.
+pub fn ask(daemon: &Daemon) -> anyhow::Result<Online> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(asked(daemon))
+}
+
+async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
+    let access = Access::of(daemon, daemon.request_timeout_ms)?;
+    let once = Patience::none();
+    access.check(daemon, once).await?;
+    let bound = start::bind(daemon, &access.client, once).await?;
+    let mut found = Found::ask(&access.client, &bound).await?;
+    let never = feasible::never_quoted(daemon, &bound);
+    let never: Vec<_> = never.into_iter().map(|problem| problem.what).collect();
+    let run = DryRun {
+        config: bound.engine.clone(),
+        markets: bound.markets.clone(),
+        strategies: bound.built(),
+        instance: 0,
+        venue_time: found.venue_time,
+    };
+    let reasons = dry_run::reasons(run, &mut found);
+    let mut online = Online {
+        ok: never.is_empty(),
+        markets: Vec::new(),
+        never,
+        lines: Vec::new(),
+    };
+    for (spec, reasons) in bound.markets.iter().zip(&reasons) {
+        let mut page = withheld::sides(spec, reasons);
+        page["market"] = spec.name.as_str().into();
+        online.markets.push(page);
+        let meant = |why: &&Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
+        let mut meant = reasons.iter().filter(meant).peekable();
+        online.ok &= meant.peek().is_none() || meant.any(Option::is_none);
+        for (side, why) in Side::BOTH.into_iter().zip(reasons) {
+            let what = why.as_ref().map_or_else(
+                || "would be quoted".to_owned(),
+                |why| {
+                    let (name, text) = (why.control.name(), withheld::text(spec, why));
+                    format!("not quoted: {name}: {text}; {}", why.control.remedy())
+                },
+            );
+            let line = format!("{} {}: {what}", spec.name, side.name());
+            online.lines.push(line);
+        }
+    }
+    Ok(online)
+}
+
+impl Online {
+    /// As lines for people.
+    pub fn text(&self) -> String {
+        let mut text = String::from("\nat the venue now\n");
+        for line in &self.lines {
+            let _ = writeln!(text, "  {line}");
+        }
+        for never in &self.never {
+            let _ = writeln!(text, "\nnever: {never}");
+        }
+        text
+    }
+}
+
+/// What the venue answered, once.
+struct Found {
+    venue_time: VenueTime,
+    depths: BTreeMap<MarketId, Reply>,
+    balances: Reply,
+    account: Reply,
+    markets: Reply,
+    tokens: Reply,
+}
+
+impl Found {
+    async fn ask(client: &Client, bound: &Bound) -> anyhow::Result<Self> {
+        let mut venue_time = VenueTime(0);
+        let mut answer = async |query: Query| {
+            let answered = client.query(&query, &bound.markets).await;
+            venue_time = venue_time.max(answered.venue_time.unwrap_or_default());
+            match answered.outcome {
+                Outcome::Reply(reply) => Ok(reply),
+                outcome => anyhow::bail!("{outcome:?}"),
+            }
+        };
+        let name = |query: &Query| query.endpoint().name();
+        let mut depths = BTreeMap::new();
+        for spec in &bound.markets {
+            let query = Query::Depth(spec.id);
+            let what = format!("{} of {}", name(&query), spec.name);
+            let depth = answer(query).await.context(what)?;
+            depths.insert(spec.id, depth);
+        }
+        let balances = answer(Query::Balances).await.context("balances")?;
+        let account = answer(Query::Account).await.context("account")?;
+        let markets = answer(Query::Markets).await.context("markets")?;
+        let tokens = answer(Query::Tokens).await.context("tokens")?;
+        for depth in depths.values() {
+            // A header tells whole seconds, a depth milliseconds.
+            if let Reply::Depth(depth) = depth {
+                venue_time = venue_time.max(depth.timestamp);
+            }
+        }
+        Ok(Self {
+            venue_time,
+            depths,
+            balances,
+            account,
+            markets,
+            tokens,
+        })
+    }
+}
+
+impl Answers for Found {
+    fn answer(&mut self, query: &Query, venue_time: VenueTime) -> Option<Reply> {
+        Some(match query {
+            Query::Depth(market) => {
+                let mut reply = self.depths.get(market).cloned()?;
+                if let Reply::Depth(depth) = &mut reply {
+                    // As old as it was when it came.
+                    let age_ms = self.venue_time.ms_since(depth.timestamp);
+                    depth.timestamp = venue_time.minus_ms(age_ms);
+                }
+                reply
+            }
+            Query::Balances => self.balances.clone(),
+            Query::Account => self.account.clone(),
+            Query::Markets => self.markets.clone(),
+            Query::Tokens => self.tokens.clone(),
+            // What an earlier run left is for the daemon to wait for, not for the file.
+            Query::Orders(_) => Reply::Orders {
+                orders: Vec::new(),
+                total: 0,
+            },
+            Query::Order(_)
+            | Query::Cancel(_)
+            | Query::Pools
+            | Query::PoolBalance(_)
+            | Query::Moves(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,344 @@
+//! Whether a configuration can quote at all: both sides of every market are tried in the engine itself,
+//! over prices of the price band and holdings of the inventory band, with little and with much of the
+//! quote token.
+//!
+//! A side is refused only when no trial quotes it. Where a trial fails by a comparison of prices, the
+//! numbers say at which price it would not, and that is tried next: a strategy that quotes in a narrow
+//! range of prices is found.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use cambist_core::config::{EngineConfig, MarketConfig, RampConfig};
+use cambist_core::note::{Control, Withheld};
+use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Query, Reply};
+use cambist_core::withheld::Unit;
+use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueTime};
+
+use super::bind::{self, Bound};
+use super::daemon::Daemon;
+use super::market::{Market, StrategyChoice};
+use super::reader::{Place, Problem};
+use crate::dry_run::{self, Answers, DryRun};
+use crate::telemetry::withheld;
+
+/// Most trials of one market.
+const TRIALS_MAX: usize = 1_200;
+/// The band of holdings is cut into so many.
+const PARTS: u128 = 32;
+/// The venue's clock in every trial.
+const THEN: VenueTime = VenueTime(1_700_000_000_000);
+
+/// Sides that cannot be quoted at any price around the price band, with any holdings of the inventory band: one sentence each
+/// with its place.
+pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, market) in daemon.markets.iter().enumerate() {
+        let never = Trials::of(bound, index).never();
+        let spec = &bound.markets[index];
+        let sides: Vec<_> = Side::BOTH.into_iter().zip(never).collect();
+        let both = match sides.as_slice() {
+            [(_, Some(buy)), (_, Some(sell))] => buy.is_alike(sell),
+            _ => false,
+        };
+        for (side, why) in sides {
+            let Some(why) = why else { continue };
+            if both && side == Side::Sell {
+                continue;
+            }
+            let which = match (both, side) {
+                (true, _) => "neither side",
+                (false, Side::Buy) => "no bid",
+                (false, Side::Sell) => "no ask",
+            };
+            problems.push(Problem {
+                at: place(market, &why),
+                what: format!(
+                    "market {}: {which} would be quoted at any price around price_floor to price_ceiling, with any holdings from inventory_min to inventory_max: {} ({})",
+                    market.name.value,
+                    withheld::text(spec, &why),
+                    why.control.name()
+                ),
+            });
+        }
+    }
+    problems
+}
+
+/// Where the file decides it.
+fn place(market: &Market, why: &Withheld) -> Place {
+    let key = why.key().unwrap_or_default();
+    if let Some(parameter) = key.strip_prefix("market.strategy.params") {
+        let parameter = parameter.trim_start_matches('.');
+        let mut choices = market.strategies.iter();
+        let choice = choices
+            .find(|choice| choice.params.contains_key(parameter))
+            .or_else(|| market.strategies.first());
+        return choice.map_or(market.name.at, |choice| choice.place(parameter));
+    }
+    match key {
+        "market.order_value_max" => market.order_value_max.at,
+        "market.price_floor" => market.price_floor.at,
+        "market.price_ceiling" => market.price_ceiling.at,
+        "market.inventory_min" => market.inventory_min.at,
+        "market.inventory_max" => market.inventory_max.at,
+        "market.depth_min" => market.depth_min.at,
+        "market.order_qty_max" => market
+            .order_qty_max
+            .as_ref()
+            .map_or(market.name.at, |at| at.at),
+        _ => market.name.at,
+    }
+}
+
+/// How much of the quote token is held, against what the most inventory is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Funds {
+    Plenty,
+    AsMuch,
+    Less,
+}
+
+impl Funds {
+    const ALL: [Self; 3] = [Self::Plenty, Self::AsMuch, Self::Less];
+
+    const fn of(self, worth: Amount) -> Amount {
+        match self {
+            Self::Plenty => worth.saturating_mul(8),
+            Self::AsMuch => worth,
+            Self::Less => worth / 4,
+        }
+    }
+}
+
+/// A price, and what is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Trial {
+    /// In half ticks, odd: the book is one tick wide.
+    mid: u64,
+    base: Amount,
+    quote: Amount,
+    funds: Funds,
+}
+
+/// Trials of one market.
+struct Trials<'a> {
+    engine: EngineConfig,
+    spec: MarketSpec,
+    choices: Vec<&'a StrategyChoice>,
+    waiting: VecDeque<Trial>,
+    tried: BTreeSet<Trial>,
+}
+
+impl<'a> Trials<'a> {
+    fn of(bound: &'a Bound, index: usize) -> Self {
+        let id = bound.markets[index].id;
+        let choices = bound.strategies.iter();
+        let engine = EngineConfig {
+            markets: vec![bound.engine.markets[index].clone()],
+            pools: Vec::new(),
+            // In the end it is at full size.
+            ramp: RampConfig::OFF,
+            ..bound.engine.clone()
+        };
+        let mut trials = Self {
+            engine,
+            spec: MarketSpec {
+                id: MarketId(0),
+                enabled: true,
+                ..bound.markets[index].clone()
+            },
+            choices: choices
+                .filter(|(_, market, _)| *market == id)
+                .map(|(_, _, choice)| choice)
+                .collect(),
+            waiting: VecDeque::new(),
+            tried: BTreeSet::new(),
+        };
+        trials.plan_grid();
+        trials
+    }
+
+    fn limits(&self) -> &MarketConfig {
+        &self.engine.markets[0]
+    }
+
+    /// The middle of both bands first, then their ends and what lies between, ever finer.
+    fn plan_grid(&mut self) {
+        let limits = self.limits();
+        let (low, high) = (
+            limits.price_min.0.saturating_mul(2),
+            limits.price_max.0.saturating_mul(2),
+        );
+        let (least, most) = (limits.inventory_min, limits.inventory_max);
+        let at = |eighth: u64| low + high.saturating_sub(low) / 8 * eighth;
+        let geometric = u128::from(low).saturating_mul(high.into()).isqrt();
+        let geometric = u64::try_from(geometric).unwrap_or(high);
+        let mids = [at(4), geometric, at(1), at(7), at(2), at(6), low, high];
+        let held = |part: u128| least + most.saturating_sub(least) / PARTS * part;
+        // What is said of a side that is never quoted is what stops it here.
+        self.plan(at(4), held(PARTS / 2), Funds::Plenty);
+        for step in [PARTS / 2, PARTS / 4, PARTS / 8, 1] {
+            // The finest steps are taken at fewer prices.
+            let mids = if step > 1 { &mids[..] } else { &mids[..4] };
+            for part in (0..=PARTS).step_by(usize::try_from(step).unwrap_or(1)) {
+                for mid in mids {
+                    for funds in Funds::ALL {
+                        self.plan(*mid, held(part), funds);
+                    }
+                }
+            }
+        }
+    }
+
+    fn plan(&mut self, mid: u64, base: Amount, funds: Funds) {
+        let limits = self.limits();
+        // The mid may lie outside of the band while an order still lies inside.
+        let (low, high) = (
+            limits.price_min.0.max(3),
+            limits.price_max.0.saturating_mul(4),
+        );
+        let mid = mid.clamp(low, high.max(low)) | 1;
+        let lots = self.spec.lots_floor(limits.inventory_max);
+        let worth = self.spec.quote_amount(Price(mid / 2), lots);
+        let trial = Trial {
+            mid,
+            base,
+            quote: funds.of(worth.unwrap_or(Amount::MAX >> 32)),
+            funds,
+        };
+        if self.tried.len() < TRIALS_MAX && self.tried.insert(trial) {
+            self.waiting.push_back(trial);
+        }
+    }
+
+    /// Why each side is never quoted; `None` for a side that is somewhere, or that nobody is to quote.
+    fn never(mut self) -> [Option<Withheld>; 2] {
+        let mut first = [None; 2];
+        let mut quoted = [false; 2];
+        while let Some(trial) = self.waiting.pop_front() {
+            let found = self.judge(trial);
+            for (at, why) in found.into_iter().enumerate() {
+                match why {
+                    // A strategy that says nothing may have reasons that no trial meets.
+                    None => quoted[at] = true,
+                    Some(why) if is_no_mistake(why.control) => quoted[at] = true,
+                    Some(why) => {
+                        first[at] = first[at].or(Some(why));
+                        if !quoted[at] {
+                            self.refine(trial, &why);
+                        }
+                    }
+                }
+            }
+            if quoted == [true; 2] {
+                break;
+            }
+        }
+        [0, 1].map(|at| first[at].filter(|_| !quoted[at]))
+    }
+
+    fn judge(&self, trial: Trial) -> [Option<Withheld>; 2] {
+        let built = (0..).zip(&self.choices).filter_map(|(id, choice)| {
+            let strategy = bind::build(choice, &self.spec).ok()?;
+            Some((cambist_core::StrategyId(id), MarketId(0), strategy))
+        });
+        let run = DryRun {
+            config: self.engine.clone(),
+            markets: vec![self.spec.clone()],
+            strategies: built.collect(),
+            instance: 1,
+            venue_time: THEN,
+        };
+        let mut venue = Quiet {
+            spec: &self.spec,
+            depth_min: self.limits().depth_min,
+            trial,
+        };
+        let found = dry_run::reasons(run, &mut venue);
+        found.first().copied().unwrap_or_default()
+    }
+
+    /// At which mid the comparison that failed would not fail: prices and values follow it.
+    fn refine(&mut self, trial: Trial, why: &Withheld) {
+        let follows = matches!(why.unit, Unit::Ticks | Unit::HalfTicks | Unit::Quote);
+        let follows = follows && why.control != Control::StrategyFunds;
+        let (Some(value), Some(limit), true) = (why.value, why.limit, follows) else {
+            return;
+        };
+        let (value, limit) = (value.max(1).unsigned_abs(), limit.max(0).unsigned_abs());
+        let scaled = u128::from(trial.mid).saturating_mul(limit) / value;
+        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX / 200);
+        for bps in [0, 1, 10, 100] {
+            let away = scaled / 10_000 * bps + 2;
+            for mid in [scaled.saturating_sub(away), scaled.saturating_add(away)] {
+                self.plan(mid, trial.base, trial.funds);
+            }
+        }
+    }
+}
+
+/// Reasons that say nothing about the file.
+const fn is_no_mistake(control: Control) -> bool {
+    control.is_by_design() || matches!(control, Control::NotWanted | Control::FillDelay)
+}
+
+/// A venue of one market in which nothing happens.
+struct Quiet<'a> {
+    spec: &'a MarketSpec,
+    depth_min: Qty,
+    trial: Trial,
+}
+
+impl Answers for Quiet<'_> {
+    fn answer(&mut self, query: &Query, venue_time: VenueTime) -> Option<Reply> {
+        let (spec, trial) = (self.spec, self.trial);
+        let level = |price: u64| DepthLevel {
+            price: Price(price),
+            size: spec
+                .base_amount(Qty(self.depth_min.0.saturating_add(1)))
+                .unwrap_or(spec.lot),
+        };
+        let held = |token, total| Balance {
+            token,
+            total,
+            locked: 0,
+        };
+        Some(match query {
+            Query::Depth(market) => Reply::Depth(Depth {
+                market: *market,
+                version: 1,
+                timestamp: venue_time,
+                bids: vec![level(trial.mid / 2)],
+                asks: vec![level(trial.mid / 2 + 1)],
+            }),
+            Query::Balances => Reply::Balances(vec![
+                held(spec.base.id, trial.base),
+                held(spec.quote.id, trial.quote),
+            ]),
+            Query::Orders(_) => Reply::Orders {
+                orders: Vec::new(),
+                total: 0,
+            },
+            Query::Markets => Reply::Markets {
+                listed: vec![Listed {
+                    name: spec.name.clone(),
+                    base: spec.base.id,
+                    quote: spec.quote.id,
+                    price_decimals: spec.price_decimals,
+                    enabled: true,
+                }],
+            },
+            Query::Account => Reply::Account { frozen: false },
+            Query::Tokens => Reply::Tokens(vec![spec.base.clone(), spec.quote.clone()]),
+            Query::Order(_)
+            | Query::Cancel(_)
+            | Query::Pools
+            | Query::PoolBalance(_)
+            | Query::Moves(_) => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "feasible_tests.rs"]
+mod tests;
