@@ -14,12 +14,14 @@ use crate::support::{Edit, Program, Stage, until};
 
 const SOON: Duration = Duration::from_secs(30);
 
+/// Each check writes files of its own.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
 /// Exit, object and log of `cambist check`.
 fn check(stage: &Stage, name: &str, online: bool) -> (i32, Value, String) {
     let config = stage.path(&format!("{name}.toml")).display().to_string();
     let mut args = vec!["check", "--json", "--config", &config];
     args.extend(online.then_some("--online"));
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
     let file = format!("check-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let (code, out, log) = run(stage.folder.path(), &file, &args, SOON);
     (code, serde_json::from_str(&out).unwrap(), log)
@@ -83,6 +85,9 @@ fn told(stage: &Stage, daemon: &mut Program, state: &str, reasons: [Option<&str>
 /// One mistake in the file of a daemon.
 type Mistake = Box<dyn Fn(&mut Table)>;
 
+/// What is wrong; exits of check and of check --online; state, reasons and key while it runs.
+type Case<'a> = (Mistake, [i32; 2], &'a str, [Option<&'a str>; 2], &'a str);
+
 #[test]
 fn everyday_mistakes_are_refused_reported_and_told() {
     let stage = Stage::open("reasons", |_| {});
@@ -99,8 +104,7 @@ fn everyday_mistakes_are_refused_reported_and_told() {
         })
     };
     let never = [Some("order_value"); 2];
-    // What is wrong; exits of check and of check --online; state, reasons and key while it runs.
-    let cases: [(Mistake, [i32; 2], &str, [Option<&str>; 2], &str); 4] = [
+    let cases: [Case<'_>; 4] = [
         // Below the venue's minimum of 1 USDC, and below 0.2 ETH at any price that is allowed.
         (
             put("market.0.order_value_max", "0.5 USDC"),
