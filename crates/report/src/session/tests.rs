@@ -424,6 +424,7 @@ fn pooled() -> (Session, Time) {
                 moving: false,
                 unknown: false,
                 age_ms: Some(0),
+                withheld: None,
             }],
             ..Status::default()
         }))
