@@ -17,6 +17,7 @@ pub mod event;
 pub mod grid;
 pub mod npy;
 pub mod report;
+pub mod segment;
 pub mod snapshot;
 mod snapshot_check;
 pub mod source;

@@ -1,0 +1,269 @@
+//! One segment as a file: its frames one after the other, its index, its end.
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::frame::{self, Entry, FRAME_BYTES, INDEX, KEY, PREFIX_BYTES, TRAILER_BYTES};
+use super::wire::PADDING;
+use super::{Content, Header};
+use crate::defect::Defect;
+
+/// What follows at a place of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A frame of records: kind, and how many.
+    Records(u8, u32),
+    /// The index: there are no more records.
+    Index,
+    /// Nothing, as the segment was not finished.
+    End,
+    /// A part of a frame, up to the end of the file.
+    Torn,
+}
+
+/// Reads the frames of a segment.
+#[derive(Debug)]
+pub struct Segment {
+    frames: Frames,
+    /// Where the first frame of records begins.
+    begin: u64,
+    content: Content,
+    header: Header,
+}
+
+impl Segment {
+    /// Opens a segment and reads its header.
+    pub fn open(path: &Path) -> Result<Self, Defect> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let format = |what: &str| Defect::Format {
+            what: what.to_owned(),
+        };
+        let mut frames = Frames {
+            input: BufReader::with_capacity(256 << 10, file),
+            length,
+            offset: PREFIX_BYTES as u64,
+            payload: Vec::new(),
+        };
+        let mut prefix = [0; PREFIX_BYTES];
+        let got = frames.read(&mut prefix)?;
+        if got < PREFIX_BYTES || prefix[..8] != *frame::MAGIC {
+            return Err(format("it is no segment of recorded market data"));
+        }
+        let version = u16::from_le_bytes([prefix[8], prefix[9]]);
+        if version != frame::VERSION {
+            return Err(Defect::Format {
+                what: format!(
+                    "format {version} is not the one of this program, {}",
+                    frame::VERSION
+                ),
+            });
+        }
+        if !frames.next()? {
+            return Err(format("its header is not whole"));
+        }
+        let header = frame::read_header(frames.records());
+        let (content, header) = header.ok_or_else(|| format("its header makes no sense"))?;
+        Ok(Self {
+            begin: frames.offset,
+            frames,
+            content,
+            header,
+        })
+    }
+
+    /// What its records are.
+    pub const fn content(&self) -> Content {
+        self.content
+    }
+
+    /// What it is of.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where the next frame begins.
+    pub const fn offset(&self) -> u64 {
+        self.frames.offset
+    }
+
+    /// Payload of the frame read last, with [`PADDING`] behind it.
+    #[inline]
+    pub fn payload(&self) -> &[u8] {
+        &self.frames.payload
+    }
+
+    /// Reads the next frame.
+    pub fn next(&mut self) -> Result<Next, Defect> {
+        if self.frames.offset == self.frames.length {
+            return Ok(Next::End);
+        }
+        if !self.frames.next()? {
+            return Ok(Next::Torn);
+        }
+        let payload = self.frames.records();
+        match frame::read_records(payload) {
+            Some((kind, count, _)) => Ok(Next::Records(kind, count)),
+            None if payload.first() == Some(&INDEX) => Ok(Next::Index),
+            None => Err(Defect::Damaged {
+                what: "a frame of an unknown kind".to_owned(),
+            }),
+        }
+    }
+
+    /// Goes to a frame.
+    pub fn seek(&mut self, offset: u64) -> Result<(), Defect> {
+        self.frames.input.seek(SeekFrom::Start(offset))?;
+        self.frames.offset = offset;
+        Ok(())
+    }
+
+    /// The key frames, from the index or by walking. Reading goes on at the first record.
+    pub fn key_frames(&mut self) -> Result<Vec<Entry>, Defect> {
+        let found = match self.read_index()? {
+            Some(entries) => entries,
+            None => self.walk()?.entries,
+        };
+        self.seek(self.begin)?;
+        Ok(found)
+    }
+
+    /// The index of a finished segment.
+    pub fn read_index(&mut self) -> Result<Option<Vec<Entry>>, Defect> {
+        let Some(at) = self.frames.length.checked_sub(TRAILER_BYTES as u64) else {
+            return Ok(None);
+        };
+        let mut bytes = [0; TRAILER_BYTES];
+        self.seek(at)?;
+        self.frames.read(&mut bytes)?;
+        let Some(offset) = frame::read_trailer(bytes).filter(|offset| *offset < at) else {
+            return Ok(None);
+        };
+        self.seek(offset)?;
+        Ok(if self.frames.next()? {
+            frame::read_index(self.frames.records())
+        } else {
+            None
+        })
+    }
+
+    /// Reads every frame of an unfinished segment, as far as they are whole.
+    pub fn walk(&mut self) -> Result<Walk, Defect> {
+        self.seek(self.begin)?;
+        let mut entries = Vec::new();
+        let mut record = 0;
+        loop {
+            let offset = self.frames.offset;
+            match self.next()? {
+                Next::Records(kind, count) => {
+                    if let (KEY, Some((_, _, time))) =
+                        (kind, frame::read_records(self.frames.records()))
+                    {
+                        entries.push(Entry {
+                            time,
+                            offset,
+                            record,
+                        });
+                    }
+                    record += u64::from(count);
+                }
+                Next::Index | Next::End | Next::Torn => {
+                    let end = offset;
+                    return Ok(Walk { entries, end });
+                }
+            }
+        }
+    }
+}
+
+/// The frames of a file.
+#[derive(Debug)]
+struct Frames {
+    input: BufReader<File>,
+    /// Bytes of the file when it was opened.
+    length: u64,
+    /// Where the next frame begins.
+    offset: u64,
+    /// The payload read last, with [`PADDING`] behind it.
+    payload: Vec<u8>,
+}
+
+impl Frames {
+    /// The payload without what is behind it.
+    fn records(&self) -> &[u8] {
+        &self.payload[..self.payload.len().saturating_sub(PADDING)]
+    }
+
+    /// Reads a frame; `false` if the file ends before it is whole.
+    fn next(&mut self) -> Result<bool, Defect> {
+        let mut head = [0; FRAME_BYTES];
+        if self.read(&mut head)? < FRAME_BYTES {
+            return Ok(false);
+        }
+        let Some((length, check)) = frame::read_head(head) else {
+            // Some file systems leave zeros behind what was written.
+            return if self.rest_is_zero()? {
+                Ok(false)
+            } else {
+                Err(Defect::Damaged {
+                    what: format!("the frame at byte {}", self.offset),
+                })
+            };
+        };
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        payload.resize(length + PADDING, 0);
+        let got = self.read(&mut payload[..length])?;
+        let fits = got == length && crc32fast::hash(&payload[..length]) == check;
+        self.payload = payload;
+        let end = self.offset + (FRAME_BYTES + length) as u64;
+        if fits {
+            self.offset = end;
+            Ok(true)
+        } else if end >= self.length || self.rest_is_zero()? {
+            // The last frame of a file may have been written in part, in any order.
+            Ok(false)
+        } else {
+            Err(Defect::Damaged {
+                what: format!("the frame at byte {}", self.offset),
+            })
+        }
+    }
+
+    fn rest_is_zero(&mut self) -> Result<bool, Defect> {
+        let mut bytes = [0; 4_096];
+        loop {
+            let got = self.read(&mut bytes)?;
+            if bytes[..got].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            if got < bytes.len() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Fills a buffer as far as the file goes.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Defect> {
+        let mut got = 0;
+        while got < buffer.len() {
+            match self.input.read(&mut buffer[got..]) {
+                Ok(0) => break,
+                Ok(bytes) => got += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Defect::Io(error)),
+            }
+        }
+        Ok(got)
+    }
+}
+
+/// What a walk through an unfinished segment found.
+#[derive(Debug)]
+pub struct Walk {
+    /// Its key frames.
+    pub entries: Vec<Entry>,
+    /// Where the last whole frame ends.
+    pub end: u64,
+}

@@ -1,0 +1,345 @@
+//! Reads recordings from beginning to end, or from any second on.
+
+use std::path::{Path, PathBuf};
+
+use super::events::EventCodec;
+use super::file::{Next, Segment};
+use super::frame::{Entry, KEY, RECORDS_AT};
+use super::snapshots::SnapshotCodec;
+use super::wire::{Cursor, PADDING};
+use super::{Codec, Header, folder};
+use crate::check::{DEFAULT_MAX_GAP_NANOS, gap};
+use crate::defect::{Defect, Place, Result};
+use crate::event::Event;
+use crate::grid::Grid;
+use crate::report::{Inspector, Report, Tolerance};
+use crate::snapshot::Snapshot;
+use crate::source::{EventSource, SnapshotSource};
+use crate::time::Timestamp;
+
+/// How a recording is read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// What is skipped instead of being an error.
+    pub tolerance: Tolerance,
+    /// Longest time between two records, in nanoseconds.
+    pub max_gap_nanos: i64,
+}
+
+impl Default for ReadOptions {
+    /// Nothing is skipped; gaps up to a minute.
+    fn default() -> Self {
+        Self {
+            tolerance: Tolerance::NONE,
+            max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+        }
+    }
+}
+
+/// Snapshots of a recording.
+#[derive(Debug)]
+pub struct SnapshotSegments(Records<SnapshotCodec>);
+
+/// Events of a recording.
+#[derive(Debug)]
+pub struct EventSegments(Records<EventCodec>);
+
+impl SnapshotSegments {
+    /// Opens the recording in a folder, or a single segment.
+    pub fn open(path: &Path, options: ReadOptions) -> Result<Self> {
+        Records::open(path, options).map(Self)
+    }
+
+    /// What the recording is of.
+    pub const fn header(&self) -> &Header {
+        &self.0.header
+    }
+
+    /// Goes to a time: the next snapshot is the last one received at or before it, or the first one of
+    /// the recording. Reads at most the records between two key frames.
+    pub fn seek(&mut self, time: Timestamp) -> Result<()> {
+        self.0.seek(time)
+    }
+}
+
+impl EventSegments {
+    /// Opens the recording in a folder, or a single segment.
+    pub fn open(path: &Path, options: ReadOptions) -> Result<Self> {
+        Records::open(path, options).map(Self)
+    }
+
+    /// What the recording is of.
+    pub const fn header(&self) -> &Header {
+        &self.0.header
+    }
+}
+
+impl SnapshotSource for SnapshotSegments {
+    #[inline]
+    fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
+        Ok(self.0.next()?.then(|| self.0.codec.record()))
+    }
+
+    fn grid(&self) -> Grid {
+        self.0.header.grid
+    }
+
+    fn report(&self) -> &Report {
+        &self.0.inspector.report
+    }
+}
+
+impl EventSource for EventSegments {
+    #[inline]
+    fn next_event(&mut self) -> Result<Option<Event>> {
+        Ok(self.0.next()?.then(|| *self.0.codec.record()))
+    }
+
+    fn grid(&self) -> Grid {
+        self.0.header.grid
+    }
+
+    fn report(&self) -> &Report {
+        &self.0.inspector.report
+    }
+}
+
+/// The records of all segments.
+#[derive(Debug)]
+struct Records<C: Codec> {
+    segments: Vec<PathBuf>,
+    /// The segment being read, by its position among them.
+    current: usize,
+    segment: Option<Segment>,
+    header: Header,
+    options: ReadOptions,
+    inspector: Inspector,
+    codec: C,
+    /// Place in the payload, records left in it, and records of the segment before the next one.
+    at: usize,
+    left: u32,
+    number: u64,
+    /// The time of the record before.
+    last: Timestamp,
+    /// The next record was read already, by a search.
+    ready: bool,
+    over: bool,
+}
+
+impl<C: Codec> Records<C> {
+    fn open(path: &Path, options: ReadOptions) -> Result<Self> {
+        let inspector = Inspector::new(path.display().to_string(), options.tolerance);
+        let segments = if path.is_dir() {
+            let numbers =
+                folder::list(path).map_err(|error| inspector.error(Place::File, error))?;
+            let paths = numbers.into_iter().map(|number| folder::path(path, number));
+            paths.collect()
+        } else {
+            vec![path.to_owned()]
+        };
+        let Some(first) = segments.first() else {
+            return inspector.format("the folder has no segments of recorded market data");
+        };
+        let inspector = Inspector {
+            file: first.display().to_string(),
+            ..inspector
+        };
+        let segment =
+            Segment::open(first).map_err(|defect| inspector.error(Place::File, defect))?;
+        let mut records = Self {
+            current: 0,
+            header: segment.header().clone(),
+            segment: None,
+            segments,
+            options,
+            inspector,
+            codec: C::default(),
+            at: 0,
+            left: 0,
+            number: 0,
+            last: Timestamp(i64::MIN),
+            ready: false,
+            over: false,
+        };
+        records.enter(0)?;
+        Ok(records)
+    }
+
+    /// Begins to read a segment.
+    fn enter(&mut self, position: usize) -> Result<()> {
+        let path = &self.segments[position];
+        self.inspector.file = path.display().to_string();
+        let segment = Segment::open(path);
+        let segment = segment.map_err(|defect| self.inspector.error(Place::File, defect))?;
+        if segment.content() != C::CONTENT {
+            return self.inspector.format(match C::CONTENT {
+                super::Content::Snapshots => "it holds events, not snapshots",
+                super::Content::Events => "it holds snapshots, not events",
+            });
+        }
+        if *segment.header() != self.header {
+            return self
+                .inspector
+                .format("its market, tick or lot is not that of the segment before it");
+        }
+        self.segment = Some(segment);
+        self.current = position;
+        (self.left, self.number) = (0, 0);
+        Ok(())
+    }
+
+    /// Reads the next record into the codec and counts it; `false` at the end.
+    #[inline]
+    fn next(&mut self) -> Result<bool> {
+        let next = if std::mem::take(&mut self.ready) {
+            Ok(true)
+        } else {
+            self.step()
+        };
+        let next = next.and_then(|more| if more { self.account() } else { Ok(false) });
+        self.over |= !matches!(next, Ok(true));
+        next
+    }
+
+    /// Reads the next record into the codec; `false` at the end.
+    #[inline]
+    fn step(&mut self) -> Result<bool> {
+        while self.left == 0 {
+            if self.over || !self.next_frame()? {
+                return Ok(false);
+            }
+        }
+        let Some(segment) = &self.segment else {
+            return Ok(false);
+        };
+        let payload = segment.payload();
+        let mut cursor = Cursor::new(payload, self.at);
+        if self.codec.decode(&mut cursor).is_err() || cursor.at() + PADDING > payload.len() {
+            self.damaged("a record makes no sense")?;
+            return self.step();
+        }
+        self.at = cursor.at();
+        self.left -= 1;
+        self.number += 1;
+        Ok(true)
+    }
+
+    /// Counts the record in the codec, and looks for a gap before it.
+    #[inline]
+    fn account(&mut self) -> Result<bool> {
+        let time = C::time(self.codec.record());
+        let since = std::mem::replace(&mut self.last, time);
+        if time.nanos_since(since) > self.options.max_gap_nanos && since.0 != i64::MIN {
+            let defect = gap(since, time, self.options.max_gap_nanos);
+            self.inspector.defect(Place::Row(self.number - 1), defect)?;
+        }
+        self.inspector.report.rows += 1;
+        self.inspector.report.keep(time);
+        Ok(true)
+    }
+
+    /// Reads the next frame, of the next segment if this one is over; `false` at the end of the last.
+    fn next_frame(&mut self) -> Result<bool> {
+        let Some(segment) = &mut self.segment else {
+            return Ok(false);
+        };
+        let offset = segment.offset();
+        let place = Place::Row(self.number);
+        match segment.next() {
+            Ok(Next::Records(kind, count)) => {
+                if kind == KEY {
+                    self.codec.restart();
+                } else if self.number == 0 {
+                    self.damaged("it does not begin with a key frame")?;
+                    return Ok(true);
+                }
+                (self.at, self.left) = (RECORDS_AT, count);
+                return Ok(true);
+            }
+            Ok(Next::Index | Next::End) => {}
+            Ok(Next::Torn) => {
+                let what = format!("in the middle of the frame at byte {offset}");
+                self.inspector.defect(place, Defect::Truncated { what })?;
+            }
+            Err(defect) => self.inspector.defect(place, defect)?,
+        }
+        if self.current + 1 == self.segments.len() {
+            return Ok(false);
+        }
+        self.enter(self.current + 1)?;
+        Ok(true)
+    }
+
+    /// The rest of the segment is left out if that is tolerated.
+    #[cold]
+    fn damaged(&mut self, what: &str) -> Result<()> {
+        let what = what.to_owned();
+        let place = Place::Row(self.number);
+        self.inspector.defect(place, Defect::Damaged { what })?;
+        self.left = 0;
+        if self.current + 1 < self.segments.len() {
+            self.enter(self.current + 1)
+        } else {
+            self.segment = None;
+            Ok(())
+        }
+    }
+
+    /// The key frames of a segment.
+    fn key_frames(&mut self, position: usize) -> Result<Vec<Entry>> {
+        self.enter(position)?;
+        let Some(segment) = &mut self.segment else {
+            return Ok(Vec::new());
+        };
+        let found = segment.key_frames();
+        found.map_err(|defect| self.inspector.error(Place::File, defect))
+    }
+
+    fn seek(&mut self, time: Timestamp) -> Result<()> {
+        // Segments with a record at or before the time come first.
+        let (mut low, mut high) = (0, self.segments.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let first = self.key_frames(middle)?.first().map(|entry| entry.time);
+            if first.is_some_and(|first| first <= time) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (self.over, self.ready) = (false, false);
+        self.last = Timestamp(i64::MIN);
+        self.codec = C::default();
+        let entries = self.key_frames(low.saturating_sub(1))?;
+        let found = entries.partition_point(|entry| entry.time <= time);
+        let Some(entry) = found.checked_sub(1).map(|at| entries[at]) else {
+            return Ok(());
+        };
+        self.go_to(entry)?;
+        // How many records of this frame and those behind it are not later than the time?
+        let mut back = 0_u64;
+        while self.step()? && C::time(self.codec.record()) <= time {
+            back += 1;
+        }
+        self.codec = C::default();
+        let position = low.saturating_sub(1);
+        if self.current != position {
+            self.enter(position)?;
+        }
+        self.go_to(entry)?;
+        for _ in 0..back {
+            self.step()?;
+        }
+        self.ready = back > 0;
+        Ok(())
+    }
+
+    fn go_to(&mut self, entry: Entry) -> Result<()> {
+        if let Some(segment) = &mut self.segment {
+            let went = segment.seek(entry.offset);
+            went.map_err(|defect| self.inspector.error(Place::File, defect))?;
+        }
+        (self.left, self.number) = (0, entry.record);
+        Ok(())
+    }
+}

@@ -1,0 +1,388 @@
+//! Recordings in our own format: what is written is read, found again, and survives crashes.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cambist_core::{Price, Qty, Side};
+use cambist_market_data::npy::{TickOptions, TickReader};
+use cambist_market_data::segment::{
+    EventSegments, EventWriter, Header, Limits, ReadOptions, SnapshotSegments, SnapshotWriter,
+    WriteError,
+};
+use cambist_market_data::{
+    DefectKind, EventSource, Grid, Level, Snapshot, SnapshotSource, Timestamp, Tolerance,
+};
+
+const SECOND: i64 = 1_000_000_000;
+const BEGIN: i64 = 1_723_161_256 * SECOND;
+
+fn header() -> Header {
+    Header {
+        market: "ETH-USDC".to_owned(),
+        grid: Grid::parse("0.01", "0.001").unwrap(),
+    }
+}
+
+/// Segments of a few hundred bytes, a key frame every four records.
+const SMALL: Limits = Limits {
+    segment_bytes: 400,
+    key_records: 4,
+    total_bytes: None,
+};
+
+/// One segment.
+const ONE: Limits = Limits {
+    segment_bytes: u64::MAX,
+    ..SMALL
+};
+
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if path.exists() {
+        fs::remove_dir_all(&path).unwrap();
+    }
+    path
+}
+
+/// The snapshot of a second: a book that moves.
+fn snapshot(second: u64) -> Snapshot {
+    let mid = 268_450 + second % 7;
+    let level = |away: u64, side: Side| Level {
+        price: match side {
+            Side::Buy => Price(mid - away),
+            Side::Sell => Price(mid + away),
+        },
+        qty: Qty(1 + second * away % 11),
+    };
+    let time = BEGIN + i64::try_from(second).unwrap() * SECOND;
+    Snapshot {
+        exchange_time: Timestamp(time - 250),
+        local_time: Timestamp(time),
+        sequence: 5 * second,
+        bids: (1..4).map(|away| level(away, Side::Buy)).collect(),
+        asks: (1..3).map(|away| level(away, Side::Sell)).collect(),
+    }
+}
+
+fn tolerating(names: &str) -> ReadOptions {
+    ReadOptions {
+        tolerance: Tolerance::parse(names).unwrap(),
+        ..ReadOptions::default()
+    }
+}
+
+fn record(path: &Path, seconds: std::ops::Range<u64>, limits: Limits) -> SnapshotWriter {
+    let mut writer = SnapshotWriter::begin(path, header(), limits).unwrap();
+    for second in seconds {
+        writer.write(&snapshot(second)).unwrap();
+    }
+    writer
+}
+
+/// What is read until the end or the first error.
+fn read(mut reader: SnapshotSegments) -> (Vec<Snapshot>, Option<String>, SnapshotSegments) {
+    let mut snapshots = Vec::new();
+    loop {
+        match reader.next_snapshot() {
+            Ok(Some(snapshot)) => snapshots.push(snapshot.clone()),
+            Ok(None) => return (snapshots, None, reader),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    reader.next_snapshot().unwrap().is_none(),
+                    "over after an error"
+                );
+                return (snapshots, Some(error), reader);
+            }
+        }
+    }
+}
+
+fn open(path: &Path, names: &str) -> SnapshotSegments {
+    SnapshotSegments::open(path, tolerating(names)).unwrap()
+}
+
+fn expected(seconds: std::ops::Range<u64>) -> Vec<Snapshot> {
+    seconds.map(snapshot).collect()
+}
+
+#[test]
+fn what_is_recorded_is_read_over_all_segments() {
+    let path = folder("over-all");
+    record(&path, 0..100, SMALL).finish().unwrap();
+    assert!(fs::read_dir(&path).unwrap().count() > 5, "several segments");
+    let reader = open(&path, "");
+    assert_eq!(*reader.header(), header());
+    assert_eq!(reader.grid(), header().grid);
+    let (snapshots, error, reader) = read(reader);
+    assert_eq!((snapshots, error), (expected(0..100), None));
+    assert_eq!((reader.report().rows, reader.report().kept), (100, 100));
+    // A single segment can be read alone.
+    let (first, error, _) = read(open(&path.join("0000000001.mkt"), ""));
+    assert_eq!(error, None);
+    assert!(first.len() >= 4 && expected(0..100).starts_with(&first));
+    // Another run goes on behind it.
+    record(&path, 100..110, SMALL).finish().unwrap();
+    assert_eq!(read(open(&path, "")).0, expected(0..110));
+}
+
+#[test]
+fn what_is_flushed_can_be_read_while_the_recording_goes_on() {
+    let path = folder("flushed");
+    let mut writer = record(&path, 0..2, ONE);
+    assert!(SnapshotSegments::open(&path, tolerating("")).is_ok());
+    writer.flush().unwrap();
+    writer.write(&snapshot(2)).unwrap();
+    assert_eq!(read(open(&path, "")).0, expected(0..2));
+    writer.sync().unwrap();
+    assert_eq!(read(open(&path, "")).0, expected(0..3));
+    let other = SnapshotWriter::begin(&path, header(), ONE);
+    assert!(
+        matches!(other, Err(WriteError::Locked(_))),
+        "one writer a folder"
+    );
+    drop(writer);
+    assert!(SnapshotWriter::begin(&path, header(), ONE).is_ok());
+}
+
+#[test]
+fn every_second_is_found() {
+    let path = folder("every-second");
+    // Finished segments, and one that is not: the process was killed.
+    let mut writer = record(&path, 0..90, SMALL);
+    writer.flush().unwrap();
+    drop(writer);
+    let mut reader = open(&path, "");
+    for second in (0..90).rev().chain(0..90) {
+        let time = snapshot(second).local_time;
+        for (asked, found) in [
+            (time, second),
+            (Timestamp(time.0 + SECOND - 1), second),
+            (Timestamp(time.0 - 1), second.saturating_sub(1)),
+        ] {
+            reader.seek(asked).unwrap();
+            assert_eq!(
+                reader.next_snapshot().unwrap(),
+                Some(&snapshot(found)),
+                "{asked}"
+            );
+            // Reading goes on behind it.
+            let following = reader.next_snapshot().unwrap().cloned();
+            assert_eq!(following, (found < 89).then(|| snapshot(found + 1)));
+        }
+    }
+    reader.seek(Timestamp(i64::MAX)).unwrap();
+    assert_eq!(reader.next_snapshot().unwrap(), Some(&snapshot(89)));
+    reader.seek(Timestamp(0)).unwrap();
+    let (snapshots, error, _) = read(reader);
+    assert_eq!((snapshots, error), (expected(0..90), None));
+}
+
+/// A crash leaves any part of what was written last. Whatever it is, what was flushed before is read,
+/// the cut is named, and the next writer makes a whole recording of it.
+#[test]
+fn a_crash_costs_only_what_was_not_flushed() {
+    let path = folder("crash");
+    let mut writer = record(&path, 0..6, ONE);
+    writer.flush().unwrap();
+    let file = path.join("0000000001.mkt");
+    let before = fs::read(&file).unwrap();
+    for second in 6..8 {
+        writer.write(&snapshot(second)).unwrap();
+    }
+    writer.flush().unwrap();
+    drop(writer);
+    let after = fs::read(&file).unwrap();
+    for end in before.len() + 1..after.len() {
+        for zeros in [0, 5_000] {
+            let mut bytes = after[..end].to_vec();
+            bytes.resize(end + zeros, 0);
+            fs::write(&file, &bytes).unwrap();
+            let (snapshots, error, _) = read(open(&path, ""));
+            assert_eq!(snapshots, expected(0..6));
+            assert!(error.unwrap().contains("row 6: the file ends too early"));
+            let (snapshots, error, reader) = read(open(&path, "truncated"));
+            assert_eq!((snapshots, error), (expected(0..6), None));
+            assert_eq!(reader.report().skipped(DefectKind::Truncated), 1);
+        }
+        record(&path, 6..7, ONE).finish().unwrap();
+        let (snapshots, error, _) = read(open(&path, ""));
+        assert_eq!((snapshots, error), (expected(0..7), None), "repaired");
+        fs::remove_file(path.join("0000000002.mkt")).unwrap();
+    }
+    // Nothing at all was written into the segment.
+    for bytes in [Vec::new(), before[..20].to_vec(), vec![0; 9_000]] {
+        fs::write(path.join("0000000002.mkt"), &bytes).unwrap();
+        record(&path, 7..8, ONE).finish().unwrap();
+        assert!(!path.join("0000000002.mkt").exists());
+        fs::remove_file(path.join("0000000003.mkt")).unwrap();
+    }
+}
+
+/// Every bit that changes is found, or changes nothing that is read.
+#[test]
+fn damage_never_gives_other_snapshots() {
+    let path = folder("damage");
+    record(&path, 0..10, ONE).finish().unwrap();
+    let file = path.join("0000000001.mkt");
+    let whole = fs::read(&file).unwrap();
+    let all = expected(0..10);
+    let (mut found, mut harmless) = (0, 0);
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&file, &bytes).unwrap();
+        match SnapshotSegments::open(&path, tolerating("")) {
+            Err(_) => found += 1,
+            Ok(mut reader) => {
+                if reader.seek(Timestamp(BEGIN + 5 * SECOND)).is_ok()
+                    && let Ok(Some(snapshot)) = reader.next_snapshot()
+                {
+                    assert_eq!(*snapshot, all[5], "byte {at}");
+                }
+                let (snapshots, error, _) = read(open(&path, ""));
+                assert!(all.starts_with(&snapshots), "byte {at}");
+                if error.is_some() {
+                    found += 1;
+                } else {
+                    assert_eq!(snapshots.len(), 10, "byte {at}");
+                    harmless += 1;
+                }
+            }
+        }
+    }
+    // Index and trailer are not needed to read from the beginning.
+    assert!(found > 5 * harmless, "{found} found, {harmless} harmless");
+    // What cannot be read is left out if that is tolerated, and named and counted.
+    let mut bytes = whole.clone();
+    bytes[200] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let error = read(open(&path, "")).1.unwrap();
+    assert!(
+        error.contains("0000000001.mkt: row") && error.contains("damaged"),
+        "{error}"
+    );
+    let (snapshots, error, reader) = read(open(&path, "damaged"));
+    assert!(error.is_none() && snapshots.len() < 10);
+    assert_eq!(reader.report().skipped(DefectKind::Damaged), 1);
+    // Recording goes on behind a damaged segment.
+    record(&path, 10..12, ONE).finish().unwrap();
+    let (with_more, error, _) = read(open(&path, "damaged"));
+    assert_eq!((with_more.len(), error), (snapshots.len() + 2, None));
+}
+
+#[test]
+fn gaps_in_a_recording_are_named() {
+    let path = folder("gap");
+    let mut writer = record(&path, 0..3, ONE);
+    writer.write(&snapshot(63)).unwrap();
+    writer.finish().unwrap();
+    let (snapshots, error, _) = read(open(&path, ""));
+    assert_eq!(snapshots.len(), 3);
+    assert!(error.unwrap().contains("row 3: nothing for 61.000 s"));
+    let (snapshots, error, reader) = read(open(&path, "gap"));
+    assert_eq!((snapshots.len(), error), (4, None));
+    assert_eq!(reader.report().skipped(DefectKind::Gap), 1);
+    let mut reader = open(&path, "");
+    reader.seek(snapshot(63).local_time).unwrap();
+    assert_eq!(
+        reader.next_snapshot().unwrap(),
+        Some(&snapshot(63)),
+        "a jump is no gap"
+    );
+}
+
+#[test]
+fn a_folder_has_one_recording() {
+    let path = folder("one-recording");
+    record(&path, 0..3, ONE).finish().unwrap();
+    let other = Header {
+        market: "BTC-USDC".to_owned(),
+        ..header()
+    };
+    let error = SnapshotWriter::begin(&path, other, ONE).unwrap_err();
+    assert!(error.to_string().contains("another market"), "{error}");
+    let error = EventWriter::begin(&path, header(), ONE).unwrap_err();
+    assert!(matches!(error, WriteError::Other { .. }));
+    let error = EventSegments::open(&path, tolerating("")).unwrap_err();
+    assert!(error.to_string().contains("not events"), "{error}");
+    let long = Header {
+        market: "x".repeat(256),
+        ..header()
+    };
+    let error = SnapshotWriter::begin(&folder("long-name"), long, ONE).unwrap_err();
+    assert!(matches!(error, WriteError::MarketName));
+    let error = SnapshotSegments::open(&folder("nothing"), tolerating("")).unwrap_err();
+    assert!(error.to_string().contains("nothing"));
+    fs::write(
+        path.join("0000000002.mkt"),
+        b"something else that is longer than a header is",
+    )
+    .unwrap();
+    let error = SnapshotWriter::begin(&path, header(), ONE).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("0000000002.mkt: it is no segment"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_refused_record_does_no_harm() {
+    let path = folder("refused");
+    let mut writer = record(&path, 0..3, ONE);
+    let mut bad = snapshot(3);
+    bad.bids[0].price = bad.asks[0].price;
+    assert!(matches!(writer.write(&bad), Err(WriteError::Refused(_))));
+    assert!(matches!(
+        writer.write(&snapshot(1)),
+        Err(WriteError::Refused(_))
+    ));
+    writer.write(&snapshot(3)).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(read(open(&path, "")).0, expected(0..4));
+}
+
+#[test]
+fn the_oldest_segments_go_when_there_are_too_many() {
+    let path = folder("too-many");
+    let limits = Limits {
+        total_bytes: Some(2_000),
+        ..SMALL
+    };
+    record(&path, 0..300, limits).finish().unwrap();
+    let bytes: u64 = fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!((1_000..=2_000).contains(&bytes), "{bytes}");
+    let (snapshots, error, _) = read(open(&path, ""));
+    assert_eq!(error, None);
+    assert!(!snapshots.is_empty() && expected(0..300).ends_with(&snapshots));
+}
+
+#[test]
+fn a_real_recording_of_ticks_is_the_same_afterwards() {
+    let excerpt =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ethusdt-20240808-excerpt.npz");
+    let ticks = || {
+        let mut reader = TickReader::open(&excerpt, &TickOptions::new(header().grid)).unwrap();
+        std::iter::from_fn(move || reader.next_event().unwrap())
+    };
+    let path = folder("ticks");
+    let mut writer = EventWriter::begin(&path, header(), SMALL).unwrap();
+    for event in ticks() {
+        writer.write(&event).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut reader = EventSegments::open(&path, tolerating("")).unwrap();
+    assert_eq!(*reader.header(), header());
+    for event in ticks() {
+        assert_eq!(reader.next_event().unwrap(), Some(event));
+    }
+    assert_eq!(reader.next_event().unwrap(), None);
+    assert_eq!(reader.report().kept, 232);
+}
