@@ -8,6 +8,7 @@ use toml::Table;
 /// A room and the rooms it may know.
 const ROOMS: [(&str, &[&str]); 16] = [
     ("crates/core", &[]),
+    ("crates/quant", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
     ("crates/client", &["core", "protocol", "signing"]),
@@ -24,7 +25,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
         ],
     ),
     ("crates/tape", &["core", "schema"]),
-    ("crates/report", &["core"]),
+    ("crates/report", &["core", "quant"]),
     ("crates/fence-model", &["core"]),
     ("crates/market-data", &["core"]),
     (
@@ -33,6 +34,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "config",
             "core",
             "protocol",
+            "quant",
             "report",
             "signing",
             "strategies",
@@ -40,12 +42,13 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "venue",
         ],
     ),
-    ("strategies", &["core"]),
+    ("strategies", &["core", "quant"]),
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 7] = [
+const PURE: [&str; 8] = [
     "crates/core",
+    "crates/quant",
     "crates/signing",
     "crates/protocol",
     "crates/venue",

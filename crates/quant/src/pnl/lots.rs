@@ -1,0 +1,157 @@
+//! Lots: what was realised when, by two methods that agree on the total alone.
+
+use std::collections::VecDeque;
+
+use super::Fill;
+use crate::number::{Number, least};
+
+/// Base at a unit cost; negative when sold short.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lot<N> {
+    /// Base, signed.
+    pub base: N,
+    /// Quote for each base, fees included.
+    pub unit_cost: N,
+}
+
+/// Base change and unit price of a fill, fees included: a buy with its fee in base is a lot of
+/// `q − f` at `q·p/(q − f)`.
+fn lot<N: Number>(fill: &Fill<N>) -> Lot<N> {
+    let (base, quote) = fill.changes();
+    Lot {
+        unit_cost: -(quote / base.clone()),
+        base,
+    }
+}
+
+fn absolute<N: Number>(value: &N) -> N {
+    if *value < N::zero() {
+        -value.clone()
+    } else {
+        value.clone()
+    }
+}
+
+fn is_opposite<N: Number>(a: &N, b: &N) -> bool {
+    (*a > N::zero() && *b < N::zero()) || (*a < N::zero() && *b > N::zero())
+}
+
+/// First in, first out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fifo<N> {
+    /// What is open, oldest first; all of one sign.
+    pub lots: VecDeque<Lot<N>>,
+    /// Quote realised by what was closed.
+    pub realised: N,
+}
+
+impl<N: Number> Default for Fifo<N> {
+    fn default() -> Self {
+        Self {
+            lots: VecDeque::new(),
+            realised: N::zero(),
+        }
+    }
+}
+
+impl<N: Number> Fifo<N> {
+    /// Takes in a fill: it closes the oldest lots of the other sign, the rest opens one.
+    ///
+    /// FIFO, as tax offices define it; the fee in base as our reference has it.
+    pub fn push(&mut self, fill: &Fill<N>) {
+        let Lot {
+            mut base,
+            unit_cost: price,
+        } = lot(fill);
+        while let Some(oldest) = self.lots.front_mut() {
+            if !is_opposite(&oldest.base, &base) {
+                break;
+            }
+            let size = least(absolute(&oldest.base), absolute(&base));
+            let closed = if oldest.base < N::zero() { -size } else { size };
+            self.realised =
+                self.realised.clone() + closed.clone() * (price.clone() - oldest.unit_cost.clone());
+            base = base + closed.clone();
+            oldest.base = oldest.base.clone() - closed;
+            if oldest.base.is_zero() {
+                self.lots.pop_front();
+            }
+        }
+        if !base.is_zero() {
+            self.lots.push_back(Lot {
+                base,
+                unit_cost: price,
+            });
+        }
+    }
+
+    /// What the open lots gain at a mid, quote.
+    pub fn unrealised(&self, mid: &N) -> N {
+        crate::number::sum(
+            self.lots
+                .iter()
+                .map(|lot| lot.base.clone() * (mid.clone() - lot.unit_cost.clone())),
+        )
+    }
+}
+
+/// One lot at its average cost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AverageCost<N> {
+    /// Base held, signed.
+    pub position: N,
+    /// Its average cost, quote for each base; 0 when nothing is held.
+    pub unit_cost: N,
+    /// Quote realised by what was closed.
+    pub realised: N,
+}
+
+impl<N: Number> Default for AverageCost<N> {
+    fn default() -> Self {
+        Self {
+            position: N::zero(),
+            unit_cost: N::zero(),
+            realised: N::zero(),
+        }
+    }
+}
+
+impl<N: Number> AverageCost<N> {
+    /// Takes in a fill: what goes the same way moves the average, what goes against it realises the
+    /// difference to it. Exact averages grow by digits with every fill: for long histories use floats.
+    ///
+    /// Weighted average cost (IAS 2).
+    pub fn push(&mut self, fill: &Fill<N>) {
+        let Lot {
+            base,
+            unit_cost: price,
+        } = lot(fill);
+        if is_opposite(&self.position, &base) {
+            let size = least(absolute(&self.position), absolute(&base));
+            let closed = if self.position < N::zero() {
+                -size
+            } else {
+                size
+            };
+            self.realised =
+                self.realised.clone() + closed * (price.clone() - self.unit_cost.clone());
+            let before = core::mem::replace(&mut self.position, N::zero());
+            self.position = before.clone() + base;
+            if self.position.is_zero() {
+                self.unit_cost = N::zero();
+            } else if is_opposite(&before, &self.position) {
+                self.unit_cost = price;
+            }
+        } else {
+            let position = self.position.clone() + base.clone();
+            self.unit_cost =
+                (self.unit_cost.clone() * self.position.clone() + price * base) / position.clone();
+            self.position = position;
+        }
+    }
+
+    /// What the position gains at a mid, quote.
+    pub fn unrealised(&self, mid: &N) -> N {
+        self.position.clone() * (mid.clone() - self.unit_cost.clone())
+    }
+}

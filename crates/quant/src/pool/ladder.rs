@@ -1,0 +1,199 @@
+//! Arbitrage between a pool and the levels of a book, as if amounts could be divided at will: the
+//! optimum in closed form, level by level, and the profit of any amount.
+//!
+//! Buying from the pool stops at a level with net price `b = p·(1 − t)` at
+//! `D = (1 − s)·(x − √(xy/(φ(1 − s)b)))` of base received; selling to it, at `a = p/(1 − t)`, at
+//! `D = (√(φ(1 − s)xy/a) − x)/φ` of base paid in. t is the book's fee, s that of the order to the pool,
+//! both taken from what is received. Derived in our reference.
+
+use num_traits::{One, Zero};
+
+use super::{Amount, Convention, Fee, exact};
+use crate::error::{Result, require};
+use crate::number::{Exact, Number};
+
+/// Which leg buys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Base is bought from the pool and sold to the bids.
+    BuyPoolSellBook,
+    /// Base is bought from the asks and sold to the pool.
+    BuyBookSellPool,
+}
+
+/// A level of the book.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Level {
+    /// Quote units for each base unit, above 0.
+    pub price: Exact,
+    /// Base units.
+    pub quantity: Amount,
+}
+
+/// A pool, one side of a book, and what trading costs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Market {
+    /// Which leg buys.
+    pub direction: Direction,
+    /// The pool's base.
+    pub reserve_base: Amount,
+    /// The pool's quote.
+    pub reserve_quote: Amount,
+    /// The pool's fee, on what is paid in.
+    pub pool_fee: Fee,
+    /// What the pool rounds.
+    pub convention: Convention,
+    /// Levels, best first: bids or asks.
+    pub levels: Vec<Level>,
+    /// The book's fee, from what is received.
+    pub book_fee: Fee,
+    /// The fee of the order to the pool, from what is received.
+    pub order_fee: Fee,
+}
+
+/// The optimum of amounts that can be divided at will.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Divisible {
+    /// Base that passes from one leg to the other, net of the first leg's fee; base units.
+    pub base: f64,
+    /// Quote paid for it.
+    pub cost: f64,
+    /// Quote received for it.
+    pub revenue: f64,
+}
+
+impl Divisible {
+    /// Revenue − cost, quote units.
+    pub fn profit(&self) -> f64 {
+        self.revenue - self.cost
+    }
+}
+
+impl Market {
+    /// Refuses what is no market.
+    pub(super) fn check(&self) -> Result<()> {
+        require(
+            !self.reserve_base.is_zero() && !self.reserve_quote.is_zero(),
+            "reserves",
+            "above 0",
+        )?;
+        require(
+            self.levels
+                .iter()
+                .all(|level| level.price > Exact::zero() && !level.quantity.is_zero()),
+            "levels",
+            "prices and quantities above 0",
+        )?;
+        let ordered = |pair: &[Level]| match self.direction {
+            Direction::BuyPoolSellBook => pair[0].price >= pair[1].price,
+            Direction::BuyBookSellPool => pair[0].price <= pair[1].price,
+        };
+        require(
+            self.levels.windows(2).all(ordered),
+            "levels",
+            "ordered, best first",
+        )
+    }
+
+    /// The optimum, level by level.
+    pub fn optimum(&self) -> Result<Divisible> {
+        self.check()?;
+        let mut base = 0.0;
+        for level in &self.levels {
+            let limit = self.limit(&level.price);
+            if limit <= base {
+                break;
+            }
+            let available = base + self.net_quantity(level).to_f64();
+            if limit <= available {
+                base = limit;
+                break;
+            }
+            base = available;
+        }
+        Ok(self.of(base))
+    }
+
+    /// What of a level's quantity passes to the other leg.
+    fn net_quantity(&self, level: &Level) -> Exact {
+        match self.direction {
+            Direction::BuyPoolSellBook => exact(&level.quantity),
+            Direction::BuyBookSellPool => exact(&level.quantity) * self.book_fee.left(),
+        }
+    }
+
+    /// The base at which the pool's marginal price is that of a level. What cancels is taken exactly.
+    fn limit(&self, price: &Exact) -> f64 {
+        let (x, y) = (exact(&self.reserve_base), exact(&self.reserve_quote));
+        let left = self.pool_fee.left() * self.order_fee.left();
+        match self.direction {
+            Direction::BuyPoolSellBook => {
+                // x − √(x·y/c) = x·(x − y/c)/(x + √(x·y/c)).
+                let worth = y / (left * price.clone() * self.book_fee.left());
+                let root = libm::sqrt(x.to_f64() * worth.to_f64());
+                let off = (x.clone() - worth).to_f64();
+                self.order_fee.left().to_f64() * off * (x.to_f64() / (x.to_f64() + root))
+            }
+            Direction::BuyBookSellPool => {
+                // √(x·z) − x = x·(z − x)/(√(x·z) + x).
+                let worth = left * y * self.book_fee.left() / price.clone();
+                let root = libm::sqrt(x.to_f64() * worth.to_f64());
+                let off = (worth - x.clone()).to_f64();
+                off * (x.to_f64() / (root + x.to_f64())) / self.pool_fee.left().to_f64()
+            }
+        }
+    }
+
+    /// What it costs and brings to pass so much base from leg to leg; base that the book does not
+    /// take, or the pool does not have, brings nothing and costs without end.
+    pub fn of(&self, base: f64) -> Divisible {
+        let (x, y) = (
+            exact(&self.reserve_base).to_f64(),
+            exact(&self.reserve_quote).to_f64(),
+        );
+        let phi = self.pool_fee.left().to_f64();
+        let order = self.order_fee.left().to_f64();
+        let (gross, net) = self.on_book(base);
+        match self.direction {
+            Direction::BuyPoolSellBook => {
+                let received = base / order;
+                let cost = if received < x {
+                    y * received / (phi * (x - received))
+                } else {
+                    f64::INFINITY
+                };
+                Divisible {
+                    base,
+                    cost,
+                    revenue: gross * net,
+                }
+            }
+            Direction::BuyBookSellPool => Divisible {
+                base,
+                cost: gross,
+                revenue: order * y * phi * base / (x + phi * base),
+            },
+        }
+    }
+
+    /// Quote of the book's levels for so much base, and the part that its fee leaves.
+    fn on_book(&self, base: f64) -> (f64, f64) {
+        let mut left = base;
+        let mut quote = 0.0;
+        for level in &self.levels {
+            let available = self.net_quantity(level).to_f64();
+            let taken = left.min(available);
+            let gross = taken / available * exact(&level.quantity).to_f64();
+            quote += gross * level.price.to_f64();
+            left -= taken;
+            if left <= 0.0 {
+                break;
+            }
+        }
+        let net = match self.direction {
+            Direction::BuyPoolSellBook => self.book_fee.left(),
+            Direction::BuyBookSellPool => Exact::one(),
+        };
+        (quote, net.to_f64())
+    }
+}

@@ -1,0 +1,288 @@
+//! Arbitrage between a pool and the levels of a book in whole units: the amount that really earns
+//! most, with every rounding of both legs.
+//!
+//! Rounding makes the profit rugged within a few units of that of divisible amounts, which is
+//! concave: what lies farther below the best than roundings can lift need not be looked at. What is
+//! left is tried one by one, if that is not too much.
+
+use num_traits::Zero;
+
+use super::ladder::{Direction, Divisible, Level, Market};
+use super::{Amount, Swap, exact};
+use crate::error::{Result, require};
+use crate::number::{Exact, Number};
+
+/// The two legs of an amount.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Legs {
+    /// Base traded on the book, before its fee.
+    pub base_on_book: Amount,
+    /// Paid to the pool: quote or base.
+    pub pool_in: Amount,
+    /// Received from the pool, before the order's fee.
+    pub pool_out: Amount,
+    /// Quote paid.
+    pub cost: Amount,
+    /// Quote received, after fees.
+    pub revenue: Amount,
+}
+
+impl Legs {
+    /// Revenue − cost, if that is above 0; quote units.
+    pub fn profit(&self) -> Option<Amount> {
+        (self.revenue > self.cost).then(|| &self.revenue - &self.cost)
+    }
+}
+
+/// The best amount.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Optimum {
+    /// Its legs; all 0 if nothing earns anything.
+    pub legs: Legs,
+    /// Whether every amount that could earn more was tried. Otherwise the best of a sample around the
+    /// optimum of divisible amounts.
+    pub is_proven: bool,
+    /// By how much a better amount could exceed it at most, quote units: 0 if proven.
+    pub shortfall: f64,
+}
+
+/// `⌈a·b⌉` or `⌊a·b⌋` of a price and an amount.
+fn quote_for(price: &Exact, amount: &Amount, up: bool) -> Amount {
+    let (numerator, denominator) = (price.numer().magnitude(), price.denom().magnitude());
+    let product = amount * numerator;
+    if up {
+        (product + denominator - 1_u8) / denominator
+    } else {
+        product / denominator
+    }
+}
+
+impl Market {
+    /// The legs of `base` on the book; `None` if the book or the pool does not hold as much.
+    ///
+    /// Each level is rounded as the venue's own fills are: a sale brings `⌊p·fill⌋` less
+    /// `⌊quote·fee⌋`, a purchase costs `⌈p·fill⌉` and brings `fill − ⌊fill·fee⌋`. The pool is asked for
+    /// the least input that brings what is needed.
+    pub fn legs(&self, base: &Amount) -> Option<Legs> {
+        let mut left = base.clone();
+        let (mut quote, mut received) = (Amount::zero(), Amount::zero());
+        for level in &self.levels {
+            if left.is_zero() {
+                break;
+            }
+            let fill = left.clone().min(level.quantity.clone());
+            match self.direction {
+                Direction::BuyPoolSellBook => {
+                    let gross = quote_for(&level.price, &fill, false);
+                    quote += &gross - self.book_fee.taken(&gross);
+                }
+                Direction::BuyBookSellPool => {
+                    quote += quote_for(&level.price, &fill, true);
+                    received += &fill - self.book_fee.taken(&fill);
+                }
+            }
+            left -= fill;
+        }
+        if !left.is_zero() {
+            return None;
+        }
+        let (reserve_in, reserve_out) = match self.direction {
+            Direction::BuyPoolSellBook => (&self.reserve_quote, &self.reserve_base),
+            Direction::BuyBookSellPool => (&self.reserve_base, &self.reserve_quote),
+        };
+        let swap = Swap::new(
+            reserve_in.clone(),
+            reserve_out.clone(),
+            self.pool_fee,
+            self.convention,
+        )
+        .ok()?;
+        Some(match self.direction {
+            Direction::BuyPoolSellBook => {
+                let pool_out = self.before_order_fee(base);
+                let pool_in = swap.least_input(&pool_out)?;
+                Legs {
+                    base_on_book: base.clone(),
+                    cost: pool_in.clone(),
+                    pool_in,
+                    pool_out,
+                    revenue: quote,
+                }
+            }
+            Direction::BuyBookSellPool => {
+                let pool_out = swap.out(&received);
+                Legs {
+                    base_on_book: base.clone(),
+                    pool_in: received,
+                    revenue: &pool_out - self.order_fee.taken(&pool_out),
+                    pool_out,
+                    cost: quote,
+                }
+            }
+        })
+    }
+
+    /// The least amount of which the order's fee leaves `net`.
+    fn before_order_fee(&self, net: &Amount) -> Amount {
+        let fee = self.order_fee;
+        let mut gross = net * fee.of() / fee.kept();
+        // Rounded down twice, it may be one or two short, never more.
+        while &gross - fee.taken(&gross) < *net {
+            gross += 1_u8;
+        }
+        while !gross.is_zero() {
+            let less = &gross - 1_u8;
+            if &less - fee.taken(&less) < *net {
+                break;
+            }
+            gross = less;
+        }
+        gross
+    }
+
+    /// The amount on the book, a multiple of `step` (the lot, above 0), that earns most; the smallest
+    /// of those. At most `tries` amounts are tried, 16 at least.
+    ///
+    /// Exhaustive where that is possible, see [`Optimum::is_proven`]; the bound that makes it possible
+    /// is derived here.
+    pub fn whole_optimum(&self, step: &Amount, tries: usize) -> Result<Optimum> {
+        require(!step.is_zero(), "step", "above 0")?;
+        require(tries >= 16, "tries", "at least 16")?;
+        let divisible = self.optimum()?;
+        let total: Amount = self.levels.iter().map(|level| &level.quantity).sum();
+        let last = &total / step;
+        let centre = self.steps(&divisible, step).min(last.clone());
+        let mut best = Legs::default();
+        let near = Amount::from(tries as u64 / 4);
+        let from = if centre > near {
+            &centre - &near
+        } else {
+            Amount::zero()
+        };
+        let until = (&centre + &near).min(last.clone());
+        self.try_all(from, &until, step, &mut best);
+        let slack = self.slack(&divisible);
+        let floor = best.profit().map_or(0.0, |profit| exact_f64(&profit)) - slack;
+        let low = self.edge(&centre, &Amount::zero(), step, floor);
+        let high = self.edge(&centre, &last, step, floor);
+        let is_proven = &high - &low < Amount::from(tries as u64);
+        if is_proven {
+            best = Legs::default();
+            self.try_all(low, &high, step, &mut best);
+        } else {
+            self.sample(&low, &high, step, tries / 2, &mut best);
+        }
+        let most = divisible.profit().max(0.0) + slack;
+        let reached = best.profit().map_or(0.0, |profit| exact_f64(&profit));
+        Ok(Optimum {
+            legs: best,
+            is_proven,
+            shortfall: if is_proven {
+                0.0
+            } else {
+                (most - reached).max(0.0)
+            },
+        })
+    }
+
+    /// Steps on the book of a divisible amount.
+    fn steps(&self, divisible: &Divisible, step: &Amount) -> Amount {
+        let gross = match self.direction {
+            Direction::BuyPoolSellBook => divisible.base,
+            Direction::BuyBookSellPool => divisible.base / self.book_fee.left().to_f64(),
+        };
+        let whole = Exact::from_float(gross.max(0.0)).map(|gross| gross.floor().to_integer());
+        let whole = whole.and_then(|gross| gross.to_biguint());
+        whole.unwrap_or_default() / step
+    }
+
+    /// Tries all from `low` to `high` steps; the first of equals stays.
+    fn try_all(&self, low: Amount, high: &Amount, step: &Amount, best: &mut Legs) {
+        let mut at = low;
+        while at <= *high {
+            self.try_one(&(&at * step), best);
+            at += 1_u8;
+        }
+    }
+
+    fn try_one(&self, base: &Amount, best: &mut Legs) {
+        let Some(legs) = self.legs(base) else { return };
+        let more = match (legs.profit(), best.profit()) {
+            (Some(one), Some(other)) => {
+                one > other || (one == other && legs.base_on_book < best.base_on_book)
+            }
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if more {
+            *best = legs;
+        }
+    }
+
+    /// An even sample between `low` and `high`, and the amounts at which levels end.
+    fn sample(&self, low: &Amount, high: &Amount, step: &Amount, tries: usize, best: &mut Legs) {
+        let width = high - low;
+        for i in 0..=tries {
+            let at = low + &width * i as u64 / tries as u64;
+            self.try_one(&(at * step), best);
+        }
+        let mut end = Amount::zero();
+        for Level { quantity, .. } in self.levels.iter().take(tries) {
+            end += quantity;
+            let at = &end / step;
+            for at in [at.clone(), at + 1_u8] {
+                if at >= *low && at <= *high {
+                    self.try_one(&(at * step), best);
+                }
+            }
+        }
+    }
+
+    /// The step farthest from `centre` towards `end` at which a divisible amount earns at least
+    /// `floor`: the profit falls on the way.
+    fn edge(&self, centre: &Amount, end: &Amount, step: &Amount, floor: f64) -> Amount {
+        let earns = |at: &Amount| {
+            let gross = exact_f64(&(at * step));
+            let base = match self.direction {
+                Direction::BuyPoolSellBook => gross,
+                Direction::BuyBookSellPool => gross * self.book_fee.left().to_f64(),
+            };
+            self.of(base).profit() >= floor
+        };
+        let (mut near, mut far) = (centre.clone(), end.clone());
+        if earns(&far) {
+            return far;
+        }
+        loop {
+            let middle = (&near + &far) >> 1_u8;
+            if middle == near || middle == far {
+                return far;
+            }
+            if earns(&middle) {
+                near = middle;
+            } else {
+                far = middle;
+            }
+        }
+    }
+
+    /// How far roundings can lift a profit above that of the divisible amount, and how far floats may
+    /// be off; quote units.
+    fn slack(&self, divisible: &Divisible) -> f64 {
+        let prices = self.levels.iter().map(|level| level.price.to_f64());
+        let dearest = prices.fold(0.0, f64::max);
+        let spot = exact_f64(&self.reserve_quote) / exact_f64(&self.reserve_base);
+        let unit = 1.0 + dearest.max(spot) * 2.0;
+        // A unit for each level's fee, the order's, and the pool's input; the circuit's quotient of
+        // 18 decimals is off by one part of that of what it pays.
+        let levels = self.levels.len() as f64 + 3.0;
+        let quotient =
+            (exact_f64(&self.reserve_quote) + exact_f64(&self.reserve_base) * unit) / 1e18;
+        let floats = (divisible.cost + divisible.revenue) * 1e-12;
+        levels * unit + 4.0 * quotient + floats
+    }
+}
+
+fn exact_f64(amount: &Amount) -> f64 {
+    exact(amount).to_f64()
+}

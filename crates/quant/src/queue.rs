@@ -1,0 +1,221 @@
+//! How much is in front of a resting order, as trades and depths tell: the queue models of hftbacktest
+//! (`hftbacktest/src/backtest/models/queue.rs`; Rigtorp, "Estimating order queue position").
+//!
+//! A decrease of the level that no trade explains was cancelled in front of us or behind us. The risk
+//! averse model takes it as behind; the probabilistic ones share it by a function of what is in front
+//! and behind.
+
+use crate::error::{Result, finite, non_negative, positive};
+
+/// How a decrease that no trade explains is shared.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub enum Model {
+    /// Only trades move an order forward.
+    RiskAverse,
+    /// Behind with probability `f(b)/(f(b) + f(f))`, `f(x) = x^n`.
+    Power(f64),
+    /// `f(b)/f(b + f)`, `f(x) = x^n`.
+    Power2(f64),
+    /// `1 − (f/(f + b))^n`.
+    Power3(f64),
+    /// `f(b)/(f(b) + f(f))`, `f(x) = ln(1 + x)`.
+    Log,
+    /// `f(b)/f(b + f)`, `f(x) = ln(1 + x)`.
+    Log2,
+}
+
+impl Model {
+    /// The probability that a decrease is behind, with so much in front and behind; 1 where the
+    /// formula is not a finite number (nothing to share).
+    fn behind(self, front: f64, back: f64) -> f64 {
+        let log = |x: f64| libm::log(1.0 + x);
+        let probability = match self {
+            Self::RiskAverse => 1.0,
+            Self::Power(n) => {
+                let back = libm::pow(back, n);
+                back / (back + libm::pow(front, n))
+            }
+            Self::Power2(n) => libm::pow(back, n) / libm::pow(back + front, n),
+            Self::Power3(n) => 1.0 - libm::pow(front / (front + back), n),
+            Self::Log => log(back) / (log(back) + log(front)),
+            Self::Log2 => log(back) / log(back + front),
+        };
+        if probability.is_finite() {
+            probability
+        } else {
+            1.0
+        }
+    }
+}
+
+/// The place of one order at one price. Quantities in one unit, whatever it is.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Position {
+    model: Model,
+    front: f64,
+    /// What the level held when it was last shown.
+    level: f64,
+    /// Traded since.
+    traded: f64,
+}
+
+impl Position {
+    /// An order that arrives at a level with so much in it, without our own.
+    pub fn new(model: Model, level: f64) -> Result<Self> {
+        match model {
+            Model::Power(n) | Model::Power2(n) | Model::Power3(n) => {
+                positive("exponent", n)?;
+            }
+            Model::RiskAverse | Model::Log | Model::Log2 => {}
+        }
+        let level = non_negative("level quantity", level)?;
+        Ok(Self {
+            model,
+            front: level,
+            level,
+            traded: 0.0,
+        })
+    }
+
+    /// What is believed to be in front. Below 0 after trades that went beyond it.
+    pub fn front(&self) -> f64 {
+        self.front
+    }
+
+    /// A trade of so much at our price.
+    pub fn trade(&mut self, quantity: f64) -> Result<()> {
+        let quantity = non_negative("trade quantity", quantity)?;
+        self.front -= quantity;
+        self.traded += quantity;
+        Ok(())
+    }
+
+    /// The level now holds so much, without our own.
+    pub fn depth(&mut self, level: f64) -> Result<()> {
+        let level = non_negative("level quantity", level)?;
+        let before = core::mem::replace(&mut self.level, level);
+        let cancelled = before - level - core::mem::replace(&mut self.traded, 0.0);
+        if self.model == Model::RiskAverse || cancelled < 0.0 {
+            self.front = self.front.min(level);
+            return Ok(());
+        }
+        let back = before - self.front;
+        let behind = self.model.behind(self.front, back);
+        let in_front = (1.0 - behind) * cancelled;
+        let too_many = (back - behind * cancelled).min(0.0);
+        self.front = (self.front - in_front + too_many).min(level);
+        Ok(())
+    }
+
+    /// Whether trades have gone so far beyond what was in front that at least one lot of ours filled:
+    /// `round(−front/lot) > 0`, halves away from zero.
+    pub fn is_filled(&self, lot: f64) -> Result<bool> {
+        let lot = positive("lot", lot)?;
+        Ok(libm::round(finite("front", -self.front)? / lot) > 0.0)
+    }
+}
+
+/// A resting order's side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// It buys.
+    Bid,
+    /// It sells.
+    Ask,
+}
+
+/// Whether an order fills without regard to its queue: the market's other side has reached its price.
+///
+/// hftbacktest's exchange without partial fills: a bid fills when its price is at or above the best
+/// ask. Prices are ticks.
+pub fn is_crossed(side: Side, price: i64, best_other: i64) -> bool {
+    match side {
+        Side::Bid => price >= best_other,
+        Side::Ask => price <= best_other,
+    }
+}
+
+/// Whether a trade at a price fills an order without regard to its queue: it went through the price.
+/// A trade at the price itself only moves the queue ([`Position::trade`]).
+pub fn is_traded_through(side: Side, price: i64, traded: i64) -> bool {
+    match side {
+        Side::Bid => traded < price,
+        Side::Ask => traded > price,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+    use super::*;
+
+    const MODELS: [Model; 6] = [
+        Model::RiskAverse,
+        Model::Power(2.0),
+        Model::Power2(3.0),
+        Model::Power3(2.0),
+        Model::Log,
+        Model::Log2,
+    ];
+
+    #[test]
+    fn trades_move_all_models_alike_and_cancels_do_not() {
+        for model in MODELS {
+            let mut place = Position::new(model, 50.0).unwrap();
+            place.trade(10.0).unwrap();
+            place.depth(40.0).unwrap();
+            assert!((place.front() - 40.0).abs() < 1e-12, "{model:?}");
+            // Thirty came behind us; then twenty of seventy go without a trade.
+            place.depth(70.0).unwrap();
+            place.depth(50.0).unwrap();
+            let front = place.front();
+            if model == Model::RiskAverse {
+                assert!((front - 40.0).abs() < 1e-12);
+            } else {
+                assert!(front < 40.0 && front > 20.0, "{model:?} {front}");
+            }
+            place.depth(5.0).unwrap();
+            assert!(place.front() <= 5.0);
+        }
+    }
+
+    #[test]
+    fn an_order_fills_half_a_lot_beyond_its_front() {
+        let mut place = Position::new(Model::Log, 10.0).unwrap();
+        place.trade(10.4).unwrap();
+        assert!(!place.is_filled(1.0).unwrap());
+        place.trade(0.1).unwrap();
+        assert!(place.is_filled(1.0).unwrap());
+        assert!(!place.is_filled(10.0).unwrap());
+    }
+
+    #[test]
+    fn an_empty_level_has_nothing_to_share() {
+        for model in MODELS {
+            let mut place = Position::new(model, 0.0).unwrap();
+            place.depth(0.0).unwrap();
+            assert!((place.front()).abs() < 1e-12, "{model:?}");
+        }
+    }
+
+    #[test]
+    fn prices_that_are_reached_fill() {
+        assert!(is_crossed(Side::Bid, 100, 100) && !is_crossed(Side::Bid, 99, 100));
+        assert!(is_crossed(Side::Ask, 100, 100) && !is_crossed(Side::Ask, 101, 100));
+        assert!(is_traded_through(Side::Bid, 100, 99) && !is_traded_through(Side::Bid, 100, 100));
+        assert!(is_traded_through(Side::Ask, 100, 101) && !is_traded_through(Side::Ask, 100, 100));
+    }
+
+    #[test]
+    fn bad_input_is_refused() {
+        for bad in [f64::NAN, -1.0, f64::INFINITY] {
+            assert!(Position::new(Model::Log, bad).is_err());
+            assert!(Position::new(Model::Power(bad), 1.0).is_err());
+            let mut place = Position::new(Model::Log, 1.0).unwrap();
+            assert!(place.trade(bad).is_err() && place.depth(bad).is_err());
+            assert!(place.is_filled(bad).is_err());
+            assert_eq!(place, Position::new(Model::Log, 1.0).unwrap());
+        }
+    }
+}
