@@ -109,8 +109,13 @@ pub enum Command {
         after_help = "Examples:\n  cambist strategy list\n  cambist strategy show bands"
     )]
     Strategy(StrategyCommand),
-    /// Evaluate files of test vectors of the wire's hashes and signatures.
-    #[command(after_help = "Example:\n  cambist vectors crates/signing/tests/vectors/*.json")]
+    /// Evaluate files of test vectors: hashes and signatures, pool arithmetic, quotes and statistics.
+    #[command(
+        after_help = "Each file is recognised by its content; tolerances are the file's own. Exit 1 if \
+                      a value differs, or a file is not understood to the last member.\n\nExamples:\n  \
+                      cambist vectors crates/signing/tests/vectors/*.json\n  \
+                      cambist vectors --json tests/vectors/*.json"
+    )]
     Vectors(VectorsArgs),
     /// Run seeded worlds of engine, exchange, network, disk, clock and operator, checked after every step.
     #[command(

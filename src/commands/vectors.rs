@@ -1,8 +1,10 @@
-//! `cambist vectors`: evaluates files of test vectors of hashes, signatures and pool arithmetic.
+//! `cambist vectors`: evaluates files of test vectors of hashes, signatures, pool arithmetic and the
+//! mathematics of market making.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use cambist_signing::vectors::{FileReport, VectorError, evaluate_with};
+use cambist_signing::vectors::{Deviation, FileReport, VectorError, evaluate_with};
 use serde_json::{Value, json};
 
 use super::{columns, print_json, print_text};
@@ -21,6 +23,17 @@ enum Outcome {
     Failed(String),
 }
 
+/// Several files of one shape together.
+#[derive(Default)]
+struct Total {
+    files: usize,
+    cases: usize,
+    passed: usize,
+    failed: usize,
+    reported: usize,
+    worst: Option<Deviation>,
+}
+
 /// Evaluates every file; exit 1 if any case fails or any file cannot be evaluated.
 pub fn run(args: &VectorsArgs, json: bool) -> anyhow::Result<Exit> {
     let results: Vec<_> = args
@@ -34,33 +47,81 @@ pub fn run(args: &VectorsArgs, json: bool) -> anyhow::Result<Exit> {
         Outcome::Failed(_) => true,
     };
     let failures = results.iter().filter(|(_, result)| failed(result)).count();
+    let totals = totals(results.iter().map(|(_, result)| result));
     if json {
         let files: Vec<_> = results
             .iter()
             .map(|(file, result)| entry(file, result))
             .collect();
-        print_json(&json!({"ok": failures == 0, "files": files}))?;
+        let families: Vec<_> = totals.iter().map(total_entry).collect();
+        print_json(&json!({"ok": failures == 0, "files": files, "families": families}))?;
     } else {
-        let mut rows = vec![
-            ["file", "cases", "passed", "reported", "first failure"]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
-        rows.extend(results.iter().map(|(file, result)| row(file, result)));
-        let mut table = columns(&rows);
-        let any_reported = results
-            .iter()
-            .any(|(_, result)| matches!(result, Outcome::Evaluated(report) if report.reported > 0));
-        if any_reported {
-            table.push_str("\nreported: implementation choices, not judged\n");
-        }
-        print_text(&table)?;
+        print_text(&text_report(&results, &totals))?;
     }
     Ok(if failures == 0 {
         Exit::Done
     } else {
         Exit::CheckFailed
     })
+}
+
+fn text_report(results: &[(&std::path::PathBuf, Outcome)], totals: &Totals) -> String {
+    let header = [
+        "file",
+        "family",
+        "cases",
+        "passed",
+        "reported",
+        "worst error",
+        "first failure",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(results.iter().map(|(file, result)| row(file, result)));
+    // Where several files are of one family, what it comes to.
+    for (name, total) in totals.iter().filter(|(_, total)| total.files > 1) {
+        rows.push(vec![
+            format!("all {} files", total.files),
+            (*name).to_owned(),
+            total.cases.to_string(),
+            total.passed.to_string(),
+            total.reported.to_string(),
+            worst(total.worst.as_ref()),
+            format!("{} failed", total.failed),
+        ]);
+    }
+    let mut table = columns(&rows);
+    if totals.values().any(|total| total.reported > 0) {
+        table.push_str("\nreported: implementation choices, not judged\n");
+    }
+    if totals.values().any(|total| total.worst.is_some()) {
+        table.push_str(
+            "\nworst error: of the number nearest to its tolerance, with that tolerance; \
+             exact: compared digit by digit\n",
+        );
+    }
+    table
+}
+
+type Totals = BTreeMap<&'static str, Total>;
+
+fn totals<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Totals {
+    let mut totals = Totals::new();
+    for outcome in outcomes {
+        let Outcome::Evaluated(report) = outcome else {
+            continue;
+        };
+        let total = totals.entry(report.shape).or_default();
+        total.files += 1;
+        total.cases += report.cases;
+        total.passed += report.passed;
+        total.failed += report.failed;
+        total.reported += report.reported;
+        let share = |worst: &Option<Deviation>| worst.as_ref().map(Deviation::share);
+        if share(&report.worst) > share(&total.worst) || total.worst.is_none() {
+            total.worst.clone_from(&report.worst);
+        }
+    }
+    totals
 }
 
 fn evaluate(file: &Path) -> Outcome {
@@ -95,6 +156,7 @@ fn entry(file: &Path, outcome: &Outcome) -> Value {
             "passed": report.passed,
             "failed": report.failed,
             "reported": report.reported,
+            "worst_error": worst_entry(report.worst.as_ref()),
             "first_failure": report.first_failure,
         }),
         Outcome::NoVectors => json!({"file": file.display().to_string(), "note": NO_VECTORS}),
@@ -102,14 +164,36 @@ fn entry(file: &Path, outcome: &Outcome) -> Value {
     }
 }
 
+fn total_entry((name, total): (&&'static str, &Total)) -> Value {
+    json!({
+        "family": name,
+        "files": total.files,
+        "cases": total.cases,
+        "passed": total.passed,
+        "failed": total.failed,
+        "reported": total.reported,
+        "worst_error": worst_entry(total.worst.as_ref()),
+    })
+}
+
+/// Null where everything is compared digit by digit.
+fn worst_entry(worst: Option<&Deviation>) -> Value {
+    worst.map_or(
+        Value::Null,
+        |worst| json!({"error": worst.error, "allowed": worst.allowed, "at": worst.path}),
+    )
+}
+
 fn row(file: &Path, outcome: &Outcome) -> Vec<String> {
     let name = file.display().to_string();
     match outcome {
         Outcome::Evaluated(report) => vec![
             name,
+            report.shape.to_owned(),
             report.cases.to_string(),
             report.passed.to_string(),
             report.reported.to_string(),
+            worst(report.worst.as_ref()),
             report
                 .first_failure
                 .clone()
@@ -120,9 +204,19 @@ fn row(file: &Path, outcome: &Outcome) -> Vec<String> {
     }
 }
 
+fn worst(worst: Option<&Deviation>) -> String {
+    worst.map_or_else(
+        || "exact".to_owned(),
+        |worst| match worst.allowed {
+            0.0 => "exact".to_owned(),
+            allowed => format!("{:.1e} of {allowed:.1e}", worst.error),
+        },
+    )
+}
+
 fn blank(name: String, remark: String) -> Vec<String> {
     let dash = || "-".to_owned();
-    vec![name, dash(), dash(), dash(), remark]
+    vec![name, dash(), dash(), dash(), dash(), dash(), remark]
 }
 
 const NO_VECTORS: &str = "a report, no vectors in it";

@@ -1,95 +1,220 @@
-//! What was computed against what a file says: every value of the file must have been computed.
+//! What was computed against what a file says: every value of the file must have been computed, and
+//! every value that is always there must be in the file.
 
-use cambist_signing::vectors::{Case, Node, VectorError};
-use num_bigint::BigInt;
+use cambist_quant::Exact;
+use cambist_signing::vectors::{Case, Json, Node, VectorError};
+use num_bigint::BigUint;
 
-/// Computes a case from its input.
-pub(super) type Evaluate = fn(&Node<'_>) -> Result<Vec<Computed>, VectorError>;
+use super::exact::rational;
+use super::tolerance::Tolerance;
 
-/// A computed value and its name in the file.
-pub(super) struct Computed {
-    name: &'static str,
-    value: Value,
-    /// Whether the file must state it.
-    required: bool,
-}
-
-enum Value {
-    Text(String),
-    Flag(bool),
-    List(Vec<String>),
-}
-
-impl Computed {
-    const fn new(name: &'static str, value: Value) -> Self {
-        Self {
-            name,
-            value,
-            required: true,
-        }
-    }
-
-    /// A whole number.
-    pub fn whole(name: &'static str, value: &BigInt) -> Self {
-        Self::new(name, Value::Text(value.to_string()))
-    }
-
-    /// A number as text.
-    pub const fn text(name: &'static str, value: String) -> Self {
-        Self::new(name, Value::Text(value))
-    }
-
+/// A computed value.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    /// A number to the last digit.
+    Exact(Exact),
+    /// A number within the file's tolerance.
+    Real(f64),
+    /// A number within a distance of its own.
+    Near(f64, f64),
+    /// A number as printed somewhere: within half a unit of its last digit, or a thousandth.
+    Printed(f64),
     /// A truth value.
-    pub const fn flag(name: &'static str, value: bool) -> Self {
-        Self::new(name, Value::Flag(value))
-    }
+    Flag(bool),
+    /// Nothing: null.
+    None,
+    /// Several in order.
+    List(Vec<Value>),
+    /// Several by name.
+    Members(Vec<Member>),
+    /// Prose.
+    Prose,
+}
 
-    /// Several numbers.
-    pub const fn list(name: &'static str, value: Vec<String>) -> Self {
-        Self::new(name, Value::List(value))
-    }
+/// A value by its name.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    name: String,
+    value: Value,
+    is_required: bool,
+}
 
-    /// A value that the file may leave out.
-    pub const fn optional(mut self) -> Self {
-        self.required = false;
+/// A member that the file must state.
+pub(super) fn member(name: impl Into<String>, value: impl Into<Value>) -> Member {
+    Member {
+        name: name.into(),
+        value: value.into(),
+        is_required: true,
+    }
+}
+
+impl Member {
+    /// The file may leave it out.
+    pub fn optional(mut self) -> Self {
+        self.is_required = false;
         self
     }
+
+    /// Whether this is its name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name
+    }
+
+    /// Its value.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
 }
 
-/// Compares a case's `out`, and what was `published` of it, with what was computed.
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+impl From<Exact> for Value {
+    fn from(value: Exact) -> Self {
+        Self::Exact(value)
+    }
+}
+
+impl From<&BigUint> for Value {
+    fn from(value: &BigUint) -> Self {
+        Self::Exact(Exact::from_integer(value.clone().into()))
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Exact(Exact::from_integer(value.into()))
+    }
+}
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Self::Exact(Exact::from_integer(value.into()))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Flag(value)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::None, Into::into)
+    }
+}
+
+impl<T: Into<Value>> From<Vec<T>> for Value {
+    fn from(values: Vec<T>) -> Self {
+        Self::List(values.into_iter().map(Into::into).collect())
+    }
+}
+
+impl From<Vec<Member>> for Value {
+    fn from(members: Vec<Member>) -> Self {
+        Self::Members(members)
+    }
+}
+
+/// How values are compared.
+#[derive(Clone, Copy)]
+pub(super) struct By<'a> {
+    /// What the file allows.
+    pub tolerance: &'a Tolerance,
+    /// Whether errors count among the file's worst: those against other people's prints do not.
+    pub is_counted: bool,
+}
+
+/// Compares the value at `node` with what was computed.
 pub(super) fn compare(
-    node: &Node<'_>,
     case: &mut Case,
-    computed: &[Computed],
+    node: &Node<'_>,
+    computed: &Value,
+    by: By<'_>,
 ) -> Result<(), VectorError> {
-    let out = node.get("out")?;
-    for part in [Some(out.clone()), node.optional("published")]
-        .into_iter()
-        .flatten()
-    {
-        for (name, _) in part.members()? {
-            let member = part.get(name)?;
-            match computed.iter().find(|computed| computed.name == name) {
-                Some(Computed {
-                    value: Value::Text(text),
-                    ..
-                }) => case.same(&member, text),
-                Some(Computed {
-                    value: Value::Flag(flag),
-                    ..
-                }) => case.flag(&part, name, *flag)?,
-                Some(Computed {
-                    value: Value::List(texts),
-                    ..
-                }) => case.list(&part, name, texts)?,
-                None => case.require(false, &member, || {
-                    "nothing of that name is computed".to_owned()
-                }),
+    let near = |case: &mut Case, real: f64, allowed: f64| {
+        if by.is_counted {
+            case.near(node, real, allowed);
+        } else {
+            let error = (node.float().unwrap_or(f64::NAN) - real).abs();
+            case.require(error <= allowed, node, || {
+                let said = node.text().unwrap_or("no number");
+                format!("printed is {said}, computed {real:?}, allowed {allowed:e}")
+            });
+        }
+    };
+    match computed {
+        Value::Exact(exact) => {
+            compare_exact(case, node, exact);
+        }
+        Value::Real(real) => {
+            let stated = node.float().unwrap_or(f64::NAN);
+            near(case, *real, by.tolerance.allowed(stated));
+        }
+        Value::Near(real, allowed) => near(case, *real, *allowed),
+        Value::Printed(real) => near(case, *real, printed(node)),
+        Value::Flag(flag) => case.require(node.flag() == Ok(*flag), node, || {
+            format!("computed {flag}")
+        }),
+        Value::None => case.require(*node.value() == Json::Null, node, || {
+            "nothing is computed".to_owned()
+        }),
+        Value::Prose => {
+            node.text()?;
+        }
+        Value::List(values) => {
+            let items = node.items().unwrap_or_default();
+            case.require(items.len() == values.len(), node, || {
+                format!("{} elements computed", values.len())
+            });
+            for (item, value) in items.iter().zip(values) {
+                compare(case, item, value, by)?;
+            }
+        }
+        Value::Members(members) => {
+            for (name, _) in node.members()? {
+                let Some(stated) = node.present(name) else {
+                    continue;
+                };
+                match members.iter().find(|member| member.name == *name) {
+                    Some(member) => compare(case, &stated, &member.value, by)?,
+                    None => case.require(false, &stated, || {
+                        "nothing of that name is computed".to_owned()
+                    }),
+                }
+            }
+            for member in members.iter().filter(|member| member.is_required) {
+                if node.present(&member.name).is_none() {
+                    node.get(&member.name)?;
+                }
             }
         }
     }
-    for computed in computed.iter().filter(|computed| computed.required) {
-        out.get(computed.name)?;
-    }
     Ok(())
+}
+
+fn compare_exact(case: &mut Case, node: &Node<'_>, computed: &Exact) {
+    let stated = node.text().ok().and_then(rational);
+    case.require(stated.as_ref() == Some(computed), node, || {
+        let said = node.text().unwrap_or("no number");
+        format!("the file says {said}, computed {computed}")
+    });
+}
+
+/// How far off a printed number may be: half a unit of its last digit, or a thousandth where its
+/// source rounded on the way.
+fn printed(node: &Node<'_>) -> f64 {
+    let text = node.text().unwrap_or_default();
+    let stated = node.float().unwrap_or(f64::NAN).abs();
+    let half_unit = match text.split_once('.') {
+        Some((_, decimals)) if !decimals.contains('e') => {
+            0.5 * 10_f64.powi(-i32::try_from(decimals.len()).unwrap_or(0))
+        }
+        _ => 0.0,
+    };
+    half_unit.max(1e-3 * stated)
 }

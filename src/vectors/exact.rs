@@ -1,52 +1,46 @@
-//! Exact numbers of any size: reading them, and writing fractions in lowest terms.
+//! Exact numbers of any size as files write them: whole numbers, decimals, fractions.
 
-use cambist_signing::vectors::{Node, VectorError};
+use cambist_quant::Exact;
 use num_bigint::{BigInt, Sign};
 
-/// Digits of a number, at most; the largest in use have 77.
-const DIGITS_MAX: usize = 400;
+/// Digits of one number, at most; averages over many fills have thousands.
+const DIGITS_MAX: usize = 100_000;
 
-/// A whole number from 0.
-pub(super) fn whole(node: &Node<'_>) -> Result<BigInt, VectorError> {
-    let text = node.text()?;
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() <= DIGITS_MAX;
-    text.parse()
-        .ok()
-        .filter(|_| digits)
-        .ok_or_else(|| node.malformed("a whole number"))
-}
+/// Largest power of ten.
+const POWER_MAX: u32 = 400;
 
-/// A whole number from 1.
-pub(super) fn positive(node: &Node<'_>) -> Result<BigInt, VectorError> {
-    let number = whole(node)?;
-    if number.sign() == Sign::Plus {
-        Ok(number)
+/// `12`, `-1.25`, `3e-5` or `7/3`. `None` for anything else.
+pub(super) fn rational(text: &str) -> Option<Exact> {
+    if text.len() > DIGITS_MAX {
+        return None;
+    }
+    if let Some((numerator, denominator)) = text.split_once('/') {
+        let (numerator, denominator) = (whole(numerator)?, whole(denominator)?);
+        let is_positive = denominator.sign() == Sign::Plus;
+        return is_positive.then(|| Exact::new(numerator, denominator));
+    }
+    let (digits, power) = match text.split_once(['e', 'E']) {
+        Some((digits, power)) => (digits, power.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (before, after) = digits.split_once('.').unwrap_or((digits, ""));
+    if !after.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let value = Exact::from_integer(whole(&format!("{before}{after}"))?);
+    let power = power.checked_sub(i32::try_from(after.len()).ok()?)?;
+    let scale =
+        |power: u32| (power <= POWER_MAX).then(|| Exact::from_integer(BigInt::from(10).pow(power)));
+    if power < 0 {
+        Some(value / scale(power.unsigned_abs())?)
     } else {
-        Err(node.malformed("a number above 0"))
+        Some(value * scale(power.unsigned_abs())?)
     }
 }
 
-/// Each element of a list.
-pub(super) fn list(
-    node: &Node<'_>,
-    read: fn(&Node<'_>) -> Result<BigInt, VectorError>,
-) -> Result<Vec<BigInt>, VectorError> {
-    node.items()?.iter().map(read).collect()
-}
-
-/// The fraction in lowest terms, as `p/q` or `p`. The denominator is above 0.
-pub(super) fn fraction(numerator: &BigInt, denominator: &BigInt) -> String {
-    let (mut a, mut b) = (
-        BigInt::from(numerator.magnitude().clone()),
-        denominator.clone(),
-    );
-    while b.sign() != Sign::NoSign {
-        (a, b) = (b.clone(), a % b);
-    }
-    let (numerator, denominator) = (numerator / &a, denominator / &a);
-    if denominator == BigInt::from(1) {
-        numerator.to_string()
-    } else {
-        format!("{numerator}/{denominator}")
-    }
+/// A whole number with an optional minus.
+fn whole(text: &str) -> Option<BigInt> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
 }

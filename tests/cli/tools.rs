@@ -74,6 +74,52 @@ fn vectors_pass_and_a_corrupted_file_fails() {
 }
 
 #[test]
+fn vectors_of_families_tell_their_worst_error_and_add_up() {
+    let folder = Folder::new("families");
+    let file = |name: &str| format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let (exact, quotes) = (file("glft_exact"), file("as_quotes"));
+    let output = cambist(&["vectors", "--json", &exact, &quotes, &exact]);
+    assert_eq!(exit(&output), 0, "{}", stdout(&output));
+    let report = json(&output);
+    let worst = &report["files"][0]["worst_error"];
+    assert!(worst["error"].as_f64().unwrap() <= worst["allowed"].as_f64().unwrap());
+    let families = report["families"].as_array().unwrap();
+    let of = |name| {
+        families
+            .iter()
+            .find(|entry| entry["family"] == name)
+            .unwrap()
+    };
+    assert_eq!(
+        (&of("glft_exact")["files"], &of("glft_exact")["cases"]),
+        (&2.into(), &32.into())
+    );
+    assert_eq!(of("as_quotes")["passed"], 120);
+    let text = stdout(&cambist(&[
+        "vectors",
+        &exact,
+        &exact,
+        &file("pnl_attribution"),
+    ]));
+    assert!(
+        text.contains("all 2 files") && text.contains("exact"),
+        "{text}"
+    );
+    // A wrong digit, a family of which nothing is known, and a member that is not understood.
+    let good = std::fs::read_to_string(&quotes).unwrap();
+    for (name, from, to) in [
+        ("wrong", "\"ask\":1", "\"ask\":2"),
+        ("family", "as_quotes", "as_guesses"),
+        ("member", "\"variant\":", "\"more\":1,\"variant\":"),
+    ] {
+        assert!(good.contains(from));
+        let bad = folder.write(&format!("{name}.json"), &good.replacen(from, to, 1));
+        let output = cambist(&["vectors", &quotes, &bad]);
+        assert_eq!(exit(&output), 1, "{name}: {}", stdout(&output));
+    }
+}
+
+#[test]
 fn a_file_that_is_no_tape_is_refused() {
     let folder = Folder::new("tape");
     let path = folder.write("x.tape", "not a tape at all");

@@ -53,6 +53,7 @@ fn every_published_value_is_reproduced() {
             failed: 0,
             reported,
             first_failure: None,
+            worst: None,
         };
         assert_eq!(report, expected, "{name}");
         assert_eq!(report.shape, shape);

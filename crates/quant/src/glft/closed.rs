@@ -59,15 +59,6 @@ pub fn closed_form(of: &Parameters) -> Result<ClosedForm> {
     })
 }
 
-/// Whose risk [`gueant_2016`] minds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LotRisk {
-    /// Constant absolute risk aversion: the paper's ξ is γ.
-    Exponential,
-    /// Mean against variance: the paper's ξ is 0.
-    MeanVariance,
-}
-
 /// The approximation of 2016. Ticks, and ticks for each unit of inventory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gueant2016 {
@@ -95,23 +86,20 @@ impl Gueant2016 {
 
 /// Guéant, "Optimal market making", arXiv 1605.01862, equations 4.6 and 4.7, as the hftbacktest
 /// notebook has them: `sigma` in ticks/√s, `intensity` in 1/s, `decay` in 1/tick, `lot` Δ in units of
-/// inventory.
+/// inventory, `xi` the paper's ξ: γ for constant absolute risk aversion, 0 for mean against variance.
 pub fn gueant_2016(
     sigma: f64,
     intensity: f64,
     decay: f64,
     risk_aversion: f64,
     lot: f64,
-    risk: LotRisk,
+    xi: f64,
 ) -> Result<Gueant2016> {
     let sigma = non_negative("sigma", sigma)?;
     let k = positive("decay", decay)?;
     let gamma = non_negative("risk aversion", risk_aversion)?;
     let lot = positive("lot", lot)?;
-    let xi = match risk {
-        LotRisk::Exponential => gamma,
-        LotRisk::MeanVariance => 0.0,
-    };
+    let xi = non_negative("xi", xi)?;
     let eta = super::eta(positive("intensity", intensity)?, k, xi * lot);
     let c1 = intensity_spread(xi * lot, k)?;
     let c2 = solved(

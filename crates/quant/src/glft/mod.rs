@@ -11,7 +11,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use closed::{ClosedForm, Gueant2016, LotRisk, closed_form, gueant_2016};
+pub use closed::{ClosedForm, Gueant2016, closed_form, gueant_2016};
 pub use table::{Path, Table};
 
 use crate::avellaneda_stoikov::intensity_spread;

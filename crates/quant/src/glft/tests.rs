@@ -220,7 +220,7 @@ fn the_notebook_s_half_spread_and_skew() {
         0.042_357_411_150_840_49,
         0.05,
         1.0,
-        LotRisk::Exponential,
+        0.05,
     )
     .unwrap();
     near(made.half_spread, 20.472_085_338_443_71, 1e-12);

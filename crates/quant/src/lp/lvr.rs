@@ -6,8 +6,9 @@
 
 use crate::error::{Result, non_negative, positive, require, solved};
 
-/// Nezlobin and Tassy's constant for our definition of the fee: twice their 0.8582.
-const INTERVAL: f64 = 1.716_43;
+/// `√(2π)/|ζ(½)|`: one over the mean overshoot of a Gaussian walk (Siegmund 1979), Nezlobin and
+/// Tassy's constant for a fee on one side.
+const INTERVAL: f64 = 1.716_451_902_267_407_4;
 
 /// Rates in parts of the position's value a unit of time, and shares.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -22,7 +23,7 @@ pub struct Rates {
     pub arbitrage_fast: f64,
     /// The fees that arbitrage pays: `λ·P·sinh(γ/2)/(2θ + 1)`, `θ = √(2λ)/σ`.
     pub arbitrage_fees: f64,
-    /// What arbitrage takes of the loss when blocks are equally long: `1/(1 + 1.71643·γ/σ_b)`.
+    /// What arbitrage takes of the loss when blocks are equally long: `1/(1 + 1.7164·γ/σ_b)`.
     pub arbitrage_share_equal_blocks: f64,
     /// Volume of others, in parts of the value, whose fees pay for what arbitrage takes:
     /// `arbitrage/(1 − e^−γ)`. `None` without a fee.

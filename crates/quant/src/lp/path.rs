@@ -21,13 +21,13 @@ pub struct Losses {
 /// A hedge that was left alone inside a band. Quote.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hedged {
-    /// What the short base earned, less costs.
+    /// What the short base earned, before costs.
     pub hedge_pnl: f64,
-    /// Position and hedge together.
+    /// Position and hedge together, less costs.
     pub total: f64,
     /// Paid for changes.
     pub cost: f64,
-    /// Times it was changed, the first and the last included.
+    /// Times it was set, the first included, the closing not.
     pub trades: usize,
 }
 
@@ -91,15 +91,15 @@ pub fn hedge(liquidity: f64, prices: &[f64], cost: f64, band: f64) -> Result<Hed
         if i == 0 || i == last || (wanted - short).abs() > band {
             paid += rate * (wanted - short).abs() * price;
             short = wanted;
-            trades += 1;
+            trades += usize::from(i < last);
         }
     }
     let root = |price: f64| libm::sqrt(price);
     let change = (prices[last] - prices[0]) / (root(prices[last]) + root(prices[0]));
-    let hedge_pnl = solved("hedge", pnl - paid)?;
+    let hedge_pnl = solved("hedge", pnl)?;
     Ok(Hedged {
         hedge_pnl,
-        total: 2.0 * liquidity * change + hedge_pnl,
+        total: 2.0 * liquidity * change + hedge_pnl - paid,
         cost: paid,
         trades,
     })

@@ -16,7 +16,7 @@ pub struct Position {
 /// A position at a price. Quote, unless it says otherwise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Valued {
-    /// The whole pool's `L = √(xy)`.
+    /// Our part of the pool's `L = √(xy)`.
     pub liquidity: f64,
     /// Value at entry.
     pub value_at_entry: f64,
@@ -55,7 +55,7 @@ pub fn value(position: &Position, price: f64) -> Result<Valued> {
     let value = solved("value", 2.0 * own * root)?;
     let held = share * (x * price + y);
     Ok(Valued {
-        liquidity,
+        liquidity: own,
         value_at_entry: 2.0 * share * y,
         value,
         value_if_held: solved("value", held)?,

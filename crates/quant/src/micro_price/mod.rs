@@ -77,7 +77,8 @@ fn limit(mut sum: Matrix, mut term: Matrix, again: &Matrix) -> Option<Vec<f64>> 
         term = again.times(&term);
         sum.add(&term);
         let size = term.largest();
-        if size <= 1e-17 * scale {
+        // Below that, rounding alone keeps terms from shrinking.
+        if size <= 1e-15 * scale {
             return Some(sum.into_column());
         }
         if !(size.is_finite() && size < 1e6 * scale) {

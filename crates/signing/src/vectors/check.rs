@@ -5,11 +5,44 @@ use crate::address::Address;
 use crate::field::Field;
 use crate::signature::Signature;
 
+/// How far a computed number is from the stated one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Deviation {
+    /// The distance.
+    pub error: f64,
+    /// The largest distance that the file allows.
+    pub allowed: f64,
+    /// File and place.
+    pub path: String,
+}
+
+impl Deviation {
+    /// The distance in parts of what is allowed; what is no number is infinitely far.
+    pub fn share(&self) -> f64 {
+        if self.error == 0.0 {
+            0.0
+        } else {
+            let share = self.error / self.allowed;
+            if share.is_nan() { f64::INFINITY } else { share }
+        }
+    }
+
+    /// The farther of two.
+    fn worse(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if other.share() > one.share() => Some(other),
+            (None, other) => other,
+            (one, _) => one,
+        }
+    }
+}
+
 /// The outcome of one case.
 #[derive(Default, Debug)]
 pub struct Case {
     failure: Option<String>,
     reported: bool,
+    worst: Option<Deviation>,
 }
 
 impl Case {
@@ -137,6 +170,23 @@ impl Case {
         self.member(node, "S", &computed.s().to_hex())
     }
 
+    /// The number at `node` must be at most `allowed` away from `computed`. Any other value there, and a
+    /// number that is none, is a difference.
+    pub fn near(&mut self, node: &Node<'_>, computed: f64, allowed: f64) {
+        let stated = node.float().unwrap_or(f64::NAN);
+        let error = (stated - computed).abs();
+        self.require(error <= allowed, node, || {
+            let said = node.text().unwrap_or("no number");
+            format!("the file says {said}, computed {computed:?}, allowed {allowed:e}")
+        });
+        let seen = Deviation {
+            error,
+            allowed,
+            path: node.path().to_owned(),
+        };
+        self.worst = Deviation::worse(self.worst.take(), Some(seen));
+    }
+
     /// A condition on the value at `node`; `difference` says what is wrong if it does not hold.
     pub fn require(&mut self, holds: bool, node: &Node<'_>, difference: impl FnOnce() -> String) {
         if !holds && self.failure.is_none() {
@@ -157,11 +207,13 @@ pub struct Cases {
     failed: usize,
     reported: usize,
     first_failure: Option<String>,
+    worst: Option<Deviation>,
 }
 
 impl Cases {
     /// Counts one case.
     pub fn add(&mut self, case: Case) {
+        self.worst = Deviation::worse(self.worst.take(), case.worst);
         match (case.failure, case.reported) {
             (Some(failure), _) => {
                 self.failed += 1;
@@ -185,6 +237,7 @@ impl Cases {
             failed: self.failed,
             reported: self.reported,
             first_failure: self.first_failure,
+            worst: self.worst,
         }
     }
 }

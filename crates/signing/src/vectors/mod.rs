@@ -21,12 +21,12 @@ mod poseidon;
 mod real_service;
 mod request;
 
-pub use check::{Case, Cases};
+pub use check::{Case, Cases, Deviation};
 pub use json::Json;
 pub use node::Node;
 
 /// What came of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct FileReport {
     /// Name of the shape the file was recognised as.
     pub shape: &'static str,
@@ -40,6 +40,9 @@ pub struct FileReport {
     pub reported: usize,
     /// The first value that was not reproduced: where, what the file says, what was computed.
     pub first_failure: Option<String>,
+    /// The computed number that is farthest from the stated one, in parts of what is allowed; `None`
+    /// where everything is compared digit by digit.
+    pub worst: Option<Deviation>,
 }
 
 /// Why a file could not be evaluated at all.
@@ -85,6 +88,14 @@ pub enum VectorError {
         path: String,
         /// What should stand there.
         expected: &'static str,
+    },
+    /// What is to be computed has no result.
+    #[error("{path}: {reason}")]
+    NotComputed {
+        /// File and place.
+        path: String,
+        /// Why.
+        reason: String,
     },
 }
 

@@ -54,6 +54,14 @@ impl<'a> Node<'a> {
         })
     }
 
+    /// A member that may be absent; null is a value like others.
+    pub fn present(&self, name: &str) -> Option<Self> {
+        self.value.get(name).map(|value| Self {
+            value,
+            path: format!("{}: {name}", self.path),
+        })
+    }
+
     /// The elements of a list.
     ///
     /// # Errors
