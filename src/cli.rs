@@ -64,14 +64,15 @@ pub enum Command {
         after_help = "Examples:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'\n  cambist resume --config config/demo.toml --market ETH-USDC --reason 'news is out'"
     )]
     Resume(operate::ResumeArgs),
-    /// Stop trading now: everything is cancelled, the daemon ends, none starts until `resume`.
+    /// Stop trading now: the latch is raised, everything is cancelled, the daemon ends, none starts until
+    /// `resume`. For one that does not answer there is `panic`.
     #[command(
         after_help = "Examples:\n  cambist kill --config config/demo.toml --reason 'wrong prices'\n  cambist kill --config config/demo.toml --cancel-only --reason 'wrong prices'"
     )]
     Kill(operate::KillArgs),
     /// Let the daemon cancel everything, prove it, and end.
     #[command(
-        after_help = "Examples:\n  cambist drain --config config/demo.toml\n  cambist drain --config config/demo.toml --leave"
+        after_help = "Examples:\n  cambist drain --config config/demo.toml\n  cambist drain --config config/demo.toml --wait\n  cambist drain --config config/demo.toml --leave"
     )]
     Drain(operate::DrainArgs),
     /// Let the daemon read its file again. A file that is wrong changes nothing.

@@ -1,6 +1,7 @@
 //! What is asked of a running daemon: status, pause, resume, kill, drain, reload, adopt. It is found by
 //! its state folder, which its configuration names.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::{print_json, print_text};
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
-use crate::live::door;
+use crate::live::control_client::{self, AskError};
 use crate::live::latch::Latch;
 use crate::live::wishes::{Part, Written};
 use crate::store::{Store, StoreError, view};
@@ -93,6 +94,9 @@ pub struct DrainArgs {
     /// Cancel nothing: what rests runs out by itself.
     #[arg(long)]
     leave: bool,
+    /// Return when it has ended: exit 0 if it is proven that nothing rests, or if that was left on purpose.
+    #[arg(long)]
+    wait: bool,
 }
 
 /// Arguments of `reload`.
@@ -105,19 +109,16 @@ pub struct ReloadArgs {
     allow_loosening: bool,
 }
 
-/// How things stand: exit 0 if a daemon answers, 1 if none runs, with what its state folder says.
+/// How things stand: exit 0 if a daemon answers, 1 if none runs or it is silent, with what its state folder
+/// says.
 pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load(&which.config)?;
     let dir = &daemon.store.dir;
-    let running = asked(dir, &Written::Status)?;
-    let exit = if running.is_some() {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
-    };
-    let mut page = match running {
-        Some(page) => page,
-        None => stopped(dir)?,
+    let (exit, mut page) = match control_client::ask(dir, &Written::Status) {
+        Ok(Some(page)) => (Exit::Done, page),
+        Ok(None) => (Exit::CheckFailed, stopped(dir)?),
+        Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(&daemon, &error)),
+        Err(error) => return Err(error.into()),
     };
     page["latch"] = json!(Latch::of(dir).raised());
     if json {
@@ -128,6 +129,18 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
+/// What there is to know of a daemon that does not answer.
+fn silent(daemon: &Daemon, error: &AskError) -> Value {
+    let config = daemon.source.path.display();
+    let mut page = stopped(&daemon.store.dir).unwrap_or_else(|_| json!({}));
+    page["state"] = json!("silent");
+    page["error"] = json!(error.to_string());
+    page["advice"] = json!(format!(
+        "cambist kill --config {config} --reason TEXT latches it; cambist panic --config {config} cancels and proves without it"
+    ));
+    page
+}
+
 /// Holds a part back.
 pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
     let part = args.part.part();
@@ -135,38 +148,113 @@ pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
     tell(&args.which, &Written::Pause { part, reason }, json)
 }
 
-/// Raises the level; with no daemon there, the latch, so that none starts.
+/// Stops trading: raises the latch first, whatever becomes of the daemon, then tells it. With
+/// `--cancel-only` only the level of a running daemon.
 pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load(&args.which.config)?;
+    let dir = &daemon.store.dir;
     let wish = Written::Kill {
         cancel_only: args.cancel_only,
         reason: args.reason.clone(),
     };
-    match asked(&daemon.store.dir, &wish)? {
-        Some(answer) => shown(&answer, json),
-        None if args.cancel_only => Err(nobody(&daemon.store.dir)),
-        None => {
-            let latch = Latch::of(&daemon.store.dir);
-            latch
-                .raise(&args.reason)
-                .with_context(|| latch.file().display().to_string())?;
+    if args.cancel_only {
+        let answer = control_client::ask(dir, &wish)?.ok_or_else(|| nobody(dir))?;
+        return shown(&answer, json);
+    }
+    let latch = Latch::of(dir);
+    let raised = latch
+        .raise(&args.reason)
+        .with_context(|| format!("the latch {} was not raised", latch.file().display()));
+    let mut answer = match (control_client::ask(dir, &wish), &raised) {
+        (Ok(Some(answer)), _) if answer["done"] == true => answer,
+        // It has seen the latch and is ending, or has ended.
+        (Ok(Some(answer)), Ok(())) if answer["ending"] == true => {
+            let detail = "the daemon is ending; the latch is raised, so that none starts";
+            json!({"done": true, "detail": detail, "durable": true})
+        }
+        (Ok(Some(answer)), _) => answer,
+        (Ok(None) | Err(AskError::Gone), Ok(())) => {
             let detail = "no daemon runs; the latch is raised, so that none starts";
-            shown(
-                &json!({"done": true, "detail": detail, "durable": true}),
-                json,
-            )
+            json!({"done": true, "detail": detail, "durable": true})
+        }
+        (Ok(None), Err(_)) => return raised.map(|()| Exit::Done),
+        (Err(error), _) => return Err(unheard(&daemon, error, raised.is_ok())),
+    };
+    answer["latch"] = json!(raised.is_ok());
+    let exit = shown(&answer, json)?;
+    match raised {
+        Ok(()) => Ok(exit),
+        // What the daemon was told is in its store; the next start finds it there.
+        Err(error) => {
+            crate::exit::tell(&format!("{error:#}"));
+            Ok(Exit::CheckFailed)
+        }
+    }
+}
+
+/// A kill that the daemon did not answer: what is certain, and what is left to do.
+fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
+    let latch = if latched {
+        "the latch is raised: it ends with 78 as soon as it goes on, and none starts"
+    } else {
+        "the latch could not be raised either"
+    };
+    let config = daemon.source.path.display();
+    let what = format!(
+        "{error}; {latch}. What rests may fill until it expires: cambist panic --config {config} cancels it without the daemon and proves it"
+    );
+    match error {
+        AskError::Folder(error) => anyhow::Error::new(error).context(what),
+        AskError::Silent { .. } | AskError::Gone | AskError::Io(_) => {
+            Failure::new(Exit::CheckFailed, what).into()
         }
     }
 }
 
 /// Cancels everything, proves it, ends; or ends and leaves what rests.
 pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
+    let wait = args.wait;
     let wish = if args.leave {
-        Written::Leave
+        Written::Leave { wait }
     } else {
-        Written::Drain
+        Written::Drain { wait }
     };
-    tell(&args.which, &wish, json)
+    if !wait {
+        return tell(&args.which, &wish, json);
+    }
+    let daemon = Daemon::load(&args.which.config)?;
+    let dir = &daemon.store.dir;
+    let mut last = String::new();
+    let answer = control_client::ask_and_wait(dir, &wish, |shown| {
+        let line = match shown {
+            Ok(page) => draining(page),
+            Err(error) => error.to_string(),
+        };
+        if line != last {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+            last = line;
+        }
+    })?;
+    shown(&answer.ok_or_else(|| nobody(dir))?, json)
+}
+
+/// A line about an ending that is under way.
+fn draining(page: &Value) -> String {
+    let markets = page["markets"].as_array().map_or(&[][..], Vec::as_slice);
+    let keys = [
+        "live_buy",
+        "live_sell",
+        "in_flight",
+        "unknown",
+        "cancelling",
+    ];
+    let of = |market: &Value| {
+        keys.map(|key| market[key].as_u64().unwrap_or(0))
+            .iter()
+            .sum::<u64>()
+    };
+    let orders: u64 = markets.iter().map(of).sum();
+    format!("draining: {orders} orders may be alive")
 }
 
 /// Has the configuration read again.
@@ -198,10 +286,27 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
     match asked(dir, &lower)? {
         None => lower_stopped(&daemon, &reason, json),
         Some(answer) if answer["done"] != true => shown(&answer, json),
-        Some(_) => {
-            let answer = asked(dir, &unpause)?.ok_or_else(|| nobody(dir))?;
+        Some(lowered) => {
+            let mut answer = asked(dir, &unpause)?.ok_or_else(|| nobody(dir))?;
+            both(&lowered, &mut answer);
             shown(&answer, json)
         }
+    }
+}
+
+/// What lowering the level came to, in the answer about the pauses.
+fn both(lowered: &Value, answer: &mut Value) {
+    let text = |value: &Value| value["detail"].as_str().unwrap_or_default().to_owned();
+    if answer["done"] == true {
+        answer["detail"] = json!(format!("{}; {}", text(lowered), text(answer)));
+        let stored = [&lowered["durable"], &answer["durable"]];
+        answer["durable"] = if stored.iter().any(|durable| **durable == false) {
+            json!(false)
+        } else if stored.iter().any(|durable| **durable == true) {
+            json!(true)
+        } else {
+            Value::Null
+        };
     }
 }
 
@@ -242,7 +347,9 @@ fn lower_stopped(daemon: &Daemon, reason: &str, json: bool) -> anyhow::Result<Ex
         told.push("the pauses are lifted".to_owned());
     }
     if told.is_empty() {
-        told.push("the level was not raised; nothing to lower".to_owned());
+        told.push(
+            "nothing to lift: trading is allowed, nothing is paused, no latch is raised".to_owned(),
+        );
     }
     print_text(&(told.join("\n") + "\n"))?;
     Ok(Exit::Done)
@@ -267,7 +374,7 @@ fn stale(wish: &Written, error: crate::config::ConfigError) -> anyhow::Result<Da
 }
 
 fn asked(dir: &Path, wish: &Written) -> anyhow::Result<Option<Value>> {
-    Ok(door::ask(dir, wish)?)
+    Ok(control_client::ask(dir, wish)?)
 }
 
 fn nobody(dir: &Path) -> anyhow::Error {
@@ -292,8 +399,16 @@ fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let why = answer["error"].as_str().unwrap_or("no reason was given");
-    crate::exit::tell(&format!("the daemon refuses: {why}"));
-    Ok(Exit::CheckFailed)
+    // An end that was waited for is no refusal, and has an exit of its own.
+    let Some(exit) = answer["exit"].as_u64() else {
+        crate::exit::tell(&format!("the daemon refuses: {why}"));
+        return Ok(Exit::CheckFailed);
+    };
+    crate::exit::tell(&why);
+    let known = Exit::ALL
+        .into_iter()
+        .find(|known| u64::from(known.code()) == exit);
+    Ok(known.unwrap_or(Exit::CheckFailed))
 }
 
 /// What a state folder says whose daemon does not run.

@@ -32,6 +32,8 @@ struct Present {
     levels: bool,
     /// The flow it booked, if it could be told to the store.
     flow: Option<Result<u64, ()>>,
+    /// It is answered with what the run comes to.
+    at_end: bool,
 }
 
 /// Answers, given or waiting.
@@ -39,13 +41,15 @@ struct Present {
 pub struct Answers {
     present: Present,
     waiting: Vec<(For, Option<Answer>, String)>,
+    /// Those who wait for what the run comes to.
+    at_end: Vec<Answer>,
     flows_told: u64,
     flows_stored: u64,
 }
 
 impl Answers {
-    /// Somebody wants something.
-    pub fn begin(&mut self, answer: Option<Answer>, command: &Command) {
+    /// Somebody wants something, to be answered at once or at the end of the run.
+    pub fn begin(&mut self, answer: Option<Answer>, command: &Command, at_end: bool) {
         let levels = match command {
             Command::Raise { .. }
             | Command::Lower { .. }
@@ -59,6 +63,7 @@ impl Answers {
         self.present = Present {
             answer,
             levels,
+            at_end,
             ..Present::default()
         };
     }
@@ -92,6 +97,10 @@ impl Answers {
                 return false;
             }
         };
+        if present.at_end && self.at_end.len() < WAITING_MAX {
+            self.at_end.extend(present.answer);
+            return true;
+        }
         let what = match present.flow {
             Some(Ok(number)) => Some(For::Flow(number)),
             Some(Err(())) => {
@@ -123,6 +132,11 @@ impl Answers {
         self.answer(durable, |what| what == stored);
     }
 
+    /// Those who wait for what the run comes to.
+    pub fn take_waiting_for_the_end(&mut self) -> Vec<Answer> {
+        std::mem::take(&mut self.at_end)
+    }
+
     fn answer(&mut self, durable: bool, ready: impl Fn(For) -> bool) {
         for (_, answer, detail) in self.waiting.extract_if(.., |(what, _, _)| ready(*what)) {
             give(answer, done(&detail, Some(durable)));
@@ -146,6 +160,11 @@ fn done(detail: &str, durable: Option<bool>) -> Value {
 /// An answer that says why not.
 pub fn refused(why: &str) -> Value {
     json!({"done": false, "error": why})
+}
+
+/// An answer that says why not any more: whoever wanted the end has it.
+pub fn ending(why: &str) -> Value {
+    json!({"done": false, "error": why, "ending": true})
 }
 
 #[cfg(test)]
@@ -173,7 +192,7 @@ mod tests {
     /// A wish that the engine takes; its flow told to the store, if it is one.
     fn taken(answers: &mut Answers, command: &Command, pending: bool) -> oneshot::Receiver<Value> {
         let (answer, heard) = oneshot::channel();
-        answers.begin(Some(answer), command);
+        answers.begin(Some(answer), command, false);
         if matches!(command, Command::Adopt { .. }) {
             answers.flow_told(true);
         }

@@ -10,6 +10,7 @@ use cambist_report::Session;
 use tokio::sync::mpsc;
 
 use super::access::Access;
+use super::answers::give;
 use super::desk::{Desk, Ended};
 use super::door::{Callers, Door};
 use super::earlier::Earlier;
@@ -24,7 +25,7 @@ use super::signals::Signals;
 use super::start::{Started, Taken};
 use super::startup::{Asked, Startup};
 use super::wishes::Names;
-use super::{INBOX, start};
+use super::{INBOX, start, verdict};
 use crate::clock::Clock;
 use crate::config::Daemon;
 use crate::config::market::Market;
@@ -73,7 +74,10 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let started = start::begin(daemon, taken, venue, seed)?;
     let callers = front.callers.clone();
     let (desk, first) = desk(daemon, clock, front, started)?;
-    let (ended, session) = desk.run(first).await;
+    let (ended, session, waiting) = desk.run(first).await;
+    for answer in waiting {
+        give(Some(answer), verdict::reply(&ended, &session, daemon));
+    }
     callers.answered().await;
     Ok(Run::Traded(ended, Box::new(session), clock))
 }

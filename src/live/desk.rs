@@ -13,6 +13,7 @@ use cambist_report::Session;
 use tokio::sync::mpsc;
 
 use super::Heard;
+use super::answers::Answer;
 use super::gateway::Gateway;
 use super::keeper::{Keeper, KeeperStuck};
 use super::people::{People, Wish};
@@ -99,8 +100,8 @@ enum Turn {
 }
 
 impl Desk {
-    /// Runs until the engine has finished. Returns how, and the session.
-    pub async fn run(mut self, start: Event) -> (Ended, Session) {
+    /// Runs until the engine has finished. Returns how, the session, and who waits for the outcome.
+    pub async fn run(mut self, start: Event) -> (Ended, Session, Vec<Answer>) {
         let mut finished = self.hear(&start);
         while !finished {
             finished = match self.next().await {
@@ -113,7 +114,8 @@ impl Desk {
         self.inbox.close();
         self.recorder.finish();
         self.ended.store_lost |= !self.keeper.finish();
-        (self.ended, self.session)
+        let waiting = self.people.take_waiting_for_the_end();
+        (self.ended, self.session, waiting)
     }
 
     /// The next event, or a wake when the engine wants one.

@@ -1,49 +1,48 @@
 //! The operator's door of a daemon: a Unix socket in the state folder, for the same user and root only.
-//! One line of JSON asks, one line answers. Also the other side of it, for the commands.
+//! One line of JSON asks, one line answers. The other side of it, for the commands, is `control_client`.
 
 use std::fs::{self, Permissions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cambist_host::folder::{FolderError, PrivateFolder};
+use cambist_host::folder::PrivateFolder;
 use rustix::process::getuid;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 
-use super::answers::refused;
+use super::answers::{ending, refused};
 use super::people::Request;
 use super::wishes::Written;
 use crate::store::StoreError;
 
 /// Name of the socket in the state folder.
-const NAME: &str = "socket";
+pub(super) const NAME: &str = "socket";
 /// Longest wish.
 const LINE_MAX: u64 = 0x4000;
 /// Longest answer.
-const ANSWER_MAX: u64 = 1 << 20;
+pub(super) const ANSWER_MAX: u64 = 1 << 20;
 /// Callers at a time.
 const CALLERS_MAX: usize = 8;
 /// A caller has this long to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The last answers are waited for so long.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 /// And waits this long for the answer: until it is durable.
-const ANSWER: Duration = Duration::from_secs(20);
+pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
-/// Why a daemon could not be asked.
+/// Why there is no control socket.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum DoorError {
     /// The folder is not ours alone.
     #[error("{0}")]
     Folder(#[from] StoreError),
     /// The socket failed.
-    #[error("asking the daemon: {0}")]
+    #[error("control socket: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -68,7 +67,7 @@ impl Callers {
 impl Door {
     /// Opens the door of a state folder that this process has locked: what is left there of an earlier
     /// life is nobody's.
-    pub fn open(dir: &Path) -> Result<Self, AskError> {
+    pub fn open(dir: &Path) -> Result<Self, DoorError> {
         let file = dir.join(NAME);
         match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
@@ -142,56 +141,29 @@ async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Requ
         Ok(written) => written,
         Err(error) => return refused(&error.to_string()),
     };
+    let waits_for_the_end = written.waits_for_the_end();
     let (answer, answered) = oneshot::channel();
     if requests.send(Request { written, answer }).await.is_err() {
-        return refused("the daemon is ending");
+        return ending("the daemon is ending");
     }
-    match tokio::time::timeout(ANSWER, answered).await {
+    // The end comes by itself: draining has a deadline.
+    let answered = if waits_for_the_end {
+        Ok(answered.await)
+    } else {
+        tokio::time::timeout(ANSWER, answered).await
+    };
+    match answered {
         Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => refused("the daemon ended before it could answer"),
+        Ok(Err(_)) => ending("the daemon ended before it could answer"),
         Err(_) => refused("the daemon did not answer in time; it may still do it"),
     }
-}
-
-/// Asks the daemon of a state folder; nothing if none listens there.
-pub fn ask(dir: &Path, wish: &Written) -> Result<Option<Value>, AskError> {
-    let folder = match PrivateFolder::visit(dir) {
-        Err(FolderError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(None);
-        }
-        found => found.map_err(StoreError::Folder)?,
-    };
-    let mut stream = match UnixStream::connect(folder.short_name(NAME)) {
-        Ok(stream) => stream,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    stream.set_read_timeout(Some(ANSWER + PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(
-        format!(
-            "{}\n",
-            serde_json::to_string(wish).map_err(io::Error::from)?
-        )
-        .as_bytes(),
-    )?;
-    let mut answer = String::new();
-    stream.take(ANSWER_MAX).read_to_string(&mut answer)?;
-    let answer = serde_json::from_str(&answer).map_err(io::Error::from)?;
-    Ok(Some(answer))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
+    use crate::live::control_client::ask;
     use crate::testing::Folder;
 
     #[tokio::test]
@@ -205,7 +177,7 @@ mod tests {
             tokio::task::spawn_blocking(move || ask(&dir, &wish).unwrap())
         };
         assert_eq!(
-            asked(Written::Drain).await.unwrap(),
+            asked(Written::Status).await.unwrap(),
             None,
             "nobody is there"
         );
@@ -222,12 +194,12 @@ mod tests {
         request.answer.send(Value::from(7)).unwrap();
         assert_eq!(answer.await.unwrap(), Some(Value::from(7)));
         // Dropped without an answer: the daemon has ended.
-        let answer = asked(Written::Drain);
+        let answer = asked(Written::Status);
         drop(requests.recv().await.unwrap());
         assert_eq!(answer.await.unwrap().unwrap()["done"], false);
         serving.abort();
         assert!(serving.await.is_err());
-        assert_eq!(asked(Written::Drain).await.unwrap(), None);
+        assert_eq!(asked(Written::Status).await.unwrap(), None);
     }
 
     #[tokio::test]

@@ -6,7 +6,8 @@
 //! prices, orders or balances in this folder is a bug.
 
 pub mod access;
-mod answers;
+pub mod answers;
+pub mod control_client;
 pub mod daemon;
 pub mod desk;
 pub mod door;

@@ -36,6 +36,8 @@ pub struct Wish {
     pub what: What,
     /// Nobody waits for an answer to a signal.
     pub answer: Option<Answer>,
+    /// The answer is what the run comes to.
+    pub at_end: bool,
 }
 
 /// A request of the control socket, as it is written, and who waits for its reply.
@@ -90,11 +92,13 @@ impl People {
                 said = self.signals.next() => break said,
                 Some(request) = self.requests.recv() => request,
             };
+            let at_end = written.waits_for_the_end();
             match self.names.meaning(written) {
                 Ok(what) => {
                     return Wish {
                         what,
                         answer: Some(answer),
+                        at_end,
                     };
                 }
                 Err(why) => give(Some(answer), refused(&why)),
@@ -107,12 +111,20 @@ impl People {
                 allow_loosening: false,
             },
         };
-        Wish { what, answer: None }
+        Wish {
+            what,
+            answer: None,
+            at_end: false,
+        }
     }
 
     /// What the engine has to hear; nothing if the wish is answered without it.
     pub fn begin(&mut self, wish: Wish, telemetry: &Telemetry) -> Option<Command> {
-        let Wish { what, answer } = wish;
+        let Wish {
+            what,
+            answer,
+            at_end,
+        } = wish;
         let (command, config) = match what {
             What::Status => {
                 give(answer, telemetry.status());
@@ -138,8 +150,13 @@ impl People {
             telemetry.operator_asked();
         }
         self.config = config;
-        self.answers.begin(answer, &command);
+        self.answers.begin(answer, &command, at_end);
         Some(command)
+    }
+
+    /// Those who wait for what the run comes to.
+    pub fn take_waiting_for_the_end(&mut self) -> Vec<Answer> {
+        self.answers.take_waiting_for_the_end()
     }
 
     /// What the engine says while it obeys.

@@ -14,6 +14,7 @@ use super::signals::{Said, Signals};
 use super::start;
 use super::wishes::Written;
 use crate::config::Daemon;
+use crate::exit::Exit;
 use crate::store::Store;
 use crate::telemetry::starting::Starting;
 
@@ -107,9 +108,7 @@ impl Startup<'_> {
                 let detail = "the start ends, and none begins until resume; nothing was sent";
                 (done(detail, Some(true)), true)
             }
-            Written::Drain | Written::Leave => {
-                (done("the start ends; nothing was sent", None), true)
-            }
+            Written::Drain { .. } | Written::Leave { .. } => (self.stopping(written), true),
             Written::Pause { .. }
             | Written::Unpause { .. }
             | Written::Lower { .. }
@@ -122,6 +121,22 @@ impl Startup<'_> {
                 (refused(&what), false)
             }
         })
+    }
+
+    /// The reply to whoever stops the start. Who waits for the end is told whether anything may be alive.
+    fn stopping(&self, written: &Written) -> Value {
+        let detail = "the start ends; nothing was sent";
+        match self.starting.earlier().text() {
+            Some(earlier) if written.waits_for_the_end() => {
+                let mut reply = refused(&format!("{detail}; {earlier}"));
+                reply["exit"] = json!(Exit::CheckFailed.code());
+                reply
+            }
+            earlier => {
+                let earlier = earlier.map_or_else(String::new, |earlier| format!("; {earlier}"));
+                json!({"done": true, "detail": format!("{detail}{earlier}"), "durable": null})
+            }
+        }
     }
 
     /// Raises the level, in the store before this returns.

@@ -2,10 +2,11 @@
 
 use cambist_core::event::Level;
 use cambist_report::Session;
+use serde_json::{Value, json};
 
 use super::desk::{Ended, Left};
 use crate::config::Daemon;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, with_failures};
 
 /// Every reason, the one that decides the exit first. None: it is proven that nothing rests, and our
 /// books are the venue's.
@@ -36,6 +37,25 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
         failures.push(Failure::new(Exit::CheckFailed, what));
     }
     failures
+}
+
+/// What a run came to, for those who waited for its end.
+pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
+    let failures = failures(ended, session, daemon);
+    let detail = match ended.left {
+        Some(what) => left(what),
+        None if ended.proven => "proven: nothing of ours rests".to_owned(),
+        None => String::new(),
+    };
+    let exit = failures.first().map_or(Exit::Done, |failure| failure.exit);
+    let reply = json!({
+        "done": failures.is_empty(),
+        "detail": detail,
+        "proven": ended.proven,
+        "durable": null,
+        "exit": exit.code(),
+    });
+    with_failures(reply, &failures)
 }
 
 /// What was left at the venue on purpose, for people.

@@ -44,9 +44,17 @@ pub enum Written {
         reason: String,
     },
     /// Cancel everything, prove it, end.
-    Drain,
+    Drain {
+        /// Answer when it has ended, with what came of it.
+        #[serde(default)]
+        wait: bool,
+    },
     /// End without cancelling.
-    Leave,
+    Leave {
+        /// Answer when it has ended, with what came of it.
+        #[serde(default)]
+        wait: bool,
+    },
     /// Read the configuration again.
     Reload {
         /// Whether limits may become looser.
@@ -62,6 +70,16 @@ pub enum Written {
         /// Why.
         reason: String,
     },
+}
+
+impl Written {
+    /// Whether the answer is given at the end of the run.
+    pub const fn waits_for_the_end(&self) -> bool {
+        matches!(
+            self,
+            Self::Drain { wait: true } | Self::Leave { wait: true }
+        )
+    }
 }
 
 /// A part of all quoting, by names.
@@ -136,8 +154,8 @@ impl Names {
                 },
                 reason: short(&reason),
             },
-            Written::Drain => Command::Drain,
-            Written::Leave => Command::Leave,
+            Written::Drain { .. } => Command::Drain,
+            Written::Leave { .. } => Command::Leave,
             Written::Adopt {
                 token,
                 amount,

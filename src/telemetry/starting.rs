@@ -42,6 +42,11 @@ impl Starting {
         })
     }
 
+    /// What earlier runs left.
+    pub const fn earlier(&self) -> Earlier {
+        self.earlier
+    }
+
     /// The start goes on: called about every second.
     pub fn tick(&self) {
         self.telemetry.tick(0);

@@ -156,6 +156,151 @@ fn levels_go_up_at_once_and_down_with_a_reason() {
     stage.close();
 }
 
+/// One that takes connections and answers nobody: told within seconds, latched all the same.
+#[test]
+fn a_frozen_daemon_is_told_as_that_and_latched() {
+    let (stage, mut daemon) = trading("operator-frozen");
+    let config = stage.path("daemon.toml").display().to_string();
+    let quickly = |name: &str, line: &str| {
+        let mut args: Vec<_> = line.split(' ').collect();
+        args.extend(["--json", "--config", &config]);
+        let limit = Duration::from_secs(10);
+        let (code, out, log) = run(stage.folder.path(), name, &args, limit);
+        (code, serde_json::from_str::<Value>(&out).unwrap(), log)
+    };
+    daemon.signal(Signal::STOP);
+    let (code, page, _) = quickly("frozen-status", "status");
+    assert_eq!((code, &page["state"]), (1, &"silent".into()), "{page}");
+    let error = page["error"].as_str().unwrap();
+    let process = format!("process {}", daemon.id());
+    assert!(
+        error.contains(&process) && error.contains("frozen"),
+        "{error}"
+    );
+    assert!(page["advice"].as_str().unwrap().contains("cambist panic"));
+    assert!(page["not_proven_gone"].as_u64().unwrap() > 0, "{page}");
+    let (code, told, _) = quickly("frozen-pause", "pause --reason x");
+    assert_eq!(code, 1, "{told}");
+    assert!(
+        told["error"]
+            .as_str()
+            .unwrap()
+            .contains("does not answer within 2 s")
+    );
+    assert!(!stage.path("daemon-state/latch").exists());
+    let (code, told, log) = quickly("frozen-cancel", "kill --cancel-only --reason x");
+    assert_eq!(code, 1, "{told}");
+    assert!(
+        !stage.path("daemon-state/latch").exists(),
+        "only of a kill: {log}"
+    );
+    let (code, told, _) = quickly("frozen-kill", "kill --reason stuck");
+    assert_eq!(code, 1, "{told}");
+    let error = told["error"].as_str().unwrap();
+    for words in ["the latch is raised", "cambist panic --config", &process] {
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(quickly("frozen-latched", "status").1["latch"], "stuck");
+    daemon.signal(Signal::CONT);
+    assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
+    assert_eq!(stage.books().open(), 0);
+    stage.close();
+}
+
+#[test]
+fn a_drain_says_what_it_began_and_returns_when_it_is_proven_if_asked_to() {
+    let (stage, mut daemon) = trading("operator-drain");
+    let drained = taken(&stage, "drain --wait");
+    assert_eq!(
+        (&drained["proven"], &drained["exit"]),
+        (&true.into(), &0.into())
+    );
+    assert_eq!(stage.books().open(), 0);
+    assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
+
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, |file| {
+        quick(file);
+        file.put("shutdown.deadline_s", 7);
+    });
+    let mut daemon = started(&stage);
+    proxy.close();
+    let begun = taken(&stage, "drain");
+    assert!(
+        begun["detail"]
+            .as_str()
+            .unwrap()
+            .contains("orders may be alive"),
+        "{begun}"
+    );
+    let (code, unproven, log) = ask(&stage, "drain --wait");
+    assert_eq!((code, &unproven["exit"]), (1, &1.into()), "{log}");
+    let error = unproven["error"].as_str().unwrap();
+    assert!(error.contains("not proven within 7 s"), "{error}");
+    assert!(log.contains("draining: "), "progress: {log}");
+    assert_eq!(daemon.end(SOON), 1, "{}", daemon.last_words());
+    // Whoever waits for one that is killed is told.
+    proxy.open();
+    let mut daemon = started(&stage);
+    proxy.close();
+    let config = stage.path("daemon.toml").display().to_string();
+    let args = ["drain", "--wait", "--json", "--config", &config];
+    let mut waiting = Program::start(stage.folder.path(), "waiting", &args);
+    until(SOON, "progress", || {
+        waiting.stderr().contains("draining: ").then_some(())
+    });
+    daemon.kill();
+    assert_eq!(waiting.end(SOON), 1);
+    assert!(waiting.stdout().contains("ended without an answer"));
+    proxy.open();
+    let mut daemon = started(&stage);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.books().assert_ledger(&daemon.stdout());
+    stage.close();
+}
+
+#[test]
+fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
+    let (stage, mut daemon) = trading("operator-words");
+    let nothing = taken(&stage, "resume --reason x");
+    assert_eq!(
+        nothing["detail"],
+        "nothing to lower: the level is trading; nothing to lift: no pause holds it back"
+    );
+    taken(&stage, "pause --reason news");
+    let second = taken(&stage, "pause --reason lunch");
+    assert!(
+        second["detail"]
+            .as_str()
+            .unwrap()
+            .contains("already (news)"),
+        "{second}"
+    );
+    let paused = until(SOON, "both on the page", || {
+        let page = taken(&stage, "status");
+        page["paused"]
+            .as_array()
+            .filter(|all| all.len() == 2)
+            .cloned()
+    });
+    assert_eq!(
+        (&paused[0]["why"], &paused[1]["why"]),
+        (&"news".into(), &"lunch".into())
+    );
+    let lifted = taken(&stage, "resume --reason fine");
+    assert!(
+        lifted["detail"]
+            .as_str()
+            .unwrap()
+            .contains("2 pauses are lifted"),
+        "{lifted}"
+    );
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    let (code, stopped, _) = ask(&stage, "resume --reason x");
+    assert_eq!((code, &stopped["latch"]), (0, &Value::Null));
+    stage.close();
+}
+
 #[test]
 fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
     let (stage, mut daemon) = trading("operator-reload");

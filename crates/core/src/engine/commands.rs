@@ -15,8 +15,9 @@ impl State {
     pub(crate) fn obey(&mut self, now: Time, wish: &Command, actions: &mut Vec<Action>) {
         let done = match wish {
             Command::Drain => {
+                let detail = self.draining();
                 self.begin_drain(now, actions);
-                Ok("everything is cancelled, proven gone, and the program ends".to_owned())
+                Ok(detail)
             }
             Command::Leave => self.begin_leaving(now, actions),
             Command::Raise { level, reason } => self.raise_by_hand(*level, reason, actions),
@@ -84,6 +85,9 @@ impl State {
         if level > held {
             return Err(format!("the level is only {}", held.name()));
         }
+        if level == held {
+            return Ok(format!("nothing to lower: the level is {}", held.name()));
+        }
         self.lower(level, reason, actions);
         Ok(format!(
             "the level becomes {} once that is stored",
@@ -109,9 +113,11 @@ impl State {
         };
         let mut fits = true;
         let cause = pause.cause.clone();
+        let is_held = |p: &&Pause| p.until.is_none() && p.filter == filter;
+        let held = self.newest().pauses.iter().filter(is_held);
+        let reasons: Vec<_> = held.map(|pause| pause.cause.clone()).collect();
         let add = |levels: &mut Levels| {
-            let held = |p: &Pause| p.until.is_none() && p.filter == filter;
-            if levels.pauses.iter().any(held) {
+            if reasons.contains(&pause.cause) {
                 return;
             }
             Self::forget_old_pauses(levels, venue_now);
@@ -122,13 +128,23 @@ impl State {
         };
         self.change_levels(&cause, false, add, actions);
         self.touch_all();
-        if fits {
-            Ok("it is held back until a person lifts it".to_owned())
-        } else {
-            Err(format!(
+        match (fits, reasons.join("; ")) {
+            (true, held) if held.is_empty() => {
+                Ok("it is held back until a person lifts it".to_owned())
+            }
+            (true, held) if reasons.contains(&cause) => {
+                Ok(format!("it is held back already ({held})"))
+            }
+            (true, held) => Ok(format!(
+                "it is held back already ({held}); this reason is kept beside it"
+            )),
+            (false, held) if held.is_empty() => Err(format!(
                 "{} pauses are held already; pause a wider part",
                 Levels::PAUSES_MAX
-            ))
+            )),
+            (false, held) => Ok(format!(
+                "it is held back already ({held}); there is no room for another reason"
+            )),
         }
     }
 
@@ -142,6 +158,8 @@ impl State {
         let reason = said(reason)?;
         self.known(filter)?;
         let venue_now = self.clock.at_least(now);
+        let newest = self.newest().holding(venue_now);
+        let lifted = newest.filter(|p| filter.contains(&p.filter)).count();
         let lift = |levels: &mut Levels| {
             Self::forget_old_pauses(levels, venue_now);
             levels
@@ -151,9 +169,14 @@ impl State {
         self.change_levels(reason, true, lift, actions);
         let still = self.permits.durable().holding(venue_now);
         let wider = still.filter(|p| p.filter != filter && p.filter.contains(&filter));
-        Ok(match wider.count() {
-            0 => "it is lifted once that is stored".to_owned(),
-            wider => format!("it is lifted once that is stored; {wider} wider pauses stay"),
+        let wider = match wider.count() {
+            0 => String::new(),
+            wider => format!("; {wider} wider pauses stay"),
+        };
+        Ok(match lifted {
+            0 => format!("nothing to lift: no pause holds it back{wider}"),
+            1 => format!("1 pause is lifted once that is stored{wider}"),
+            many => format!("{many} pauses are lifted once that is stored{wider}"),
         })
     }
 

@@ -62,6 +62,19 @@ impl State {
         }
     }
 
+    /// What an ending cancels and proves, for people.
+    pub(crate) fn draining(&self) -> String {
+        let orders = self.orders.iter().count();
+        let moves = self.orders.lives().count() - orders;
+        let lives = self.orders.lives();
+        let unknown = lives.filter(|(_, life)| life.unknown_since().is_some());
+        let unknown = unknown.count();
+        let within_s = self.config.drain_deadline_ms / 1_000;
+        format!(
+            "draining: {orders} orders may be alive and are cancelled, {moves} joins and exits are undecided, {unknown} of all these unknown; the program ends when it is proven that nothing rests, after {within_s} s at the latest"
+        )
+    }
+
     /// Begins to end without cancelling. What is on its way to the venue is waited for.
     pub(crate) fn begin_leaving(
         &mut self,

@@ -150,6 +150,56 @@ fn what_was_wanted_during_a_write_is_pending_until_it_is_written_itself() {
 }
 
 #[test]
+fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
+    let mut desk = quoting();
+    let filter = bids();
+    let pause = |reason: &str| Command::Pause {
+        filter,
+        reason: reason.to_owned(),
+    };
+    let lift = |filter| Command::Unpause {
+        filter,
+        reason: reason(),
+    };
+    assert!(
+        tell(&mut desk, pause("news"))
+            .unwrap()
+            .contains("until a person")
+    );
+    let second = tell(&mut desk, pause("lunch")).unwrap();
+    assert!(
+        second.contains("already (news)") && second.contains("kept beside"),
+        "{second}"
+    );
+    let third = tell(&mut desk, pause("news")).unwrap();
+    assert_eq!(third, "it is held back already (news; lunch)");
+    let held = desk.stored.pauses.iter();
+    let reasons: Vec<_> = held.map(|pause| pause.cause.as_str()).collect();
+    assert_eq!(reasons, ["news", "lunch"]);
+    let wider = tell(&mut desk, lift(Filter::ALL)).unwrap();
+    assert!(wider.starts_with("2 pauses are lifted"), "{wider}");
+    assert!(desk.stored.pauses.is_empty());
+    let nothing = tell(&mut desk, lift(filter)).unwrap();
+    assert!(nothing.starts_with("nothing to lift"), "{nothing}");
+    let writes = desk.levels.len();
+    let lower = Command::Lower {
+        level: Level::Trading,
+        reason: reason(),
+    };
+    let nothing = tell(&mut desk, lower).unwrap();
+    assert_eq!(nothing, "nothing to lower: the level is trading");
+    assert_eq!(desk.levels.len(), writes, "nothing is written");
+}
+
+#[test]
+fn a_drain_says_what_it_begins() {
+    let mut desk = quoting();
+    let begun = tell(&mut desk, Command::Drain).unwrap();
+    assert!(begun.contains("2 orders may be alive"), "{begun}");
+    assert!(begun.contains("0 joins and exits"), "{begun}");
+}
+
+#[test]
 fn a_filter_that_names_nothing_is_refused() {
     let mut desk = quoting();
     for filter in [

@@ -1,0 +1,239 @@
+//! Asking a running daemon over its control socket: an answer, nobody there, or silence, told apart within
+//! seconds. A daemon that is frozen, or that has no descriptor left, takes connections and answers none.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use cambist_host::folder::{FolderError, PrivateFolder};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use serde_json::Value;
+
+use super::door::{ANSWER, ANSWER_MAX, NAME, PATIENCE};
+use super::wishes::Written;
+use crate::store::StoreError;
+
+/// A daemon that decides answers within this; one that does not is as good as frozen.
+pub const SILENCE: Duration = Duration::from_secs(2);
+
+/// A daemon whose end is waited for is looked at this often.
+const LOOK: Duration = Duration::from_secs(1);
+/// After so many looks in a row without an answer it is not waited for any more.
+const SILENT_LOOKS_MAX: u32 = 10;
+
+/// Why a daemon could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The folder is not ours alone.
+    #[error("{0}")]
+    Folder(#[from] StoreError),
+    /// It listens and does not answer.
+    #[error(
+        "the daemon{} does not answer within {} s: it is frozen, overloaded, or out of file descriptors", of_process(*process), within.as_secs()
+    )]
+    Silent {
+        /// Who has the socket, if the system says so.
+        process: Option<i32>,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// It ended and had not answered.
+    #[error("the daemon ended without an answer: it was killed or failed; its log says more")]
+    Gone,
+    /// The socket failed.
+    #[error("the control socket of the daemon failed: {0}")]
+    Io(#[from] io::Error),
+}
+
+fn of_process(process: Option<i32>) -> String {
+    process.map_or_else(String::new, |id| format!(" (process {id})"))
+}
+
+/// Asks the daemon of a state folder; nothing if none listens there. What has to be durable before it is
+/// answered is waited for longer, once the daemon has shown that it answers at all.
+pub fn ask(dir: &Path, written: &Written) -> Result<Option<Value>, AskError> {
+    match written {
+        Written::Status | Written::Kill { .. } => ask_within(dir, written, SILENCE),
+        Written::Pause { .. }
+        | Written::Unpause { .. }
+        | Written::Lower { .. }
+        | Written::Drain { .. }
+        | Written::Leave { .. }
+        | Written::Reload { .. }
+        | Written::Adopt { .. } => {
+            if ask_within(dir, &Written::Status, SILENCE)?.is_none() {
+                return Ok(None);
+            }
+            ask_within(dir, written, ANSWER + PATIENCE)
+        }
+    }
+}
+
+/// As `ask`, for what is answered at the end of the run: `look` is called about every second with what the
+/// daemon shows meanwhile, or why it shows nothing.
+pub fn ask_and_wait(
+    dir: &Path,
+    written: &Written,
+    mut look: impl FnMut(Result<&Value, &AskError>),
+) -> Result<Option<Value>, AskError> {
+    let (Some(folder), Some(_)) = (visit(dir)?, ask_within(dir, &Written::Status, SILENCE)?) else {
+        return Ok(None);
+    };
+    let sent = send(&folder, written, SILENCE);
+    let Some((mut stream, _)) = heard(sent, None, SILENCE)? else {
+        return Ok(None);
+    };
+    set_socket_timeout(&stream, Timeout::Recv, Some(LOOK)).map_err(io::Error::from)?;
+    let mut answer = Vec::new();
+    let mut part = [0; 0x1000];
+    let mut silent = 0;
+    loop {
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(length) => answer.extend_from_slice(&part[..length]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match ask_within(dir, &Written::Status, SILENCE) {
+                    Ok(Some(page)) => {
+                        silent = 0;
+                        look(Ok(&page));
+                    }
+                    // Its end is about to show on the other connection.
+                    Ok(None) => {}
+                    Err(error) => {
+                        silent += 1;
+                        if silent > SILENT_LOOKS_MAX {
+                            return Err(error);
+                        }
+                        look(Err(&error));
+                    }
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if answer.is_empty() {
+        return Err(AskError::Gone);
+    }
+    let answer = serde_json::from_slice(&answer).map_err(io::Error::from)?;
+    Ok(Some(answer))
+}
+
+fn ask_within(dir: &Path, written: &Written, within: Duration) -> Result<Option<Value>, AskError> {
+    let Some(folder) = visit(dir)? else {
+        return Ok(None);
+    };
+    let Some((stream, process)) = heard(send(&folder, written, within), None, within)? else {
+        return Ok(None);
+    };
+    let mut answer = String::new();
+    let read = stream.take(ANSWER_MAX).read_to_string(&mut answer);
+    if read.as_ref().is_ok_and(|length| *length == 0) {
+        return Err(AskError::Gone);
+    }
+    let read = read.and_then(|_| Ok(serde_json::from_str(&answer)?));
+    heard(read, process, within)
+}
+
+/// The folder, if there is one.
+fn visit(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
+    match PrivateFolder::visit(dir) {
+        Err(FolderError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => Ok(Some(found.map_err(StoreError::Folder)?)),
+    }
+}
+
+/// Sends a request; who has the socket besides.
+fn send(
+    folder: &PrivateFolder,
+    written: &Written,
+    within: Duration,
+) -> io::Result<(UnixStream, Option<i32>)> {
+    let mut stream = connected(&folder.short_name(NAME), within)?;
+    let peer = socket_peercred(&stream).ok();
+    let line = serde_json::to_string(written)? + "\n";
+    stream.write_all(line.as_bytes())?;
+    Ok((stream, peer.map(|peer| peer.pid.as_raw_pid())))
+}
+
+/// What came of it; nothing if nobody is there.
+fn heard<T>(
+    result: io::Result<T>,
+    process: Option<i32>,
+    within: Duration,
+) -> Result<Option<T>, AskError> {
+    match result {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Err(AskError::Silent { process, within })
+            }
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// A connection whose every step takes at most `within`. Connecting waits too, where too many others wait.
+fn connected(path: &Path, within: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    set_socket_timeout(&socket, Timeout::Send, Some(within))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(within))?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::os::unix::net::UnixListener;
+
+    use rustix::net::{bind, listen};
+
+    use super::*;
+    use crate::testing::Folder;
+
+    /// One that lets two wait.
+    fn listener(path: &Path) -> UnixListener {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+        listen(&socket, 1).unwrap();
+        UnixListener::from(socket)
+    }
+
+    #[test]
+    fn whoever_takes_connections_and_answers_none_is_told_with_its_process() {
+        let folder = Folder::new("silent");
+        let socket = folder.path().join(NAME);
+        let listener = listener(&socket);
+        let within = Duration::from_millis(50);
+        let asked = ask_within(folder.path(), &Written::Status, within).unwrap_err();
+        let AskError::Silent { process, .. } = &asked else {
+            panic!("{asked}");
+        };
+        assert_eq!(*process, i32::try_from(std::process::id()).ok());
+        assert!(asked.to_string().contains("frozen"), "{asked}");
+        // Where so many wait that none is taken any more, connecting ends in time as well.
+        let mut waiting = Vec::new();
+        while let Ok(stream) = connected(&socket, within) {
+            waiting.push(stream);
+        }
+        let asked = ask_within(folder.path(), &Written::Status, within).unwrap_err();
+        assert!(
+            matches!(asked, AskError::Silent { process: None, .. }),
+            "{asked}"
+        );
+        drop(listener);
+        assert_eq!(
+            ask_within(folder.path(), &Written::Status, within).unwrap(),
+            None
+        );
+    }
+}
