@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cambist_listener::descriptors::connections_fitting;
 use cambist_server::admin::{AdminConfig, AdminServer};
-use cambist_server::{Durable, Handle, Server, ServerConfig};
+use cambist_server::{Handle, Server, ServerConfig};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{print_json, print_text};
 use crate::config::Exchange;
+use crate::exchange::data::Keys;
 use crate::exchange::story::Lines;
 use crate::exchange::{data, keys, setup};
 use crate::exit::{Exit, Failure};
@@ -205,20 +206,19 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
 
 async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
-    let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
-    let durable: Option<Durable> = exchange
-        .data_dir
-        .as_deref()
-        .map(|folder| data::open(folder, exchange, &maker))
-        .transpose()?;
-    let server = if let Some(durable) = durable {
-        Server::bind_durable(&server_config(exchange), durable)
+    let (server, keys) = if let Some(folder) = &exchange.data_dir {
+        let (durable, keys) = data::open(folder, exchange)?;
+        let server = Server::bind_durable(&server_config(exchange), durable);
+        (server, keys)
     } else {
+        let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
         let (venue, agents) = setup::venue(exchange, &maker)?;
-        Server::bind(&server_config(exchange), venue, agents)
-    }
-    .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
+        let server = Server::bind(&server_config(exchange), venue, agents);
+        (server, Keys::Fit)
+    };
+    let server = server.map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
     let listening = server.local_addr();
+    keys::make_folder(&exchange.maker.keys_dir)?;
     address::write(&exchange.address_file(), listening)?;
     let handle = server.handle();
     let door = admin_server(exchange, &handle)?;
@@ -227,14 +227,23 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
             "address": listening.to_string(),
             "account_id": exchange.maker.account_id,
             "keys_dir": exchange.maker.keys_dir.display().to_string(),
+            "keys": keys.word(),
             "admin": door.as_ref().map(|door| door.local_addr().to_string()),
         }))?;
     } else {
-        print_text(&format!(
-            "exchange at http://{listening}\nkeys of account {} in {}\n",
-            exchange.maker.account_id,
-            exchange.maker.keys_dir.display()
-        ))?;
+        let account = exchange.maker.account_id;
+        let dir = exchange.maker.keys_dir.display();
+        print_text(&match keys {
+            Keys::Fit => {
+                format!("exchange at http://{listening}\nkeys of account {account} in {dir}\n")
+            }
+            Keys::Absent => {
+                format!("exchange at http://{listening}\nno keys of account {account} in {dir}\n")
+            }
+            Keys::Others => format!(
+                "exchange at http://{listening}\nthe keys in {dir} are not those of account {account}\n"
+            ),
+        })?;
     }
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let door = door.map(|door| {

@@ -7,19 +7,45 @@ use std::path::Path;
 
 use anyhow::Context;
 use cambist_server::{DataError, DataFolder, Durable};
+use cambist_venue::Account;
 
-use super::keys::MakerKeys;
+use super::keys::{self, MakerKeys};
 use super::setup;
 use crate::config::Exchange;
 use crate::exit::{Exit, Failure};
 
-/// The exchange of a folder; a new one if the folder is empty.
-pub fn open(folder: &Path, exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<Durable> {
+/// Whether the maker's key files are those of its account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// They are.
+    Fit,
+    /// There are none.
+    Absent,
+    /// They are somebody else's, or were replaced at the exchange.
+    Others,
+}
+
+impl Keys {
+    /// In one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::Absent => "absent",
+            Self::Others => "others",
+        }
+    }
+}
+
+/// The exchange of a folder; a new one if the folder is empty, with keys that are made for it if need be.
+/// Of one that exists no keys are made: its accounts have theirs.
+pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys)> {
     let data = DataFolder::take(folder).map_err(failure)?;
     let Some(durable) = data.recover().map_err(failure)? else {
-        let (venue, agents) = setup::venue(exchange, maker)?;
+        let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
+        let (venue, agents) = setup::venue(exchange, &maker)?;
         tracing::info!(folder = %folder.display(), "a new exchange begins");
-        return Ok(data.begin(venue, agents).map_err(failure)?);
+        let durable = data.begin(venue, agents).map_err(failure)?;
+        return Ok((durable, Keys::Fit));
     };
     let wanted = setup::config(exchange)?;
     let kept = durable.venue().config();
@@ -39,12 +65,21 @@ pub fn open(folder: &Path, exchange: &Exchange, maker: &MakerKeys) -> anyhow::Re
         .venue()
         .account(cambist_venue::AccountId(exchange.maker.account_id))
         .context("the data folder has no account of the number in maker.account_id")?;
-    let public = maker.secret.public();
-    if (account.public_key.x, account.public_key.y)
-        != (public.x.to_be_bytes(), public.y.to_be_bytes())
-        || durable.venue().account_of_api_key(&maker.api_key) != Some(account.id)
-    {
-        tracing::warn!("the files in maker.keys_dir are not the keys of that account any more");
+    let maker = keys::load(&exchange.maker.keys_dir)?;
+    let fit = fit(&durable, account, maker.as_ref());
+    let dir = exchange.maker.keys_dir.display();
+    match fit {
+        Keys::Fit => {}
+        Keys::Absent => tracing::warn!(
+            account = account.id.0,
+            keys_dir = %dir,
+            "no key files of the account are here, and none are made: copy api_key and eddsa_key from where the exchange began"
+        ),
+        Keys::Others => tracing::warn!(
+            account = account.id.0,
+            keys_dir = %dir,
+            "the key files are not those of the account: it has other ones since, or they belong to another exchange"
+        ),
     }
     let facts = durable.facts();
     tracing::info!(
@@ -55,7 +90,21 @@ pub fn open(folder: &Path, exchange: &Exchange, maker: &MakerKeys) -> anyhow::Re
         damaged_snapshots = facts.damaged_snapshots,
         "the exchange is back"
     );
-    Ok(durable)
+    Ok((durable, fit))
+}
+
+fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
+    let Some(keys) = keys else {
+        return Keys::Absent;
+    };
+    let public = keys.secret.public();
+    let signing = (public.x.to_be_bytes(), public.y.to_be_bytes());
+    let api_key = durable.venue().account_of_api_key(&keys.api_key);
+    if (account.public_key.x, account.public_key.y) == signing && api_key == Some(account.id) {
+        Keys::Fit
+    } else {
+        Keys::Others
+    }
 }
 
 /// How a problem with a data folder ends the program.

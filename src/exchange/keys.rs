@@ -25,16 +25,45 @@ pub struct MakerKeys {
     pub secret: SecretKey,
 }
 
-/// Reads `api_key` and `eddsa_key` of a folder, or makes them there with mode 0600.
+/// Names of the two files.
+const FILES: [&str; 2] = ["api_key", "eddsa_key"];
+
+/// Reads `api_key` and `eddsa_key` of a folder, or makes them there with mode 0600: for an exchange that
+/// begins, whose account gets them.
 pub fn load_or_make(dir: &Path) -> anyhow::Result<MakerKeys> {
+    make_folder(dir)?;
+    let api_key = one(&dir.join(FILES[0]), api_key)?;
+    let eddsa_key = one(&dir.join(FILES[1]), eddsa_key)?;
+    of(dir, api_key, &eddsa_key)
+}
+
+/// Reads them if both are there. For an exchange that exists: keys made now would be nobody's.
+pub fn load(dir: &Path) -> anyhow::Result<Option<MakerKeys>> {
+    if FILES
+        .iter()
+        .any(|name| dir.join(name).symlink_metadata().is_err())
+    {
+        return Ok(None);
+    }
+    let [api_key, eddsa_key] = FILES.map(|name| secrets::read(&dir.join(name), false));
+    of(dir, api_key?, &eddsa_key?).map(Some)
+}
+
+/// Makes the folder that also holds the addresses of the exchange.
+pub fn make_folder(dir: &Path) -> anyhow::Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .with_context(|| format!("folder of keys {}", dir.display()))?;
-    let api_key = one(&dir.join("api_key"), api_key)?;
-    let eddsa_key = one(&dir.join("eddsa_key"), eddsa_key)?;
-    let secret = SecretKey::from_hex(&eddsa_key).map_err(|_| {
+        .with_context(|| format!("folder of keys {}", dir.display()))
+}
+
+fn of(
+    dir: &Path,
+    api_key: Zeroizing<String>,
+    eddsa_key: &Zeroizing<String>,
+) -> anyhow::Result<MakerKeys> {
+    let secret = SecretKey::from_hex(eddsa_key).map_err(|_| {
         let what = format!(
             "{} does not hold a secret key in hexadecimal; remove it to have a new one made",
             dir.join("eddsa_key").display()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::support::{Folder, cambist, exit, json, stderr, stdout};
+use super::support::{Folder, cambist, example, exit, json, stderr, stdout};
 
 #[path = "../kept/packed.rs"]
 mod packed;
@@ -29,8 +29,8 @@ fn kept(kind: &str) -> Vec<PathBuf> {
     found
 }
 
-fn unpacked(kept: &Path) -> Folder {
-    let folder = Folder::new(&format!("kept-{}", name(kept)));
+fn unpacked(kept: &Path, test: &str) -> Folder {
+    let folder = Folder::new(&format!("{test}-{}", name(kept)));
     let bytes = std::fs::read(kept.join("folder.packed")).unwrap();
     packed::unpack(&bytes, &folder.0.join("data"));
     folder
@@ -54,7 +54,7 @@ fn said_again(then: &Value, now: &Value) -> bool {
 fn kept_exchanges_are_verified_and_exported_as_they_were_then() {
     for kept in kept("exchange-") {
         let name = name(&kept);
-        let folder = unpacked(&kept);
+        let folder = unpacked(&kept, "verify");
         let data = folder.0.join("data").display().to_string();
         let output = cambist(&["venue", "verify", "--data", &data, "--json"]);
         assert_eq!(exit(&output), 0, "{name}: {}", stderr(&output));
@@ -98,4 +98,69 @@ fn pack() {
     std::fs::create_dir_all(&place).unwrap();
     let packed = packed::pack(Path::new(&folder));
     std::fs::write(place.join("folder.packed"), packed).unwrap();
+}
+
+/// The example's exchange with its keys and a free port inside `folder`.
+fn configured(folder: &Folder) -> String {
+    let text = std::fs::read_to_string(example("venue.toml")).unwrap();
+    let text = text.replace("../target/two-terminals/keys", "keys");
+    folder.write("venue.toml", &text.replace("127.0.0.1:8787", "127.0.0.1:0"))
+}
+
+fn key_files(folder: &Folder) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder.0.join("keys")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !name.ends_with(".address") {
+            found.push(name);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn an_exchange_that_exists_gets_no_keys_that_nobody_has() {
+    let kept = all().join("exchange-4fb51ac-killed");
+    let folder = unpacked(&kept, "keys");
+    let config = configured(&folder);
+    let data = folder.0.join("data").display().to_string();
+    let start = |data: &str, json: &[&str]| {
+        let line = [
+            "venue",
+            "--config",
+            &config,
+            "--data",
+            data,
+            "--until-stdin-closes",
+        ];
+        let output = cambist(&[&line[..], json].concat());
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        output
+    };
+    let keys_dir = folder.0.join("keys").display().to_string();
+    // Restored where its keys are not.
+    let output = start(&data, &[]);
+    let line = format!("no keys of account 10000 in {keys_dir}");
+    assert!(stdout(&output).contains(&line), "{}", stdout(&output));
+    assert!(stderr(&output).contains("copy api_key and eddsa_key from where the exchange began"));
+    assert_eq!(json(&start(&data, &["--json"]))["keys"], "absent");
+    assert_eq!(key_files(&folder), [] as [String; 0]);
+
+    // One that begins makes them, and finds them again.
+    let fresh = folder.0.join("fresh").display().to_string();
+    for _ in 0..2 {
+        assert_eq!(json(&start(&fresh, &["--json"]))["keys"], "fit");
+        assert_eq!(key_files(&folder), ["api_key", "eddsa_key"]);
+    }
+    // Which are not those of the other one's account, and stay as they are.
+    let before = std::fs::read(folder.0.join("keys/api_key")).unwrap();
+    let output = start(&data, &[]);
+    let line = format!("the keys in {keys_dir} are not those of account 10000");
+    assert!(stdout(&output).contains(&line), "{}", stdout(&output));
+    assert_eq!(json(&start(&data, &["--json"]))["keys"], "others");
+    assert_eq!(
+        std::fs::read(folder.0.join("keys/api_key")).unwrap(),
+        before
+    );
 }
