@@ -1,12 +1,14 @@
 //! `cambist demo`: an exchange, a daemon, and somebody who watches and checks.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use cambist_report::summary::{Closing, Orders, Summary};
 use cambist_report::text;
 use cambist_report::text::SEPARATOR;
+use cambist_strategies::Promise;
 use tokio::time::Instant;
 
 use super::{print_json, print_text};
@@ -16,6 +18,7 @@ use crate::demo::child::{Child, LOOK};
 use crate::demo::files::{self, Folder};
 use crate::demo::playbill::Playbill;
 use crate::demo::plug::{self, Crash};
+use crate::demo::promise;
 use crate::demo::proof::{self, Books, Played};
 use crate::demo::screen::Screen;
 use crate::demo::status;
@@ -45,15 +48,13 @@ async fn watch(args: &DemoArgs, mut playbill: Playbill, json: bool) -> anyhow::R
     let mut screen = Screen::new();
     let mut folder = Folder::new()?;
     let result = scene(args, &mut playbill, &mut screen, &mut folder, &mut signals).await;
-    let (summary, crash, mut problems) = match result {
+    let (summary, crash, problems) = match result {
         Ok(ended) => ended,
         Err(error) => {
             where_to_look(&mut screen, &folder);
             return Err(error);
         }
     };
-    let (ratio, duration_s) = (summary.quoted_both_sides_ratio, summary.duration_s);
-    problems.extend(playbill.problem(ratio, duration_s));
     folder.keep(!problems.is_empty());
     if json {
         let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
@@ -183,7 +184,7 @@ async fn open(
     let strategy = args.strategy.as_deref();
     let daemon_file = files::write_daemon(folder.path(), &base_url, strategy)?;
     let config = Daemon::load(&daemon_file)?;
-    let mut daemon = daemon(folder, &config, "daemon")?;
+    let mut daemon = daemon(folder, &config.source.path, "daemon")?;
     let metrics = daemon
         .address(&config.metrics_address_file(), READY)
         .await?;
@@ -201,8 +202,8 @@ async fn open(
 }
 
 /// Starts the daemon, its output in files of that name.
-fn daemon(folder: &Folder, config: &Daemon, files: &str) -> anyhow::Result<Child> {
-    let file = config.source.path.display().to_string();
+fn daemon(folder: &Folder, file: &Path, files: &str) -> anyhow::Result<Child> {
+    let file = file.display().to_string();
     let args = ["run", "--config", &file, "--json", "--until-stdin-closes"];
     Child::start_as("daemon", files, folder.path(), &args)
 }
@@ -237,6 +238,7 @@ async fn scene(
     } else {
         Some(Duration::from_secs(args.duration))
     };
+    let promise = promise::of(&config);
     let mut stage = Stage {
         begun,
         opened,
@@ -244,6 +246,7 @@ async fn scene(
         daemon,
         metrics,
         crash: None,
+        promise,
     };
     let plug = wire.as_ref().zip(plug::when(args).ok());
     tokio::select! {
@@ -295,6 +298,12 @@ async fn scene(
     }
     problems.extend(unproven(&summary));
     problems.extend(crash.iter().flat_map(Crash::problems));
+    problems.extend(promise::problems(
+        promise,
+        &summary,
+        crash.as_ref(),
+        playbill,
+    ));
     if !status.success() {
         let how = daemon.how(status);
         problems.push(format!("{how}:\n{}", daemon.last_words()));
@@ -314,6 +323,7 @@ struct Stage<'p> {
     daemon: Child,
     metrics: String,
     crash: Option<Crash>,
+    promise: Promise,
 }
 
 impl Stage<'_> {
@@ -331,16 +341,19 @@ impl Stage<'_> {
                 return Ok(());
             }
             screen.say("pulling the plug: kill -9 in the middle of a submit");
-            let again = || daemon(folder, config, "daemon-again");
+            let file = match self.promise {
+                Promise::Quotes => config.source.path.clone(),
+                Promise::PoolShares => {
+                    screen.say("its second life is to hold no shares of the pool");
+                    files::write_leaving(folder.path())?
+                }
+            };
+            let again = || daemon(folder, &file, "daemon-again");
             let most = self.playbill.recovery_max();
-            let pulled = plug::pull(self.begun, wire, &mut self.daemon, config, most, again);
+            let what = (config, self.promise);
+            let pulled = plug::pull(self.begun, wire, &mut self.daemon, what, most, again);
             let (daemon, metrics, crash) = pulled.await?;
-            screen.say(&format!(
-                "daemon is back: both sides quoted {:.2} s after the kill, {} of {} open orders had been unknown",
-                crash.recovery_s,
-                crash.unknown.len(),
-                crash.open
-            ));
+            screen.say(&crash.told());
             self.daemon = daemon;
             self.metrics = metrics;
             self.crash = Some(crash);

@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::Hash;
+use cambist_core::note::End;
 use cambist_core::order::OrderReport;
+use cambist_core::pool::{MoveReport, MoveStatus};
 
-use crate::store::view::Remembered;
+use crate::store::view::{Remembered, RememberedMove};
 
 /// What was found; texts for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,10 +107,60 @@ pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Find
     found
 }
 
+/// Compares the complete list of joins and exits of the end with a store whose daemon has ended.
+pub fn compare_moves(shown: &[MoveReport], known: &[RememberedMove]) -> Findings {
+    let mut found = Findings::default();
+    for report in shown {
+        let (kind, hash) = (report.kind.name(), report.hash);
+        let Some(remembered) = known.iter().find(|one| one.hash == hash) else {
+            let what = format!("{kind} {hash} is not in the store");
+            found.forgotten.push(what);
+            continue;
+        };
+        let id = remembered.wanted.client_id;
+        let processed = report.status == MoveStatus::Processed;
+        if processed != (remembered.end.as_deref() == Some(End::Filled.name())) {
+            let end = remembered.end.as_deref().unwrap_or("none");
+            let what = format!(
+                "{kind} {id}: {:?}, its end in the store is {end}",
+                report.status
+            );
+            found.forgotten.push(what);
+        }
+        if shown.iter().filter(|other| other.hash == hash).count() > 1 {
+            found.doubled.push(format!("{kind} {id} is listed twice"));
+        }
+    }
+    let mut slots: BTreeMap<_, u64> = BTreeMap::new();
+    for one in known {
+        let (id, kind) = (one.wanted.client_id, one.wanted.kind.name());
+        for slot in one.wanted.slots() {
+            *slots.entry(slot).or_default() += 1;
+        }
+        if one.end.is_none() {
+            found
+                .forgotten
+                .push(format!("{kind} {id} has no proven end"));
+        }
+    }
+    for ((token, storage_id), count) in slots {
+        if count > 1 {
+            let token = token.0;
+            found.doubled.push(format!(
+                "{count} joins or exits have storage id {storage_id} of token {token}"
+            ));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::{ClientOrderId, OrderStatus, Side, StrategyId, TokenId, VenueTime};
+    use cambist_core::pool::UnsignedMove;
+    use cambist_core::{
+        ClientOrderId, MoveKind, OrderStatus, Side, StrategyId, TokenId, VenueTime,
+    };
 
     use super::*;
     use crate::store::Filled;
@@ -182,6 +234,74 @@ mod tests {
         let mut endless = known(1);
         endless.1.end = None;
         assert_eq!(compare(&[shown(1)], &[endless].into()).forgotten.len(), 1);
+    }
+
+    #[test]
+    fn joins_and_exits_are_compared_too() {
+        let shown = |number: u8, status| MoveReport {
+            hash: Hash([number; 32]),
+            kind: MoveKind::Join,
+            status,
+            moved: cambist_core::pool::Moved::default(),
+            created: VenueTime(0),
+        };
+        let known = |number: u8, end: Option<&str>| RememberedMove {
+            wanted: UnsignedMove {
+                client_id: id(number),
+                market: cambist_core::MarketId(0),
+                kind: MoveKind::Join,
+                pooled: [TokenId(0), TokenId(1)],
+                amounts: [1, 1],
+                lp: TokenId(2),
+                lp_amount: 1,
+                storage_ids: vec![2 * u32::from(number) + 1; 2],
+                fee_max: 0,
+                valid_until_s: 0,
+                made_at: VenueTime(0),
+            },
+            hash: Hash([number; 32]),
+            end: end.map(str::to_owned),
+        };
+        let done = shown(1, MoveStatus::Processed);
+        let counts = |shown: &[MoveReport], known: &[RememberedMove]| {
+            let found = compare_moves(shown, known);
+            (found.doubled.len(), found.forgotten.len())
+        };
+        let filled = known(1, Some("filled"));
+        assert_eq!(
+            counts(std::slice::from_ref(&done), std::slice::from_ref(&filled)),
+            (0, 0)
+        );
+        let failed = shown(1, MoveStatus::Cancelled);
+        let late = known(1, Some("failed_late"));
+        assert_eq!(
+            counts(std::slice::from_ref(&failed), std::slice::from_ref(&late)),
+            (0, 0)
+        );
+        assert_eq!(
+            counts(std::slice::from_ref(&done), &[]),
+            (0, 1),
+            "a stranger"
+        );
+        assert_eq!(counts(&[], &[known(1, None)]), (0, 1), "no end");
+        assert_eq!(
+            counts(std::slice::from_ref(&done), &[late]),
+            (0, 1),
+            "another end"
+        );
+        assert_eq!(
+            counts(&[failed], std::slice::from_ref(&filled)),
+            (0, 1),
+            "another end"
+        );
+        let mut twin = known(2, Some("filled"));
+        twin.wanted.storage_ids = filled.wanted.storage_ids.clone();
+        let both = [done, shown(2, MoveStatus::Processed)];
+        assert_eq!(
+            counts(&both, &[filled, twin]),
+            (2, 0),
+            "a slot of each token"
+        );
     }
 
     #[test]

@@ -121,6 +121,29 @@ pub fn write_daemon(
     write(folder.join("daemon.toml"), &file)
 }
 
+/// Writes the daemon's configuration of a second life that is to hold no shares of any pool.
+pub fn write_leaving(folder: &Path) -> anyhow::Result<PathBuf> {
+    let first = folder.join("daemon.toml");
+    let text = std::fs::read_to_string(&first).with_context(|| first.display().to_string())?;
+    let mut file: Table = text.parse().with_context(|| first.display().to_string())?;
+    let markets = file.get_mut("market").and_then(Value::as_array_mut);
+    let markets = markets
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_table_mut);
+    for market in markets {
+        let strategies = market.get_mut("strategy").and_then(Value::as_array_mut);
+        let strategies = strategies.into_iter().flatten();
+        for strategy in strategies.filter_map(Value::as_table_mut) {
+            let params = table(strategy, "params");
+            for key in ["target_share_bps", "enter_below_bps", "leave_above_bps"] {
+                params.insert(key.to_owned(), 0.into());
+            }
+        }
+    }
+    write(folder.join("daemon-again.toml"), &file)
+}
+
 /// Parameters of a strategy that suit the demo's market, where any were chosen.
 pub fn suited(name: &str) -> anyhow::Result<Option<Table>> {
     let mut all: Table = STRATEGIES

@@ -10,6 +10,7 @@ pub mod files;
 pub mod once;
 pub mod playbill;
 pub mod plug;
+pub mod promise;
 pub mod proof;
 pub mod screen;
 pub mod status;

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 /// Shares of a run without an end are shares of this.
 const ENDLESS_S: u64 = 60;
 /// A shorter demo is mostly beginning and end, and nothing is expected of it.
-const EXPECTED_FROM_S: f64 = 20.0;
+pub const EXPECTED_FROM_S: f64 = 20.0;
 
 /// A scenario that is being played.
 pub struct Playbill {

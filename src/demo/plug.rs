@@ -1,5 +1,5 @@
 //! Pulling the plug: the demo kills its own daemon with SIGKILL while a submit has no answer, starts it
-//! again, and measures how long it takes until both sides are quoted.
+//! again, and measures how long it takes until it does again what its strategies promise.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cambist_core::{ClientOrderId, Hash, VenueTime};
 use cambist_report::text::LABEL;
+use cambist_strategies::Promise;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -15,10 +16,10 @@ use super::audit::{self, Findings};
 use super::child::{Child, LOOK};
 use super::proof::{self, Books, Played};
 use super::status;
-use super::wire::Wire;
+use super::wire::{Unanswered, Wire};
 use crate::cli::DemoArgs;
 use crate::config::Daemon;
-use crate::store::view::{self, Remembered};
+use crate::store::view::{self, Remembered, RememberedMove};
 
 /// A demo that is shorter has no time to show both lives.
 pub const SHORTEST_S: u64 = 20;
@@ -44,12 +45,12 @@ pub fn when(args: &DemoArgs) -> Result<Duration, &'static str> {
     }
 }
 
-/// One order whose fate nobody knew when the daemon was killed.
+/// One order, join or exit whose fate nobody knew when the daemon was killed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unknown {
     /// Our id of it.
     pub client_order_id: String,
-    /// `buy` or `sell`.
+    /// `buy` or `sell`, `join` or `exit`.
     pub side: String,
     /// `submit unanswered`: it was on the wire. `sealed`: on disk, and never on the wire.
     pub why: &'static str,
@@ -78,7 +79,7 @@ pub struct Crash {
     pub open: u64,
     /// Those of them whose fate was unknown.
     pub unknown: Vec<Unknown>,
-    /// From the kill until quotes rested on both sides again.
+    /// From the kill until quotes rested on both sides again, or until the pool was known again.
     pub recovery_s: f64,
     /// The longest that may take: 3 s, and what the fence needs if an order has to wait for it.
     pub recovery_max_s: f64,
@@ -88,16 +89,18 @@ pub struct Crash {
     pub forgotten: u64,
     #[serde(skip)]
     findings: Findings,
+    #[serde(skip)]
+    promise: Promise,
 }
 
-/// Kills the daemon and starts it again; `start` does that. The way back to quotes on both sides may take
+/// Kills the daemon and starts it again; `start` does that. The way back to what is promised may take
 /// `recovery_max` beside what the fence needs. Returns its second life, the address of its metrics, and
 /// what happened.
 pub async fn pull(
     begun: Instant,
     wire: &Wire,
     daemon: &mut Child,
-    config: &Daemon,
+    (config, promise): (&Daemon, Promise),
     recovery_max: Duration,
     start: impl FnOnce() -> anyhow::Result<Child>,
 ) -> anyhow::Result<(Child, String, Crash)> {
@@ -106,6 +109,7 @@ pub async fn pull(
     let killed = Instant::now();
     let (unanswered, answered) = wire.release();
     let known = view::remembered(&config.store.dir)?;
+    let moves = view::remembered_moves(&config.store.dir)?;
     let address_file = config.metrics_address_file();
     // A file of the first life would name a port that is not served any more.
     std::fs::remove_file(&address_file).with_context(|| address_file.display().to_string())?;
@@ -116,21 +120,27 @@ pub async fn pull(
         .iter()
         .filter_map(|submit| Some((submit.client_order_id()?, submit.answered())))
         .collect();
-    let unknown: Vec<_> = open
+    let mut unknown: Vec<_> = open
         .iter()
         .filter_map(|one| unknown(one, &on_wire, &answered))
         .collect();
+    let open_moves: Vec<_> = moves.iter().filter(|one| one.end.is_none()).collect();
+    // At most one a pool is under way: what is on the wire is it.
+    let on_wire = unanswered.iter().find(|submit| submit.is_move());
+    let under_way = open_moves.first().zip(on_wire);
+    unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
 
     let metrics = again.address(&address_file, PATIENCE).await?;
     let grave = Duration::from_secs(config.dead_after_s());
     let longest = recovery_max + grave + PATIENCE;
-    while !status::quotes_both_sides(&metrics).await {
+    while !status::does(&metrics, promise).await {
         if let Some(status) = again.exited()? {
             anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
         }
         if killed.elapsed() > longest {
             anyhow::bail!(
-                "no quotes on both sides {} s after the kill:\n{}",
+                "no {} {} s after the kill:\n{}",
+                what_is_back(promise),
                 longest.as_secs(),
                 again.last_words()
             );
@@ -143,7 +153,9 @@ pub async fn pull(
     let since = open.iter().map(|one| one.made_at).min();
     let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
     let shown = proof::orders_since(config, since).await?;
-    let taken: BTreeSet<_> = shown.iter().map(|order| order.hash).collect();
+    let shown_moves = proof::all_moves(config).await?;
+    let taken = shown.iter().map(|order| order.hash);
+    let taken: BTreeSet<_> = taken.chain(shown_moves.iter().map(|m| m.hash)).collect();
     // What the exchange did not show has to wait for its clock to pass expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
     let recovery_max = recovery_max + if is_fenced { grave } else { Duration::ZERO };
@@ -152,7 +164,7 @@ pub async fn pull(
     let crash = Crash {
         at_s: (killed - begun).as_secs_f64(),
         mid_submit,
-        open: open.len() as u64,
+        open: (open.len() + open_moves.len()) as u64,
         unknown,
         recovery_s: recovery.as_secs_f64(),
         recovery_max_s: recovery_max.as_secs_f64(),
@@ -162,6 +174,7 @@ pub async fn pull(
             doubled: audit::twins(&shown, &unknown_before, &before),
             forgotten: Vec::new(),
         },
+        promise,
     };
     Ok((again, metrics, crash))
 }
@@ -193,10 +206,47 @@ fn unknown(
     })
 }
 
+/// A join or an exit whose answer was on the way.
+fn unknown_move(one: &RememberedMove, submit: &Unanswered) -> Unknown {
+    Unknown {
+        client_order_id: one.wanted.client_id.to_string(),
+        side: one.wanted.kind.name().to_owned(),
+        why: "submit unanswered",
+        exchange_had_answered: submit.answered(),
+        evidence: None,
+        evidence_after_s: None,
+        exchange_says: None,
+        id: one.wanted.client_id,
+        hash: one.hash,
+    }
+}
+
+/// What a daemon does again when it is back.
+pub const fn what_is_back(promise: Promise) -> &'static str {
+    match promise {
+        Promise::Quotes => "quotes on both sides",
+        Promise::PoolShares => "knowledge of the pool",
+    }
+}
+
 impl Crash {
     /// Ids of the orders whose fate was unknown.
     pub fn asked(&self) -> Vec<ClientOrderId> {
         self.unknown.iter().map(|one| one.id).collect()
+    }
+
+    /// One line when the daemon is back.
+    pub fn told(&self) -> String {
+        let (back, open) = match self.promise {
+            Promise::Quotes => ("both sides quoted", "open orders"),
+            Promise::PoolShares => ("its pool known", "joins and exits under way"),
+        };
+        format!(
+            "daemon is back: {back} {:.2} s after the kill, {} of {} {open} had been unknown",
+            self.recovery_s,
+            self.unknown.len(),
+            self.open
+        )
     }
 
     /// Adds what is known in the end: from the tapes, from the exchange's books, and from the store.
@@ -212,10 +262,17 @@ impl Crash {
                 one.evidence_after_s = Some(Duration::from_millis(*after_ms).as_secs_f64());
             }
             let shown = books.orders.iter().find(|order| order.hash == one.hash);
-            one.exchange_says = shown.map(|order| format!("{:?}", order.status).to_lowercase());
+            let moved = books.moves.iter().find(|moved| moved.hash == one.hash);
+            one.exchange_says = shown
+                .map(|order| format!("{:?}", order.status).to_lowercase())
+                .or_else(|| moved.map(|moved| format!("{:?}", moved.status).to_lowercase()));
         }
         let known = view::remembered(&config.store.dir)?;
         let found = audit::compare(&books.orders, &known);
+        self.findings.doubled.extend(found.doubled);
+        self.findings.forgotten.extend(found.forgotten);
+        let known = view::remembered_moves(&config.store.dir)?;
+        let found = audit::compare_moves(&books.moves, &known);
         self.findings.doubled.extend(found.doubled);
         self.findings.forgotten.extend(found.forgotten);
         self.doubled = self.findings.doubled.len() as u64;
@@ -234,8 +291,10 @@ impl Crash {
         }
         if self.recovery_s > self.recovery_max_s {
             problems.push(format!(
-                "quotes on both sides came back after {:.2} s, not within {:.0} s",
-                self.recovery_s, self.recovery_max_s
+                "{} came back after {:.2} s, not within {:.0} s",
+                what_is_back(self.promise),
+                self.recovery_s,
+                self.recovery_max_s
             ));
         }
         for one in self.unknown.iter().filter(|one| one.evidence.is_none()) {
@@ -287,8 +346,12 @@ impl Crash {
                 .map_or_else(String::new, |s| format!("{s:.2} s after the start; "));
             put("", &format!("{after}in the end: {says}"));
         }
+        let back = match self.promise {
+            Promise::Quotes => "both sides again",
+            Promise::PoolShares => "pool known again",
+        };
         put(
-            "both sides again",
+            back,
             &format!(
                 "{:.2} s after the kill, of {:.0} s allowed",
                 self.recovery_s, self.recovery_max_s

@@ -9,6 +9,7 @@ use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::note::{End, Note};
 use cambist_core::order::OrderReport;
+use cambist_core::pool::{MoveReport, MoveStatus};
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
 use cambist_report::Session;
@@ -30,6 +31,8 @@ const PAGE: u32 = 500;
 pub struct Books {
     /// Every order of the account that the exchange still shows, whatever became of it.
     pub orders: Vec<OrderReport>,
+    /// Every join and exit of the account that the exchange still shows.
+    pub moves: Vec<MoveReport>,
     /// Totals by token symbol, base units.
     pub totals: BTreeMap<String, u128>,
     /// Decimals by token symbol.
@@ -37,10 +40,14 @@ pub struct Books {
 }
 
 impl Books {
-    /// Own orders that rest.
+    /// Own orders that rest, and joins and exits that are not decided.
     pub fn resting(&self) -> u64 {
         let open = self.orders.iter().filter(|order| !order.status.is_final());
-        open.count() as u64
+        let undecided = self
+            .moves
+            .iter()
+            .filter(|m| m.status == MoveStatus::Processing);
+        (open.count() + undecided.count()) as u64
     }
 }
 
@@ -78,6 +85,7 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
         .collect();
     Ok(Books {
         orders,
+        moves: moves(&client).await?,
         totals,
         decimals,
     })
@@ -103,6 +111,33 @@ async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderRep
             return Ok(all);
         }
     }
+}
+
+async fn moves(client: &Client) -> anyhow::Result<Vec<MoveReport>> {
+    let mut all = Vec::new();
+    loop {
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            limit: PAGE,
+            resting_only: false,
+        };
+        let outcome = patiently(client, &Query::Moves(page)).await?;
+        let Outcome::Reply(Reply::Moves { moves, total }) = outcome else {
+            bail!("the exchange did not list joins and exits");
+        };
+        let is_last = moves.is_empty();
+        all.extend(moves);
+        if is_last || all.len() >= total as usize {
+            return Ok(all);
+        }
+    }
+}
+
+/// Asks the exchange for the account's joins and exits.
+pub async fn all_moves(daemon: &Daemon) -> anyhow::Result<Vec<MoveReport>> {
+    moves(&Access::of(daemon, TIMEOUT_MS)?.client).await
 }
 
 /// Asks until the rate limit lets it through.
@@ -264,7 +299,10 @@ fn finding(note: &Note) -> Option<(ClientOrderId, String)> {
     } else if let Note::Resolved { order, status } = note {
         let status = format!("{status:?}").to_lowercase();
         Some((*order, format!("the exchange's list shows it {status}")))
-    } else if let Note::Ended { order, end, .. } = note {
+    } else if let Note::Moved(moved) = note {
+        let what = "the exchange's list shows it processed";
+        Some((moved.order, what.to_owned()))
+    } else if let Note::Ended { order, end, .. } | Note::MoveEnded { order, end, .. } = note {
         Some((*order, ended(*end).to_owned()))
     } else {
         None

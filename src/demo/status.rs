@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cambist_strategies::Promise;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,11 +17,18 @@ pub async fn line(address: &str) -> Option<String> {
     Some(page(address).await?.get("line")?.as_str()?.to_owned())
 }
 
-/// Whether the daemon says that it trades and that its quotes rest on both sides of every market.
-pub async fn quotes_both_sides(address: &str) -> bool {
+/// Whether the daemon says that it does what its strategies promise: quotes resting on both sides of every
+/// market, or pools that are known and no join or exit of unknown state.
+pub async fn does(address: &str, promise: Promise) -> bool {
     let Some(page) = page(address).await else {
         return false;
     };
+    if promise == Promise::PoolShares {
+        let known = |pool: &Value| pool["age_ms"].is_u64() && pool["unknown"] == false;
+        let pools = page.get("pools").and_then(Value::as_array);
+        return page.get("ready") == Some(&Value::Bool(true))
+            && pools.is_some_and(|pools| !pools.is_empty() && pools.iter().all(known));
+    }
     let live = |market: &Value, key: &str| market.get(key).and_then(Value::as_u64) > Some(0);
     let both = |market| live(market, "live_buy") && live(market, "live_sell");
     let markets = page.get("markets").and_then(Value::as_array);

@@ -11,8 +11,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// How a request begins that submits an order.
-const SUBMIT: &[u8] = b"POST /api/v3/order ";
+/// How a request begins that submits an order, a join or an exit.
+const SUBMITS: [&[u8]; 3] = [
+    b"POST /api/v3/order ",
+    b"POST /api/v3/amm/join ",
+    b"POST /api/v3/amm/exit ",
+];
 /// Bytes passed on at once.
 const CHUNK: usize = 0x4000;
 /// Most bytes of a request or of an answer that are kept to read them.
@@ -26,6 +30,11 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
+    /// Whether it is a join or an exit, which bears no id of the daemon.
+    pub fn is_move(&self) -> bool {
+        !self.request.starts_with(SUBMITS[0])
+    }
+
     /// The id that the daemon gave the order.
     pub fn client_order_id(&self) -> Option<String> {
         Some(
@@ -154,7 +163,7 @@ impl End {
     /// Bytes on their way to the exchange. A connection carries one request at a time.
     fn asks(&self, number: u64, bytes: &[u8]) {
         let mut state = locked(&self.state);
-        if bytes.starts_with(SUBMIT) {
+        if SUBMITS.iter().any(|submit| bytes.starts_with(submit)) {
             state.submits.insert(number, Unanswered::default());
         }
         if let Some(submit) = state.submits.get_mut(&number) {

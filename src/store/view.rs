@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cambist_core::event::Level;
-use cambist_core::{Amount, ClientOrderId, Hash, StrategyId, TokenId, VenueTime};
+use cambist_core::pool::UnsignedMove;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
 use rusqlite::{Connection, OpenFlags};
 
+use super::moves::MoveRow;
 use super::orders::OrderRow;
 use super::recover::{Trouble, booked};
 use super::{Filled, StoreError, database_error, schema};
@@ -39,6 +41,24 @@ pub struct Remembered {
     pub end: Option<String>,
     /// Fills booked for it.
     pub filled: Filled,
+}
+
+/// One join or exit that was made durable before it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RememberedMove {
+    /// As it was sealed; its market is not told.
+    pub wanted: UnsignedMove,
+    /// Its hash.
+    pub hash: Hash,
+    /// How its end was proven, if it was.
+    pub end: Option<String>,
+}
+
+/// Every join and exit that a folder remembers, in the order of their numbers.
+pub fn remembered_moves(dir: &Path) -> Result<Vec<RememberedMove>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    read_moves(&database).map_err(|trouble| trouble.at(&file))
 }
 
 /// Every order that a folder remembers, by the number it was given.
@@ -96,6 +116,29 @@ fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
                 valid_until_s: valid_until_s?,
             });
         }
+    }
+    Ok(all)
+}
+
+fn read_moves(database: &Connection) -> Result<Vec<RememberedMove>, Trouble> {
+    // One instant for all tables, also beside a running daemon.
+    let database = database.unchecked_transaction()?;
+    let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
+    let mut query = database.prepare(
+        "SELECT moves.*, ends.end AS proven FROM moves LEFT JOIN ends USING (number) ORDER BY number",
+    )?;
+    let mut rows = query.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let end: Option<String> = row.get("proven")?;
+        let row = MoveRow::read(row)?;
+        let unreadable = || Trouble::Damage(format!("move {} cannot be understood", row.number));
+        let wanted = row.rebuild(instance, MarketId(0));
+        all.push(RememberedMove {
+            wanted: wanted.ok_or_else(unreadable)?,
+            hash: row.hash,
+            end,
+        });
     }
     Ok(all)
 }

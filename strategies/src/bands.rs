@@ -14,7 +14,7 @@ use cambist_core::withheld::Withheld;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, ParamError, Parameter, Params};
-use crate::registry::StrategyInfo;
+use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
 use crate::sizing::{BPS, Funds, is_orderable, passive, price_at, unorderable};
 
@@ -23,6 +23,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     name: "bands",
     summary: "Keeps the amount in each margin band between a minimum and a maximum: cancels only \
               overflow, tops up to the average. Few cancels per unit of liquidity.",
+    promise: Promise::Quotes,
     parameters: &[
         Parameter {
             name: "buy_bands",

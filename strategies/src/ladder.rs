@@ -15,7 +15,7 @@ use cambist_core::{MarketSpec, Price, Qty, Side, Time};
 use rust_decimal::Decimal;
 
 use crate::parameter::{Kind, ParamError, Parameter, Params};
-use crate::registry::StrategyInfo;
+use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{lots_floor, ticks_ceil, ticks_floor};
 use crate::sizing::{BPS, Funds, at_least, is_orderable, passive, price_at, unorderable};
 
@@ -30,6 +30,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     name: "ladder",
     summary: "Levels of bids and asks around the mid with inventory skew, known as pure market \
               making.",
+    promise: Promise::Quotes,
     parameters: &[
         Parameter {
             name: "bid_spread_bps",

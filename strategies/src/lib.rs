@@ -17,7 +17,7 @@ mod testing;
 
 pub use lp_manager::LP_MANAGER;
 pub use parameter::{Kind, ParamError, Parameter, Params, Problem};
-pub use registry::{StrategyInfo, all, find};
+pub use registry::{Promise, StrategyInfo, all, find};
 
 /// The worked example is compiled and run.
 #[cfg(doctest)]

@@ -13,7 +13,7 @@ use cambist_core::strategy::{PoolView, Strategy, Targets, View};
 use cambist_core::{Amount, MarketSpec, Side};
 
 use crate::parameter::{Kind, ParamError, Parameter, Params};
-use crate::registry::StrategyInfo;
+use crate::registry::{Promise, StrategyInfo};
 use crate::scale::quote_floor;
 
 /// Its name: the configuration wants a pool where it stands.
@@ -26,6 +26,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     name: LP_MANAGER,
     summary: "Holds a share of the holdings in the pool beside the market: joins below one bound, \
               exits above another, rests after each. Needs [market.pool]; quotes nothing.",
+    promise: Promise::PoolShares,
     parameters: &[
         Parameter {
             name: "target_share_bps",

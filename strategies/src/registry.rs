@@ -9,6 +9,15 @@ use crate::{bands, ladder, lp_manager};
 /// Builds a strategy from a table that was read against its declaration, for one market.
 pub type Build = fn(&Params, &MarketSpec) -> Result<Box<dyn Strategy>, ParamError>;
 
+/// What a strategy is there for, and what it is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Quotes resting on both sides.
+    Quotes,
+    /// Shares of the pool beside the market: joins and exits. It quotes nothing.
+    PoolShares,
+}
+
 /// What the program knows of a strategy before it is built.
 #[derive(Debug)]
 pub struct StrategyInfo {
@@ -16,6 +25,8 @@ pub struct StrategyInfo {
     pub name: &'static str,
     /// One or two sentences.
     pub summary: &'static str,
+    /// What it is judged by, in the demo.
+    pub promise: Promise,
     /// Every parameter.
     pub parameters: &'static [Parameter],
     /// Builds it from a table that was read against `parameters`; checks what concerns several

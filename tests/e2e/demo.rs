@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
+use cambist_strategies::Promise;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -233,14 +234,74 @@ fn a_plug_that_is_left_alone_is_told_and_null() {
     }
 }
 
+/// Every strategy of the registry is played here, judged by what it promises.
+#[test]
+fn every_registered_strategy_is_played() {
+    let mut played = [QUOTING.as_slice(), &[POOLING]].concat();
+    played.sort_unstable_by_key(|(name, _)| *name);
+    let mut known: Vec<_> = cambist_strategies::all()
+        .iter()
+        .map(|info| (info.name, info.promise))
+        .collect();
+    known.sort_unstable_by_key(|(name, _)| *name);
+    assert_eq!(played, known, "a demo of every strategy belongs here");
+}
+
+/// Played by `bands_make_a_market` and `a_ladder_makes_a_market`,
+const QUOTING: [(&str, Promise); 2] = [("bands", Promise::Quotes), ("ladder", Promise::Quotes)];
+/// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.
+const POOLING: (&str, Promise) = ("lp_manager", Promise::PoolShares);
+
+#[test]
+fn a_pool_is_joined_and_left_and_nothing_is_lost() {
+    let folder = Folder::new("demo-pool");
+    let args = [
+        "demo",
+        "--duration",
+        "25s",
+        "--json",
+        "--seed",
+        "3",
+        "--strategy",
+        POOLING.0,
+    ];
+    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
+    assert_eq!(code, 0, "{out}\n{log}");
+    let object: Value = serde_json::from_str(&out).unwrap();
+    let pool = &object["pools"][0];
+    let number = |key: &str| pool[key].as_u64().unwrap();
+    assert!(number("joins") >= 3 && number("exits") >= 1, "{out}");
+    for token in ["ETH", "USDC", "LP-ETH-USDC"] {
+        assert_eq!(object["residual_units"][token], "0", "{out}");
+    }
+    assert_eq!(
+        (&object["resting_after"], &object["replay_equal"]),
+        (&0.into(), &true.into())
+    );
+    assert_eq!(object["orders"]["submitted"], 0, "it quotes nothing: {out}");
+    let crash = &object["crash"];
+    assert_eq!(
+        (&crash["doubled"], &crash["forgotten"]),
+        (&0.into(), &0.into()),
+        "{out}"
+    );
+    for unknown in crash["unknown"].as_array().unwrap() {
+        assert!(
+            ["join", "exit"].contains(&unknown["side"].as_str().unwrap()),
+            "{out}"
+        );
+        assert!(unknown["evidence"].is_string(), "{out}");
+    }
+}
+
 #[test]
 fn bands_make_a_market() {
-    demo("11", "bands");
+    demo("11", QUOTING[0].0);
 }
 
 #[test]
 fn a_ladder_makes_a_market() {
-    demo("4242", "ladder");
+    demo("4242", QUOTING[1].0);
 }
 
 /// The exchange halts, opens, fails every request and comes back: everything is still proven, and told.
