@@ -188,6 +188,7 @@ async fn open(
     let metrics = daemon
         .address(&config.metrics_address_file(), READY)
         .await?;
+    daemon.begun(&metrics, READY).await?;
     screen.say(&format!(
         "daemon trades; http://{metrics}/metrics, Ctrl-C ends the demo"
     ));

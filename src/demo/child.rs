@@ -10,6 +10,8 @@ use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 
+use super::status;
+
 /// How often the children are looked at.
 pub const LOOK: Duration = Duration::from_millis(25);
 
@@ -74,6 +76,26 @@ impl Child {
             self.name,
             patience.as_secs()
         )
+    }
+
+    /// Waits until the daemon whose pages are at `metrics` has come past its start.
+    pub async fn begun(&mut self, metrics: &str, patience: Duration) -> anyhow::Result<()> {
+        let mut waited = Duration::ZERO;
+        while !status::has_begun(metrics).await {
+            if let Some(status) = self.exited()? {
+                bail!("{} at its start:\n{}", self.how(status), self.last_words());
+            }
+            if waited >= patience {
+                let (name, s) = (self.name, patience.as_secs());
+                bail!(
+                    "the {name} did not begin within {s} s:\n{}",
+                    self.last_words()
+                );
+            }
+            tokio::time::sleep(LOOK).await;
+            waited += LOOK;
+        }
+        Ok(())
     }
 
     /// How it ended, if it has.

@@ -17,6 +17,13 @@ pub async fn line(address: &str) -> Option<String> {
     Some(page(address).await?.get("line")?.as_str()?.to_owned())
 }
 
+/// Whether the daemon has come past its start, which serves a page of its own.
+pub async fn has_begun(address: &str) -> bool {
+    page(address)
+        .await
+        .is_some_and(|page| page["state"] != "starting")
+}
+
 /// Whether the daemon says that it does what its strategies promise: quotes resting on both sides of every
 /// market, or pools that are known and no join or exit of unknown state.
 pub async fn does(address: &str, promise: Promise) -> bool {
