@@ -88,8 +88,7 @@ pub fn size_skew<N: Number>(held: &Holdings<N>) -> Result<Ratios<N>> {
 /// Whether a position is better closed at once than worked with limit orders: the risk of holding it,
 /// `γσ²·|q|·time`, is more than the half-spread and the fee that crossing costs.
 ///
-/// The liquidation rule of our reference, from the risk term of Guéant, Lehalle & Fernandez-Tapia
-/// 2012. `sigma` price/√s, `risk_aversion` 1/price for each lot, `time_left` s, costs in price for
+/// Derived here from the risk term of Guéant, Lehalle & Fernandez-Tapia 2012. `sigma` price/√s, `risk_aversion` 1/price for each lot, `time_left` s, costs in price for
 /// each lot.
 pub fn is_worth_crossing(
     position: f64,

@@ -1,4 +1,6 @@
 //! The normal distribution, accurate far into its tails.
+//!
+//! Source: Abramowitz & Stegun 1964, chapters 7 and 26; the error function is that of `libm`.
 
 use core::f64::consts::{PI, SQRT_2};
 

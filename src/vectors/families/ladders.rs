@@ -1,6 +1,6 @@
 //! Arbitrage between a pool and the levels of a book.
 
-use cambist_quant::pool::ladder::{Direction, Level, Market};
+use cambist_quant::pool::ladder::{BookSide, Level, Market};
 use cambist_quant::pool::{Amount, Convention, Fee};
 use cambist_signing::vectors::VectorError;
 
@@ -18,9 +18,9 @@ pub(super) const LADDER: Family = Family {
 const TRIES: usize = 100_000;
 
 fn compute_ladder(input: &Input<'_>, context: &Context<'_>) -> Result<Computed, VectorError> {
-    let direction = match input.text("side")? {
-        "buy_pool_sell_book" => Direction::BuyPoolSellBook,
-        "buy_book_sell_pool" => Direction::BuyBookSellPool,
+    let side = match input.text("side")? {
+        "buy_pool_sell_book" => BookSide::Bids,
+        "buy_book_sell_pool" => BookSide::Asks,
         _ => {
             let node = input.get("side")?;
             return Err(node.malformed("buy_pool_sell_book or buy_book_sell_pool"));
@@ -35,7 +35,7 @@ fn compute_ladder(input: &Input<'_>, context: &Context<'_>) -> Result<Computed, 
         })
     })?;
     let market = Market {
-        direction,
+        side,
         reserve_base: input.amount("reserve_base")?,
         reserve_quote: input.amount("reserve_quote")?,
         pool_fee: fee("pool_fee_bips")?,

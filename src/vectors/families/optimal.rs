@@ -6,7 +6,7 @@ use cambist_quant::cartea_jaimungal;
 use cambist_quant::glft::{Parameters, Table, closed_form, gueant_2016};
 use cambist_quant::liquidation::Liquidation;
 use cambist_quant::policy_value::{Distances, Setting, certainty_equivalent};
-use cambist_signing::vectors::{Node, VectorError};
+use cambist_signing::vectors::VectorError;
 
 use crate::vectors::compare::{Member, Value, member};
 use crate::vectors::input::{Input, list, signed};
@@ -140,10 +140,6 @@ fn around(bound: u32) -> impl Iterator<Item = i64> {
     -i64::from(bound)..=i64::from(bound)
 }
 
-fn inventories(input: &Input<'_>, name: &'static str) -> Result<Vec<f64>, VectorError> {
-    list(&input.get(name)?, Node::float)
-}
-
 fn compute_closed(input: &Input<'_>, _: &Context<'_>) -> Result<Computed, VectorError> {
     if input.has("form") {
         return compute_gueant(input);
@@ -160,9 +156,9 @@ fn compute_closed(input: &Input<'_>, _: &Context<'_>) -> Result<Computed, Vector
         bound: 1,
     };
     let made = closed_form(&parameters).map_err(|error| input.refused(error))?;
-    let inventories = inventories(input, "q")?;
+    let inventories = list(&input.get("q")?, signed)?;
     let quotes =
-        |side: &dyn Fn(f64) -> f64| -> Vec<f64> { inventories.iter().map(|q| side(*q)).collect() };
+        |side: &dyn Fn(i64) -> f64| -> Vec<f64> { inventories.iter().map(|q| side(*q)).collect() };
     Ok(Computed::new(vec![
         member("delta_b", quotes(&|q| made.bid_distance(q))),
         member("delta_a", quotes(&|q| made.ask_distance(q))),
@@ -183,16 +179,19 @@ fn compute_gueant(input: &Input<'_>) -> Result<Computed, VectorError> {
         input.float("xi")?,
     )
     .map_err(|error| input.refused(error))?;
-    let inventories = inventories(input, "position")?;
-    let quotes =
-        |side: &dyn Fn(f64) -> f64| -> Vec<f64> { inventories.iter().map(|q| side(*q)).collect() };
+    let inventories = input.floats("position")?;
+    let quotes = |side: &dyn Fn(f64) -> cambist_quant::Result<f64>| {
+        let quotes: cambist_quant::Result<Vec<f64>> =
+            inventories.iter().map(|q| side(*q)).collect();
+        quotes.map_err(|error| input.refused(error))
+    };
     let members = vec![
         member("c1", made.c1),
         member("c2", made.c2),
         member("half_spread", made.half_spread),
         member("skew", made.skew),
-        member("delta_b", quotes(&|q| made.bid_distance(q))),
-        member("delta_a", quotes(&|q| made.ask_distance(q))),
+        member("delta_b", quotes(&|q| made.bid_distance(q))?),
+        member("delta_a", quotes(&|q| made.ask_distance(q))?),
     ];
     let published = vec![
         member("half_spread", made.half_spread),
@@ -221,12 +220,10 @@ fn compute_figures(input: &Input<'_>, _: &Context<'_>) -> Result<Computed, Vecto
     });
     let exact: Vec<Option<f64>> = exact.collect();
     let closed = inventories.iter().map(|q| {
-        #[allow(clippy::cast_precision_loss, reason = "inventories of thousands")]
-        let q = *q as f64;
         if is_bid {
-            closed.bid_distance(q)
+            closed.bid_distance(*q)
         } else {
-            closed.ask_distance(q)
+            closed.ask_distance(*q)
         }
     });
     let closed: Vec<f64> = closed.collect();
@@ -323,16 +320,15 @@ fn compute_value(input: &Input<'_>, _: &Context<'_>) -> Result<Computed, VectorE
 }
 
 /// Quotes by time left and inventory.
-type Policy = Box<dyn FnMut(f64, f64) -> cambist_quant::Result<Distances>>;
+type Policy = Box<dyn FnMut(f64, i64) -> cambist_quant::Result<Distances>>;
 /// A rule that begins anew for every solution of the equation.
 type Rule<'a> = &'a mut dyn FnMut(&Parameters) -> Policy;
 
 /// Refines the steps until the value stays.
 fn worth(setting: &Setting, parameters: &Parameters, rule: Rule<'_>) -> cambist_quant::Result<f64> {
     let mut solve = |steps| {
-        let mut policy = rule(parameters);
-        #[allow(clippy::cast_precision_loss, reason = "inventories of hundreds")]
-        certainty_equivalent(setting, steps, |time, q| policy(time, q as f64))
+        let policy = rule(parameters);
+        certainty_equivalent(setting, steps, policy)
     };
     // Steps that are too coarse for a stiff rule give no value at all.
     let mut last = solve(250);
@@ -360,8 +356,6 @@ fn optimum(parameters: &Parameters) -> Policy {
         if known.as_ref().is_none_or(|(at, _)| *at < time_left) {
             known = Some((time_left, path.at(time_left)?));
         }
-        #[allow(clippy::cast_possible_truncation, reason = "inventories of hundreds")]
-        let q = q as i64;
         let side = |of: fn(&Table, i64) -> Option<f64>| {
             known
                 .as_ref()
@@ -372,7 +366,7 @@ fn optimum(parameters: &Parameters) -> Policy {
     })
 }
 
-fn stoikov(parameters: Parameters) -> impl FnMut(f64, f64) -> cambist_quant::Result<Distances> {
+fn stoikov(parameters: Parameters) -> impl FnMut(f64, i64) -> cambist_quant::Result<Distances> {
     move |time_left, q| {
         let market = Market {
             mid: 0.0,
@@ -381,7 +375,8 @@ fn stoikov(parameters: Parameters) -> impl FnMut(f64, f64) -> cambist_quant::Res
             decay: parameters.decay,
             risk_aversion: parameters.risk_aversion,
         };
-        let made = quotes(&market, q, Variant::Published2008)?;
+        #[allow(clippy::cast_precision_loss, reason = "inventories of hundreds")]
+        let made = quotes(&market, q as f64, Variant::Published2008)?;
         Ok((made.bid_distance, made.ask_distance))
     }
 }

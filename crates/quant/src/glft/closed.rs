@@ -1,4 +1,7 @@
 //! Closed-form approximations of the asymptotic quotes: good near no inventory, poor in the tails.
+//!
+//! Sources: Guéant, Lehalle & Fernandez-Tapia, arXiv 1105.3115v5, sections 4 and 5; Guéant, arXiv
+//! 1605.01862, equations 4.6 and 4.7.
 
 use super::Parameters;
 use crate::avellaneda_stoikov::intensity_spread;
@@ -16,14 +19,14 @@ pub struct ClosedForm {
 }
 
 impl ClosedForm {
-    /// Mid − bid at an inventory, lots.
-    pub fn bid_distance(&self, inventory: f64) -> f64 {
-        self.bid_at_zero + self.skew * inventory
+    /// Mid − bid at an inventory, lots; ticks.
+    pub fn bid_distance(&self, inventory: i64) -> f64 {
+        self.bid_at_zero + self.skew * inventory as f64
     }
 
-    /// Ask − mid at an inventory, lots.
-    pub fn ask_distance(&self, inventory: f64) -> f64 {
-        self.ask_at_zero - self.skew * inventory
+    /// Ask − mid at an inventory, lots; ticks.
+    pub fn ask_distance(&self, inventory: i64) -> f64 {
+        self.ask_at_zero - self.skew * inventory as f64
     }
 
     /// Ask − bid, the same at every inventory.
@@ -73,14 +76,20 @@ pub struct Gueant2016 {
 }
 
 impl Gueant2016 {
-    /// Mid − bid at an inventory, in units of which a lot has Δ.
-    pub fn bid_distance(&self, inventory: f64) -> f64 {
-        self.half_spread + self.skew * inventory
+    /// Mid − bid at an inventory, in units of which a lot has Δ; ticks.
+    pub fn bid_distance(&self, inventory: f64) -> Result<f64> {
+        solved(
+            "bid",
+            self.half_spread + self.skew * finite("inventory", inventory)?,
+        )
     }
 
-    /// Ask − mid at an inventory.
-    pub fn ask_distance(&self, inventory: f64) -> f64 {
-        self.half_spread - self.skew * inventory
+    /// Ask − mid at an inventory, in units of which a lot has Δ; ticks.
+    pub fn ask_distance(&self, inventory: f64) -> Result<f64> {
+        solved(
+            "ask",
+            self.half_spread - self.skew * finite("inventory", inventory)?,
+        )
     }
 }
 

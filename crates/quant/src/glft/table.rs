@@ -1,4 +1,7 @@
 //! Quotes by inventory, from the values of neighbouring inventories.
+//!
+//! Source: Guéant, Lehalle & Fernandez-Tapia, arXiv 1105.3115v5, section 3 (finite horizon) and section 4
+//! (asymptotic).
 
 use super::Model;
 use crate::error::{Error, Result, non_negative};

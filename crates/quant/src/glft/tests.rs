@@ -231,12 +231,8 @@ fn the_notebook_s_half_spread_and_skew() {
 fn the_closed_form_is_close_where_inventory_is_small() {
     let exact = FIGURE.asymptotic().unwrap();
     let closed = closed_form(&FIGURE).unwrap();
-    near(
-        closed.bid_distance(0.0),
-        exact.bid_distance(0).unwrap(),
-        0.01,
-    );
-    assert!((closed.bid_distance(-30.0) - exact.bid_distance(-30).unwrap()).abs() > 0.5);
+    near(closed.bid_distance(0), exact.bid_distance(0).unwrap(), 0.01);
+    assert!((closed.bid_distance(-30) - exact.bid_distance(-30).unwrap()).abs() > 0.5);
     near(closed.spread(), 6.625_830_397_129_058, 1e-12);
 }
 

@@ -77,7 +77,7 @@ pub fn sizes(rule: &Sizes, adding: f64, levels: usize) -> Result<Vec<f64>> {
 /// How many of the best levels fit when all of them filling may add no more than `room` to the
 /// inventory. Whole units, so that nothing is rounded.
 ///
-/// The rule that sizes of a side sum to at most the inventory bound.
+/// Sizes of a side sum to at most the inventory bound. The bound is that of [`crate::glft`].
 pub fn total_within(sizes: &[u64], room: u64) -> usize {
     let mut left = room;
     let fits = sizes.iter().take_while(|size| {

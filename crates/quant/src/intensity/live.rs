@@ -1,5 +1,8 @@
 //! The intensity of our own quotes while they trade: bins of distance that forget, a prior that
 //! answers before there are fills, bounds that hold whatever the data say.
+//!
+//! Sources: the likelihood is that of [`super::likelihood`]; a gamma prior on a Poisson rate and a normal
+//! one on its exponent (Gelman et al., "Bayesian Data Analysis", chapter 2).
 
 use super::Intensity;
 use super::likelihood::{Belief, Observation, posterior};

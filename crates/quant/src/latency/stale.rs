@@ -1,4 +1,7 @@
 //! A quote that is not touched for a while: what the mid does meanwhile.
+//!
+//! Sources: the normal law of Brownian motion and its reflection principle (Karatzas & Shreve 1991,
+//! section 2.6); the loss of a stale quote is the value of a call (Bachelier 1900).
 
 use core::f64::consts::PI;
 

@@ -1,5 +1,7 @@
 //! The spread that pays for being late: a quote's age is uniform between the latency and the latency
 //! plus the poll interval, and uninformed flow arrives by its distance from the true mid.
+//!
+//! Source: derived here from the intensity of Avellaneda & Stoikov 2008.
 
 use crate::error::{Result, finite, non_negative, positive, solved};
 
@@ -45,7 +47,7 @@ fn means(g: f64, from: f64, length: f64) -> (f64, f64) {
 
 /// Quotes of one side against flow `A·e^(−k·distance)`, aged between `latency` and `latency + poll`.
 ///
-/// Derived in our reference and checked by simulation: with `g = k²σ²/2` and `I0`, `I1` the means of
+/// Derived here: with `g = k²σ²/2` and `I0`, `I1` the means of
 /// `e^(ga)` and `a·e^(ga)`, fills come at `A·e^(−kδ)·I0` and lose `kσ²·I1/I0` each.
 pub fn widen(
     sigma: f64,

@@ -44,7 +44,7 @@ impl Hysteresis {
     /// Refuses a gap that would not pay for a round trip: `enter + leave ≥ cost/stay`, the cost of
     /// going in and out in parts of the value, the expected stay in the unit of time.
     ///
-    /// The rule is our reference's, as that of any switching cost (Dixit 1989).
+    /// A switching cost makes a band in which nothing is done (Dixit 1989).
     pub fn new(enter_above: f64, leave_below: f64, round_trip: f64, stay: f64) -> Result<Self> {
         let enter_above = non_negative("entry", enter_above)?;
         let leave_below = non_negative("exit", leave_below)?;

@@ -4,9 +4,11 @@
 
 use super::band_arbitrage::Pool;
 use super::curve::Curve;
+use super::flow::Flow;
 use super::hold::{Hysteresis, Outlook, net_rate};
 use super::lvr::{log_fee, rates};
 use super::path::{hedge, losses};
+use super::profit::{Snapshot, split};
 use super::value::{Position, impermanent_loss, value};
 use crate::simulation::Random;
 
@@ -224,4 +226,120 @@ fn rungs_sum_to_the_curve_and_are_never_better_than_it() {
     assert!(curve.asks(f64::NAN, 1, 1, 0.0).is_err() && curve.asks(1.0, 0, 1, 0.0).is_err());
     assert!(curve.asks(1.0, 1, 1, 1.0).is_err() && Curve::between(1.0, 2.0, 2.0).is_err());
     assert!(Curve::whole(0.0).is_err());
+}
+
+/// A pool with fees, traded to random prices: the parts add up, fees are what the trades paid.
+#[test]
+fn the_split_of_a_position_adds_up() {
+    let mut random = Random::new(23);
+    for _ in 0..200 {
+        let start = Snapshot {
+            reserve_base: 100.0,
+            reserve_quote: 10_000.0,
+            supply: 50.0,
+            mid: 101.0,
+        };
+        let (mut x, mut y) = (start.reserve_base, start.reserve_quote);
+        for _ in 0..20 {
+            let paid = 5.0 * random.unit();
+            let worked = paid * 0.997;
+            if random.unit() < 0.5 {
+                y -= y * worked / (x + worked);
+                x += paid;
+            } else {
+                x -= x * worked / (y / 100.0 + worked);
+                y += paid * 100.0;
+            }
+        }
+        let end = Snapshot {
+            reserve_base: x,
+            reserve_quote: y,
+            supply: 50.0,
+            mid: y / x * (1.0 + 0.01 * (random.unit() - 0.5)),
+        };
+        let made = split(5.0, &start, &end).unwrap();
+        near(
+            made.price + made.impermanent + made.fees,
+            made.total(),
+            1e-9,
+        );
+        assert!(made.fees > 0.0);
+        // Where the pool ends at the mid, impermanent loss is that of the prices.
+        let follows = Snapshot { mid: y / x, ..end };
+        let exact = Snapshot {
+            mid: 100.0,
+            ..start
+        };
+        let made = split(5.0, &exact, &follows).unwrap();
+        let loss = impermanent_loss(y / x / 100.0).unwrap();
+        near(made.impermanent, loss * 5.0 * (2.0 * y / x + 200.0), 1e-6);
+    }
+    let pool = Snapshot {
+        reserve_base: 1.0,
+        reserve_quote: 1.0,
+        supply: 1.0,
+        mid: 1.0,
+    };
+    assert!(split(1.1, &pool, &pool).is_err() && split(0.0, &pool, &pool).is_err());
+    assert!(
+        split(
+            0.5,
+            &pool,
+            &Snapshot {
+                mid: f64::NAN,
+                ..pool
+            }
+        )
+        .is_err()
+    );
+}
+
+/// Arbitrage every twelve seconds, and others whose volume is known.
+#[test]
+fn flow_tells_arbitrage_from_others() {
+    let mut random = Random::new(29);
+    let fee = log_fee(0.003).unwrap();
+    let mut flow = Flow::new(fee, 86_400.0).unwrap();
+    let (mut x, mut y, mut mid) = (1_000.0, 100_000.0, 100.0);
+    flow.push(x, y, mid, 0.0).unwrap();
+    assert_eq!(
+        (flow.arbitrage_interval_s(), flow.noise_volume_per_s()),
+        (None, None)
+    );
+    let (mut noise, mut arbitrages, polls) = (0.0, 0.0, 20_000);
+    for _ in 0..polls {
+        mid *= libm::exp(0.001 * random.normal());
+        let liquidity = libm::sqrt(x * y);
+        let off = libm::log(y / x / mid);
+        if off.abs() > fee {
+            let price = mid * libm::exp(fee * off.signum());
+            (x, y) = (liquidity / libm::sqrt(price), liquidity * libm::sqrt(price));
+            arbitrages += 1.0;
+        } else if random.unit() < 0.2 {
+            let paid = 20.0 * (random.unit() - 0.5);
+            noise += paid.abs() / (2.0 * y);
+            y += paid;
+            x = liquidity * liquidity / y;
+        }
+        flow.push(x, y, mid, 12.0).unwrap();
+    }
+    let seconds = f64::from(polls) * 12.0;
+    near(
+        flow.arbitrage_interval_s().unwrap(),
+        seconds / arbitrages,
+        0.1,
+    );
+    near(flow.noise_volume_per_s().unwrap(), noise / seconds, 0.1);
+    // A join moves both: no trade. Bad input changes nothing.
+    let before = flow.clone();
+    assert_eq!(
+        flow.push(x * 1.1, y * 1.1, mid, 1.0)
+            .unwrap()
+            .noise
+            .to_bits(),
+        0
+    );
+    let mut flow = before.clone();
+    assert!(flow.push(f64::NAN, y, mid, 1.0).is_err() && flow.push(x, y, mid, 0.0).is_err());
+    assert_eq!(flow, before);
 }

@@ -2,6 +2,8 @@
 //!
 //! Never annualise a short history without its error: five minutes' samples of one day scale by more
 //! than three hundred.
+//!
+//! Sources: Lo 2002; Mertens 2002; Bailey & López de Prado 2012 and 2014, at each function.
 
 use crate::error::{Error, Result, finite, positive, require, solved};
 use crate::special::{normal_probability, normal_quantile};

@@ -33,7 +33,7 @@ pub struct Account<N> {
 
 /// Adds up fills against mids, both in the order of time. A fill before the first mid is refused.
 ///
-/// The exact identity `cash + inventory · mid = spread + inventory − fees` of our reference; the
+/// An identity, exact on every history: `cash + inventory · mid = spread + inventory − fees`; the
 /// effective spread as of Huang & Stoll (1996).
 pub fn account<N: Number>(fills: &[Fill<N>], mids: &Mids<'_, N>) -> Result<Account<N>> {
     checked(fills, mids)?;

@@ -1,4 +1,6 @@
 //! Lots: what was realised when, by two methods that agree on the total alone.
+//!
+//! Sources: FIFO and weighted average cost as in IAS 2, with fees in either token.
 
 use std::collections::VecDeque;
 
@@ -57,7 +59,7 @@ impl<N: Number> Default for Fifo<N> {
 impl<N: Number> Fifo<N> {
     /// Takes in a fill: it closes the oldest lots of the other sign, the rest opens one.
     ///
-    /// FIFO, as tax offices define it; the fee in base as our reference has it.
+    /// FIFO, as tax offices define it; a fee in base makes the lot smaller and dearer.
     pub fn push(&mut self, fill: &Fill<N>) {
         let Lot {
             mut base,

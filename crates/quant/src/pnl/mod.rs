@@ -4,6 +4,9 @@
 //! `total = cash + inventory · mid = realised + unrealised = spread + inventory − fees`, whatever the
 //! method of the lots. Fees are taken from base or quote; a fee in base is valued at the mid of its
 //! fill.
+//!
+//! Sources: the identities are those of double entry, derived here; spreads and markouts
+//! after Huang & Stoll 1996.
 
 mod attribution;
 mod lots;

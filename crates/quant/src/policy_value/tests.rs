@@ -79,7 +79,7 @@ fn the_optimum_reaches_its_own_value_and_nothing_exceeds_it() {
     assert!((exact - value).abs() < 1e-6, "{exact} {value}");
     let closed = closed_form(&parameters(&SETTING)).unwrap();
     let closed = certainty_equivalent(&SETTING, 500, |_, q| {
-        Ok((closed.bid_distance(q as f64), closed.ask_distance(q as f64)))
+        Ok((closed.bid_distance(q), closed.ask_distance(q)))
     });
     let stoikov = certainty_equivalent(&SETTING, 500, |t, q| Ok(stoikov(&SETTING, t, q)));
     let symmetric = certainty_equivalent(&SETTING, 500, |_, _| Ok((HALF_SPREAD, HALF_SPREAD)));

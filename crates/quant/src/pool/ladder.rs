@@ -4,7 +4,7 @@
 //! Buying from the pool stops at a level with net price `b = p·(1 − t)` at
 //! `D = (1 − s)·(x − √(xy/(φ(1 − s)b)))` of base received; selling to it, at `a = p/(1 − t)`, at
 //! `D = (√(φ(1 − s)xy/a) − x)/φ` of base paid in. t is the book's fee, s that of the order to the pool,
-//! both taken from what is received. Derived in our reference.
+//! both taken from what is received. Derived here.
 
 use num_traits::{One, Zero};
 
@@ -12,13 +12,13 @@ use super::{Amount, Convention, Fee, exact};
 use crate::error::{Result, require};
 use crate::number::{Exact, Number};
 
-/// Which leg buys.
+/// Which side of the book the levels are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Base is bought from the pool and sold to the bids.
-    BuyPoolSellBook,
-    /// Base is bought from the asks and sold to the pool.
-    BuyBookSellPool,
+pub enum BookSide {
+    /// Bids: an arbitrage buys base from the pool and sells it to them.
+    Bids,
+    /// Asks: an arbitrage buys base from them and sells it to the pool.
+    Asks,
 }
 
 /// A level of the book.
@@ -33,8 +33,8 @@ pub struct Level {
 /// A pool, one side of a book, and what trading costs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Market {
-    /// Which leg buys.
-    pub direction: Direction,
+    /// Which side of the book the levels are.
+    pub side: BookSide,
     /// The pool's base.
     pub reserve_base: Amount,
     /// The pool's quote.
@@ -84,9 +84,9 @@ impl Market {
             "levels",
             "prices and quantities above 0",
         )?;
-        let ordered = |pair: &[Level]| match self.direction {
-            Direction::BuyPoolSellBook => pair[0].price >= pair[1].price,
-            Direction::BuyBookSellPool => pair[0].price <= pair[1].price,
+        let ordered = |pair: &[Level]| match self.side {
+            BookSide::Bids => pair[0].price >= pair[1].price,
+            BookSide::Asks => pair[0].price <= pair[1].price,
         };
         require(
             self.levels.windows(2).all(ordered),
@@ -116,37 +116,45 @@ impl Market {
 
     /// What of a level's quantity passes to the other leg.
     fn net_quantity(&self, level: &Level) -> Exact {
-        match self.direction {
-            Direction::BuyPoolSellBook => exact(&level.quantity),
-            Direction::BuyBookSellPool => exact(&level.quantity) * self.book_fee.left(),
+        match self.side {
+            BookSide::Bids => exact(&level.quantity),
+            BookSide::Asks => exact(&level.quantity) * self.book_fee.left(),
         }
     }
 
-    /// The base at which the pool's marginal price is that of a level. What cancels is taken exactly.
+    /// The base at which the pool's marginal price is that of a level.
     fn limit(&self, price: &Exact) -> f64 {
-        let (x, y) = (exact(&self.reserve_base), exact(&self.reserve_quote));
-        let left = self.pool_fee.left() * self.order_fee.left();
-        match self.direction {
-            Direction::BuyPoolSellBook => {
-                // x − √(x·y/c) = x·(x − y/c)/(x + √(x·y/c)).
-                let worth = y / (left * price.clone() * self.book_fee.left());
-                let root = libm::sqrt(x.to_f64() * worth.to_f64());
-                let off = (x.clone() - worth).to_f64();
-                self.order_fee.left().to_f64() * off * (x.to_f64() / (x.to_f64() + root))
-            }
-            Direction::BuyBookSellPool => {
-                // √(x·z) − x = x·(z − x)/(√(x·z) + x).
-                let worth = left * y * self.book_fee.left() / price.clone();
-                let root = libm::sqrt(x.to_f64() * worth.to_f64());
-                let off = (worth - x.clone()).to_f64();
-                off * (x.to_f64() / (root + x.to_f64())) / self.pool_fee.left().to_f64()
-            }
+        match self.side {
+            BookSide::Bids => self.bought_until(&(price * self.book_fee.left())),
+            BookSide::Asks => self.sold_until(&(price / self.book_fee.left())),
         }
+    }
+
+    /// The base, after the order's fee, that the pool sells below a marginal price; below 0 where its
+    /// price is above that from the start. What cancels is taken exactly.
+    pub(super) fn bought_until(&self, price: &Exact) -> f64 {
+        // x − √(x·y/c) = x·(x − y/c)/(x + √(x·y/c)).
+        let (x, y) = (exact(&self.reserve_base), exact(&self.reserve_quote));
+        let worth = y / (self.pool_fee.left() * self.order_fee.left() * price);
+        let root = libm::sqrt(x.to_f64() * worth.to_f64());
+        let off = (x.clone() - worth).to_f64();
+        self.order_fee.left().to_f64() * off * (x.to_f64() / (x.to_f64() + root))
+    }
+
+    /// The base that the pool buys above a marginal price after the order's fee; below 0 where its
+    /// price is below that from the start.
+    pub(super) fn sold_until(&self, price: &Exact) -> f64 {
+        // √(x·z) − x = x·(z − x)/(√(x·z) + x).
+        let (x, y) = (exact(&self.reserve_base), exact(&self.reserve_quote));
+        let worth = self.pool_fee.left() * self.order_fee.left() * y / price;
+        let root = libm::sqrt(x.to_f64() * worth.to_f64());
+        let off = (worth - x.clone()).to_f64();
+        off * (x.to_f64() / (root + x.to_f64())) / self.pool_fee.left().to_f64()
     }
 
     /// What it costs and brings to pass so much base from leg to leg; base that the book does not
     /// take, or the pool does not have, brings nothing and costs without end.
-    pub fn of(&self, base: f64) -> Divisible {
+    pub(super) fn of(&self, base: f64) -> Divisible {
         let (x, y) = (
             exact(&self.reserve_base).to_f64(),
             exact(&self.reserve_quote).to_f64(),
@@ -154,8 +162,8 @@ impl Market {
         let phi = self.pool_fee.left().to_f64();
         let order = self.order_fee.left().to_f64();
         let (gross, net) = self.on_book(base);
-        match self.direction {
-            Direction::BuyPoolSellBook => {
+        match self.side {
+            BookSide::Bids => {
                 let received = base / order;
                 let cost = if received < x {
                     y * received / (phi * (x - received))
@@ -168,7 +176,7 @@ impl Market {
                     revenue: gross * net,
                 }
             }
-            Direction::BuyBookSellPool => Divisible {
+            BookSide::Asks => Divisible {
                 base,
                 cost: gross,
                 revenue: order * y * phi * base / (x + phi * base),
@@ -190,9 +198,9 @@ impl Market {
                 break;
             }
         }
-        let net = match self.direction {
-            Direction::BuyPoolSellBook => self.book_fee.left(),
-            Direction::BuyBookSellPool => Exact::one(),
+        let net = match self.side {
+            BookSide::Bids => self.book_fee.left(),
+            BookSide::Asks => Exact::one(),
         };
         (quote, net.to_f64())
     }

@@ -3,10 +3,13 @@
 //! With reserves x and y, a fee f and `φ = 1 − f`, an input a brings `y·φa/(x + φa)`, and the whole
 //! input stays in the pool. Conventions differ in what they round; amounts here are exact whatever
 //! their size. The convention of a venue is a fact to be learned from it, not chosen here.
+//!
+//! Sources: "Uniswap v2 Core" (2020) and its contracts; the circuits and contracts of Loopring/protocols.
 
 pub mod arbitrage;
 pub mod ladder;
 pub mod optimum;
+pub mod route;
 pub mod shares;
 #[cfg(test)]
 mod tests;

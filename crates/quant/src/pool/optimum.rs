@@ -4,10 +4,12 @@
 //! Rounding makes the profit rugged within a few units of that of divisible amounts, which is
 //! concave: what lies farther below the best than roundings can lift need not be looked at. What is
 //! left is tried one by one, if that is not too much.
+//!
+//! Source: derived here; checked against exhaustion.
 
 use num_traits::Zero;
 
-use super::ladder::{Direction, Divisible, Level, Market};
+use super::ladder::{BookSide, Divisible, Level, Market};
 use super::{Amount, Swap, exact};
 use crate::error::{Result, require};
 use crate::number::{Exact, Number};
@@ -46,6 +48,15 @@ pub struct Optimum {
     pub shortfall: f64,
 }
 
+/// What an amount on the book comes to, after its fee.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BookLeg {
+    /// Quote paid for asks, or received from bids.
+    pub quote: Amount,
+    /// Base received from asks, or paid to bids.
+    pub base: Amount,
+}
+
 /// `⌈a·b⌉` or `⌊a·b⌋` of a price and an amount.
 fn quote_for(price: &Exact, amount: &Amount, up: bool) -> Amount {
     let (numerator, denominator) = (price.numer().magnitude(), price.denom().magnitude());
@@ -58,68 +69,81 @@ fn quote_for(price: &Exact, amount: &Amount, up: bool) -> Amount {
 }
 
 impl Market {
-    /// The legs of `base` on the book; `None` if the book or the pool does not hold as much.
+    /// The legs of an arbitrage with `base` on the book; `None` if the book or the pool does not hold
+    /// as much.
     ///
     /// Each level is rounded as the venue's own fills are: a sale brings `⌊p·fill⌋` less
     /// `⌊quote·fee⌋`, a purchase costs `⌈p·fill⌉` and brings `fill − ⌊fill·fee⌋`. The pool is asked for
     /// the least input that brings what is needed.
     pub fn legs(&self, base: &Amount) -> Option<Legs> {
-        let mut left = base.clone();
-        let (mut quote, mut received) = (Amount::zero(), Amount::zero());
-        for level in &self.levels {
-            if left.is_zero() {
-                break;
-            }
-            let fill = left.clone().min(level.quantity.clone());
-            match self.direction {
-                Direction::BuyPoolSellBook => {
-                    let gross = quote_for(&level.price, &fill, false);
-                    quote += &gross - self.book_fee.taken(&gross);
-                }
-                Direction::BuyBookSellPool => {
-                    quote += quote_for(&level.price, &fill, true);
-                    received += &fill - self.book_fee.taken(&fill);
-                }
-            }
-            left -= fill;
-        }
-        if !left.is_zero() {
-            return None;
-        }
-        let (reserve_in, reserve_out) = match self.direction {
-            Direction::BuyPoolSellBook => (&self.reserve_quote, &self.reserve_base),
-            Direction::BuyBookSellPool => (&self.reserve_base, &self.reserve_quote),
-        };
-        let swap = Swap::new(
-            reserve_in.clone(),
-            reserve_out.clone(),
-            self.pool_fee,
-            self.convention,
-        )
-        .ok()?;
-        Some(match self.direction {
-            Direction::BuyPoolSellBook => {
-                let pool_out = self.before_order_fee(base);
-                let pool_in = swap.least_input(&pool_out)?;
+        let book = self.book_leg(base)?;
+        Some(match self.side {
+            BookSide::Bids => {
+                let (pool_in, pool_out) = self.buy_from_pool(base)?;
                 Legs {
                     base_on_book: base.clone(),
                     cost: pool_in.clone(),
                     pool_in,
                     pool_out,
-                    revenue: quote,
+                    revenue: book.quote,
                 }
             }
-            Direction::BuyBookSellPool => {
-                let pool_out = swap.out(&received);
+            BookSide::Asks => {
+                let (pool_out, revenue) = self.sell_to_pool(&book.base)?;
                 Legs {
                     base_on_book: base.clone(),
-                    pool_in: received,
-                    revenue: &pool_out - self.order_fee.taken(&pool_out),
+                    pool_in: book.base,
                     pool_out,
-                    cost: quote,
+                    revenue,
+                    cost: book.quote,
                 }
             }
         })
+    }
+
+    /// `base` traded on the book, level by level; `None` if it does not hold as much.
+    pub(super) fn book_leg(&self, base: &Amount) -> Option<BookLeg> {
+        let mut left = base.clone();
+        let mut leg = BookLeg::default();
+        for level in &self.levels {
+            if left.is_zero() {
+                break;
+            }
+            let fill = left.clone().min(level.quantity.clone());
+            match self.side {
+                BookSide::Bids => {
+                    let gross = quote_for(&level.price, &fill, false);
+                    leg.quote += &gross - self.book_fee.taken(&gross);
+                    leg.base += &fill;
+                }
+                BookSide::Asks => {
+                    leg.quote += quote_for(&level.price, &fill, true);
+                    leg.base += &fill - self.book_fee.taken(&fill);
+                }
+            }
+            left -= fill;
+        }
+        left.is_zero().then_some(leg)
+    }
+
+    /// Quote paid to the pool for `net` base after the order's fee, and base before it.
+    pub(super) fn buy_from_pool(&self, net: &Amount) -> Option<(Amount, Amount)> {
+        let gross = self.before_order_fee(net);
+        let swap = self.swap(&self.reserve_quote, &self.reserve_base)?;
+        Some((swap.least_input(&gross)?, gross))
+    }
+
+    /// Quote received from the pool for base, before and after the order's fee.
+    pub(super) fn sell_to_pool(&self, base: &Amount) -> Option<(Amount, Amount)> {
+        let swap = self.swap(&self.reserve_base, &self.reserve_quote)?;
+        let gross = swap.out(base);
+        let net = &gross - self.order_fee.taken(&gross);
+        Some((gross, net))
+    }
+
+    fn swap(&self, reserve_in: &Amount, reserve_out: &Amount) -> Option<Swap> {
+        let (reserve_in, reserve_out) = (reserve_in.clone(), reserve_out.clone());
+        Swap::new(reserve_in, reserve_out, self.pool_fee, self.convention).ok()
     }
 
     /// The least amount of which the order's fee leaves `net`.
@@ -187,9 +211,9 @@ impl Market {
 
     /// Steps on the book of a divisible amount.
     fn steps(&self, divisible: &Divisible, step: &Amount) -> Amount {
-        let gross = match self.direction {
-            Direction::BuyPoolSellBook => divisible.base,
-            Direction::BuyBookSellPool => divisible.base / self.book_fee.left().to_f64(),
+        let gross = match self.side {
+            BookSide::Bids => divisible.base,
+            BookSide::Asks => divisible.base / self.book_fee.left().to_f64(),
         };
         let whole = Exact::from_float(gross.max(0.0)).map(|gross| gross.floor().to_integer());
         let whole = whole.and_then(|gross| gross.to_biguint());
@@ -243,9 +267,9 @@ impl Market {
     fn edge(&self, centre: &Amount, end: &Amount, step: &Amount, floor: f64) -> Amount {
         let earns = |at: &Amount| {
             let gross = exact_f64(&(at * step));
-            let base = match self.direction {
-                Direction::BuyPoolSellBook => gross,
-                Direction::BuyBookSellPool => gross * self.book_fee.left().to_f64(),
+            let base = match self.side {
+                BookSide::Bids => gross,
+                BookSide::Asks => gross * self.book_fee.left().to_f64(),
             };
             self.of(base).profit() >= floor
         };

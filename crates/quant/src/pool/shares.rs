@@ -81,7 +81,7 @@ fn parts(balances: &[Amount], lp: &Amount, supply: &Amount) -> (Amount, Vec<Amou
 /// How far a join or exit may slip: `z·σ·√latency/2 + 10⁻⁴`, below 1.
 ///
 /// A price move r moves what a join mints by at most about r/2 at fixed amounts; 10⁻⁴ covers what the
-/// layer-2 floats round (derived in our reference). `sigma` is relative, 1/√s.
+/// layer-2 floats round (derived here). `sigma` is relative, 1/√s.
 pub fn slippage(z: f64, sigma: f64, latency_s: f64) -> Result<f64> {
     let z = non_negative("standard deviations", z)?;
     let root = libm::sqrt(positive("latency", latency_s)?);
@@ -91,7 +91,7 @@ pub fn slippage(z: f64, sigma: f64, latency_s: f64) -> Result<f64> {
     )
 }
 
-/// `⌊amount·(1 − slippage)⌋` in millionths of the slippage, rounded down: the least that is accepted.
+/// `⌊amount·(1 − slippage)⌋`, the slippage rounded up to millionths: the least that is accepted.
 ///
 /// `slippage` as from [`slippage`].
 pub fn least_accepted(amount: &Amount, slippage: f64) -> Result<Amount> {

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use super::arbitrage::to_price;
-use super::ladder::{Direction, Level, Market};
+use super::ladder::{BookSide, Level, Market};
+use super::route::{Route, leg_risk};
 use super::shares::{exit, join, least_accepted, slippage};
 use super::*;
 use crate::number::Number;
@@ -121,22 +122,22 @@ fn random_market(random: &mut Random, scale: u64) -> Market {
     let mut draw = |from: u64, to: u64| from + random.bits() % (to - from + 1);
     let reserve_base = draw(2 * scale, 5 * scale);
     let reserve_quote = draw(scale, 9 * scale);
-    let direction = if draw(0, 1) == 0 {
-        Direction::BuyPoolSellBook
+    let side = if draw(0, 1) == 0 {
+        BookSide::Bids
     } else {
-        Direction::BuyBookSellPool
+        BookSide::Asks
     };
     let spot = Exact::new(reserve_quote.into(), reserve_base.into());
     let better = Exact::new((1_000 + draw(2, 25)).into(), 1_000.into());
-    let mut price = match direction {
-        Direction::BuyPoolSellBook => spot * better,
-        Direction::BuyBookSellPool => spot / better,
+    let mut price = match side {
+        BookSide::Bids => spot * better,
+        BookSide::Asks => spot / better,
     };
     let levels = (0..draw(1, 5)).map(|_| {
         let worse = Exact::new((1_000 + draw(0, 3)).into(), 1_000.into());
-        price = match direction {
-            Direction::BuyPoolSellBook => price.clone() / worse,
-            Direction::BuyBookSellPool => price.clone() * worse,
+        price = match side {
+            BookSide::Bids => price.clone() / worse,
+            BookSide::Asks => price.clone() * worse,
         };
         Level {
             price: price.clone(),
@@ -145,7 +146,7 @@ fn random_market(random: &mut Random, scale: u64) -> Market {
     });
     let levels = levels.collect();
     Market {
-        direction,
+        side,
         reserve_base: reserve_base.into(),
         reserve_quote: reserve_quote.into(),
         pool_fee: Fee::bips(draw(0, 40)).unwrap(),
@@ -265,4 +266,74 @@ fn what_is_no_market_is_refused() {
         none.whole_optimum(&units(1), 64).unwrap().legs,
         optimum::Legs::default()
     );
+}
+
+/// Every amount on the book, one by one.
+fn exhausted(market: &Market, base: u128) -> Option<Amount> {
+    let all = (0..=base + 50).filter_map(|q| {
+        let book = market.book_leg(&units(q))?;
+        let quote = match market.side {
+            BookSide::Asks if book.base >= units(base) => book.quote,
+            BookSide::Asks => book.quote + market.buy_from_pool(&(units(base) - book.base))?.0,
+            BookSide::Bids if q > base => return None,
+            BookSide::Bids => book.quote + market.sell_to_pool(&units(base - q))?.1,
+        };
+        Some(quote)
+    });
+    match market.side {
+        BookSide::Asks => all.min(),
+        BookSide::Bids => all.max(),
+    }
+}
+
+#[test]
+fn a_route_is_within_roundings_of_the_best_and_never_worse_than_one_venue() {
+    let mut random = Random::new(45);
+    let mut split = 0;
+    for _ in 0..60 {
+        let market = random_market(&mut random, 10_000);
+        let base = 50 + u128::from(random.bits() % 600);
+        let found = market.route(&units(base), &units(1)).unwrap().unwrap();
+        let best = exhausted(&market, base).unwrap();
+        let off = exact(&found.quote).to_f64() - exact(&best).to_f64();
+        assert!(off.abs() <= 12.0, "{off} {market:?}");
+        let Route {
+            base_on_book,
+            base_in_pool,
+            ..
+        } = &found;
+        split += u32::from(*base_on_book > units(0) && *base_in_pool > units(0));
+        let pool = match market.side {
+            BookSide::Asks => market.buy_from_pool(&units(base)).unwrap().0,
+            BookSide::Bids => market.sell_to_pool(&units(base)).unwrap().1,
+        };
+        let alone = market.book_leg(&units(base)).map(|leg| leg.quote);
+        match market.side {
+            BookSide::Asks => assert!(found.quote <= pool),
+            BookSide::Bids => {
+                assert!(found.quote >= pool && alone.is_none_or(|alone| found.quote >= alone));
+            }
+        }
+    }
+    assert!(split > 10, "{split}");
+}
+
+#[test]
+fn what_nobody_holds_has_no_route_and_legs_have_a_risk() {
+    let mut random = Random::new(46);
+    let market = Market {
+        side: BookSide::Asks,
+        ..random_market(&mut random, 10_000)
+    };
+    let market = Market {
+        levels: Vec::new(),
+        ..market
+    };
+    let all = &market.reserve_base + 1_u8;
+    assert_eq!(market.route(&all, &units(1)).unwrap(), None);
+    assert!(market.route(&units(0), &units(1)).is_err());
+    assert!(market.route(&units(1), &units(0)).is_err());
+    let risk = leg_risk(&units(1_000), 2.0, 0.001, 4.0, 2.5).unwrap();
+    assert!((risk - 10.0).abs() < 1e-12);
+    assert!(leg_risk(&units(1), f64::NAN, 0.1, 1.0, 1.0).is_err());
 }

@@ -3,6 +3,9 @@
 //! Distances do not depend on the mid, so what a path earns is a sum over its steps of distances and
 //! of inventory times move; the first four moments of that sum, for each inventory, follow from those
 //! of the step before.
+//!
+//! Source: derived here from the rules of Avellaneda & Stoikov 2008, section 3.3; errors of
+//! standard deviations from the fourth moment (Cramér 1946, section 27.4).
 
 use super::{Cell, Checked, Experiment};
 use crate::error::{Error, Result, solved};

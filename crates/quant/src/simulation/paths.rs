@@ -54,9 +54,38 @@ pub fn sample(experiment: &Experiment, paths: u32, seed: u64) -> Result<Sampled>
 /// Lots around none for which the table holds quotes; the rest is computed when it is reached.
 const TABLE_REACH: i32 = 64;
 
+/// Draws are whole numbers of 31 bits: finer than any number of paths could show.
+const DRAWS: f64 = 2_147_483_648.0;
+
+/// One side as it is played: a fill when a draw is below the threshold.
+#[derive(Clone, Copy)]
+struct Played {
+    bid: f64,
+    ask: f64,
+    bid_below: u32,
+    ask_below: u32,
+}
+
+impl From<Cell> for Played {
+    fn from(Cell { bid, ask }: Cell) -> Self {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "probabilities from 0 to 1: at most 2^31"
+        )]
+        let below = |probability: f64| libm::round(probability * DRAWS) as u32;
+        Self {
+            bid: bid.distance,
+            ask: ask.distance,
+            bid_below: below(bid.probability),
+            ask_below: below(ask.probability),
+        }
+    }
+}
+
 /// Quotes of all steps at small inventories.
 struct Table {
-    cells: Vec<Cell>,
+    rows: Vec<Played>,
     width: usize,
 }
 
@@ -65,22 +94,22 @@ impl Table {
         let width = usize::try_from(2 * TABLE_REACH + 1)
             .map_err(|_| Error::TooMuchWork { name: "step" })?;
         let inventories = -TABLE_REACH..=TABLE_REACH;
-        let cells = (0..checked.steps)
+        let rows = (0..checked.steps)
             .flat_map(|step| inventories.clone().map(move |q| (step, q)))
-            .map(|(step, inventory)| checked.cell(step, inventory));
+            .map(|(step, inventory)| checked.cell(step, inventory).into());
         Ok(Self {
-            cells: cells.collect(),
+            rows: rows.collect(),
             width,
         })
     }
 
-    fn cell(&self, checked: &Checked, step: usize, inventory: i32) -> Cell {
+    fn at(&self, checked: &Checked, step: usize, inventory: i32) -> Played {
         usize::try_from(inventory + TABLE_REACH)
             .ok()
             .filter(|column| *column < self.width)
             .map_or_else(
-                || checked.cell(step, inventory),
-                |column| self.cells[step * self.width + column],
+                || checked.cell(step, inventory).into(),
+                |column| self.rows[step * self.width + column],
             )
     }
 }
@@ -93,31 +122,24 @@ struct End {
 }
 
 fn walk(checked: &Checked, table: &Table, random: &mut Random) -> End {
-    // 2^-31: a draw's resolution is far below what any number of paths could show.
-    const UNIT: f64 = 1.0 / 2_147_483_648.0;
     let mut end = End {
         earned: 0.0,
         inventory: checked.of.inventory,
         crossed: false,
     };
     for step in 0..checked.steps {
-        let Cell { bid, ask } = table.cell(checked, step, end.inventory);
-        end.crossed |= bid.distance < 0.0 || ask.distance < 0.0;
+        let quotes = table.at(checked, step, end.inventory);
+        end.crossed |= quotes.bid < 0.0 || quotes.ask < 0.0;
         let bits = random.bits();
-        let draw = |shift: u32| (bits >> shift & 0x7fff_ffff) as f64 * UNIT;
-        if draw(0) < ask.probability {
-            end.inventory -= 1;
-            end.earned += ask.distance;
-        }
-        if draw(31) < bid.probability {
-            end.inventory += 1;
-            end.earned += bid.distance;
-        }
-        let jump = if bits >> 63 == 0 {
-            checked.jump
-        } else {
-            -checked.jump
-        };
+        #[allow(clippy::cast_possible_truncation, reason = "31 bits")]
+        let draw = |shift: u32| (bits >> shift & 0x7fff_ffff) as u32;
+        // Chance decides every branch here: numbers instead of branches.
+        let sold = i32::from(draw(0) < quotes.ask_below);
+        let bought = i32::from(draw(31) < quotes.bid_below);
+        let sign = 1 - 2 * i32::from(bits >> 63 != 0);
+        end.inventory += bought - sold;
+        end.earned += f64::from(sold) * quotes.ask + f64::from(bought) * quotes.bid;
+        let jump = f64::from(sign) * checked.jump;
         end.earned += f64::from(end.inventory) * jump;
     }
     end

@@ -1,4 +1,6 @@
 //! Random numbers for simulations: the same from the same seed, on every machine.
+//!
+//! Source: Steele, Lea & Flood, "Fast splittable pseudorandom number generators" (2014).
 
 /// SplitMix64 (Steele, Lea & Flood 2014): one multiplication chain a number, a period of 2^64.
 #[derive(Clone, Debug)]

@@ -1,4 +1,7 @@
 //! Estimators from bars of open, high, low and close: standard deviations of log returns, one bar.
+//!
+//! Sources: Parkinson 1980; Garman & Klass 1980; Rogers & Satchell 1991; Yang & Zhang 2000; Haug 2007;
+//! RiskMetrics 1996.
 
 use core::f64::consts::LN_2;
 

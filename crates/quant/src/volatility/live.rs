@@ -1,5 +1,7 @@
 //! Volatility of polled mids, one at a time: irregular intervals, bounded memory, a state that can be
 //! stored.
+//!
+//! Sources: RiskMetrics 1996; Zhang, Mykland & Aït-Sahalia 2005; Lee & Mykland 2008.
 
 use std::collections::VecDeque;
 

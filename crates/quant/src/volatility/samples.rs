@@ -1,6 +1,8 @@
 //! Estimators from mids sampled at equal intervals, in the unit of the prices.
 //!
 //! Sums are generic over [`Number`], so that they can be taken exactly.
+//!
+//! Sources: Zhang, Mykland & Aït-Sahalia 2005; Roll 1984; RiskMetrics 1996.
 
 use super::enough;
 use crate::error::{Result, positive, require, solved};
