@@ -91,9 +91,9 @@ pub enum Command {
         after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nJoins and exits of pools, withdrawals and transfers cannot be cancelled. While a join or an exit of the account is not decided nothing is proven; it is listed. Withdrawals and transfers trade with nobody and do not stand in the way; what they bind is told.\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
     )]
     Panic(PanicArgs),
-    /// Check a configuration and say what it means in money and requests. Sends nothing.
+    /// Check a configuration and say what it means in money and requests. Sends no order.
     #[command(
-        after_help = "Examples:\n  cambist check --config config/cambist.toml --no-secrets\n  cambist check --config config/demo.toml --no-secrets --json | jq .markets"
+        after_help = "Examples:\n  cambist check --config config/cambist.toml --no-secrets\n  cambist check --config config/demo.toml --pin\n  cambist check --config config/demo.toml --no-secrets --json | jq .markets"
     )]
     Check(CheckArgs),
     /// Run the exchange alone, or back up, restore and verify its data folder.
@@ -229,6 +229,10 @@ pub struct CheckArgs {
     /// now. Only questions are sent. Exit 1 if a market would quote nothing.
     #[arg(long, conflicts_with = "no_secrets")]
     pub online: bool,
+    /// Print chain, exchange and units as the venue publishes them, as lines for the file. No key is read.
+    /// Exit 1 if the file says otherwise.
+    #[arg(long, conflicts_with = "online")]
+    pub pin: bool,
 }
 
 /// What to do with strategies.

@@ -81,7 +81,7 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
 }
 
 fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load(&which.config)?;
+    let daemon = Daemon::load_unpinned(&which.config)?;
     let flows = flows::explained(&daemon.store.dir)?;
     if json {
         let shapes: Vec<_> = flows
@@ -117,7 +117,7 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
 }
 
 fn books(which: &Which) -> anyhow::Result<proof::Books> {
-    let daemon = Daemon::load(&which.config)?;
+    let daemon = Daemon::load_unpinned(&which.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -164,7 +164,7 @@ fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
     let mut shapes: Vec<Value> = Vec::new();
     for order in shown {
         let id = order.client_id.map(|id| id.to_string());
-        let status = format!("{:?}", order.status).to_lowercase();
+        let status = order.status.name().to_owned();
         rows.push(vec![
             id.clone().unwrap_or_else(|| order.hash.to_string()),
             order.market.clone(),

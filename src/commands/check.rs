@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::check_online::{self, Online};
+use super::check_pin;
 use super::worst::{Losses, losses};
 use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
@@ -13,6 +14,7 @@ use crate::config::feasible;
 use crate::config::meaning::{self, Load, Risk, WORST_CASE};
 use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::{Exit, Failure};
+use crate::live::access::Access;
 use crate::secrets::{self, SecretError};
 
 #[derive(Serialize)]
@@ -37,6 +39,9 @@ struct Meaning {
 
 /// Checks a file; exit 77 with every mistake if it is wrong.
 pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
+    if args.pin {
+        return check_pin::run(&Daemon::load_unpinned(&args.config)?, json);
+    }
     match check(args) {
         Ok(Checked::Daemon(meaning)) => {
             if json {
@@ -97,7 +102,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         load
     };
     if !args.no_secrets {
-        secrets::load(&daemon.keys).map_err(absent)?;
+        let secrets = secrets::load(&daemon.keys).map_err(absent)?;
+        Access::with(&daemon, &secrets, daemon.request_timeout_ms)?;
     }
     let online = args
         .online

@@ -5,6 +5,7 @@ pub(crate) mod admin;
 pub mod check;
 mod check_exchange;
 pub mod check_online;
+mod check_pin;
 pub mod demo;
 pub mod operate;
 pub mod panic;

@@ -112,7 +112,7 @@ pub struct ReloadArgs {
 /// How things stand: exit 0 if a daemon answers, 1 if none runs or it is silent, with what its state folder
 /// says.
 pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load(&which.config)?;
+    let daemon = Daemon::load_unpinned(&which.config)?;
     let dir = &daemon.store.dir;
     let (exit, mut page) = match control_client::ask(dir, &Written::Status) {
         Ok(Some(page)) => (Exit::Done, page),
@@ -151,7 +151,7 @@ pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
 /// Stops trading: raises the latch first, whatever becomes of the daemon, then tells it. With
 /// `--cancel-only` only the level of a running daemon.
 pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load(&args.which.config)?;
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
     let dir = &daemon.store.dir;
     let wish = Written::Kill {
         cancel_only: args.cancel_only,
@@ -222,7 +222,7 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     if !wait {
         return tell(&args.which, &wish, json);
     }
-    let daemon = Daemon::load(&args.which.config)?;
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
     let dir = &daemon.store.dir;
     let mut last = String::new();
     let answer = control_client::ask_and_wait(dir, &wish, |shown| {
@@ -266,7 +266,7 @@ pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
 /// Lifts pauses of a part; of everything, lowers the level and takes the latch away, also of a daemon
 /// that does not run.
 pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load(&args.which.config)?;
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
     let reason = args.reason.trim().to_owned();
     if reason.is_empty() {
         return Err(Failure::new(Exit::Usage, "--reason must say why trading may go on").into());
@@ -357,7 +357,7 @@ fn lower_stopped(daemon: &Daemon, reason: &str, json: bool) -> anyhow::Result<Ex
 
 /// Tells a running daemon and shows what it answers: exit 1 if it refuses.
 pub fn tell(which: &Which, wish: &Written, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load(&which.config).or_else(|error| stale(wish, error))?;
+    let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(wish, error))?;
     let dir = &daemon.store.dir;
     let answer = asked(dir, wish)?.ok_or_else(|| nobody(dir))?;
     shown(&answer, json)

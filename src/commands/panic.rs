@@ -25,7 +25,7 @@ const WORK_S: u64 = 60;
 
 /// Exit 0 only when it is proven that nothing rests; 80 with what may still live, and until when.
 pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load(&args.config)?;
+    let daemon = Daemon::load_unpinned(&args.config)?;
     if !args.yes {
         confirm(&daemon)?;
     }

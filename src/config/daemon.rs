@@ -12,8 +12,8 @@ use super::market::{self, Market};
 use super::reader::{At, ConfigError, Place, Section, Source};
 use super::risk::{self, Risk};
 use super::sections::{
-    check_address, check_markets, check_url, read_budget, read_keys, read_log, read_orders,
-    read_poll, small, version,
+    check_address, check_markets, check_url, is_local, read_budget, read_keys, read_log,
+    read_orders, read_poll, require_pins, small, version,
 };
 
 /// Where the venue is and who we are there.
@@ -43,6 +43,20 @@ pub enum Keys {
     },
     /// `$CREDENTIALS_DIRECTORY/{api_key,eddsa_key}`, as the service manager hands them over.
     Credentials,
+}
+
+impl Keys {
+    /// What messages call the API key's and the EdDSA key's file.
+    pub fn names(&self) -> [String; 2] {
+        match self {
+            Self::Files { api_key, eddsa_key } => {
+                [api_key, eddsa_key].map(|file| file.display().to_string())
+            }
+            Self::Credentials => {
+                ["api_key", "eddsa_key"].map(|name| format!("the credential {name}"))
+            }
+        }
+    }
 }
 
 /// The database's place.
@@ -155,10 +169,28 @@ pub struct Daemon {
     pub markets: Vec<Market>,
 }
 
+/// Whether a venue that is not on this machine must be pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pins {
+    /// It must: whatever signs orders goes by what the file says.
+    Required,
+    /// It need not: nothing is signed by what the venue says of its units.
+    Optional,
+}
+
 impl Daemon {
     /// Reads and checks a file. Relative paths in it are taken from the file's folder.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::parse(&Source::read(path)?)
+    }
+
+    /// As `load`, for what trades nothing: to find a daemon, to cancel, to look. Pins may be missing.
+    pub fn load_unpinned(path: &Path) -> Result<Self, ConfigError> {
+        Self::read(
+            &Source::read(path)?,
+            Pins::Optional,
+            &mut std::collections::BTreeSet::new(),
+        )
     }
 
     /// Checks a text.
@@ -172,10 +204,18 @@ impl Daemon {
         source: &Source,
         keys: &mut std::collections::BTreeSet<String>,
     ) -> Result<Self, ConfigError> {
+        Self::read(source, Pins::Required, keys)
+    }
+
+    fn read(
+        source: &Source,
+        pins: Pins,
+        keys: &mut std::collections::BTreeSet<String>,
+    ) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Exchange)?;
         let held = source.clone();
         source.read_with(|reader, root| {
-            let read = read(root, held);
+            let read = read(root, held, pins);
             *keys = reader.keys();
             read
         })
@@ -196,7 +236,7 @@ impl Daemon {
     clippy::too_many_lines,
     reason = "one line a key, in the order of the file"
 )]
-fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
+fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon> {
     let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
     version(&mut root);
 
@@ -210,6 +250,11 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     check_url(&section, base_url.as_ref());
     check_address(&section, "venue.owner", owner.as_ref());
     check_address(&section, "venue.exchange", exchange.as_ref());
+    let is_remote = |url: &At<String>| !is_local(&url.value);
+    let pinned = pins == Pins::Required && base_url.as_ref().is_some_and(is_remote);
+    if pinned {
+        require_pins(&section, &["chain_id", "exchange"]);
+    }
     section.finish();
 
     let mut section = root.section("keys");
@@ -303,7 +348,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Daemon> {
     let markets: Vec<_> = root
         .sections("market")
         .into_iter()
-        .map(|section| market::read(section, poll.depth_ms))
+        .map(|section| market::read(section, poll.depth_ms, pinned))
         .collect();
     check_markets(&root, &markets);
     let markets: Option<Vec<_>> = markets.into_iter().collect();

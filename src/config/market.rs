@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use super::money::Money;
 use super::pool::{self, Pool};
 use super::reader::{At, Place, Section};
-use super::sections::small;
+use super::sections::{require_pins, small};
 
 /// What an empty or one-sided book means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl Market {
     clippy::too_many_lines,
     reason = "one line a key, in the order of the file"
 )]
-pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market> {
+pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64, pinned: bool) -> Option<Market> {
     let name = section.req::<String>("name");
     let symbols = name.as_ref().and_then(|name| symbols(&section, name));
     let mut decimals = |key: &'static str| {
@@ -170,6 +170,15 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
         quote_precision: decimals("quote_precision"),
         price_decimals: decimals("price_decimals"),
     };
+    if pinned {
+        let units = [
+            "base_decimals",
+            "base_precision",
+            "quote_decimals",
+            "quote_precision",
+        ];
+        require_pins(&section, &units);
+    }
     let collar = section.number("collar_bps", 200, 1..=10_000);
     let price_floor = section.req::<Money>("price_floor");
     let price_ceiling = section.req::<Money>("price_ceiling");
@@ -194,7 +203,7 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64) -> Option<Market
     let empty = read_empty(&mut section);
     let price_tolerance = section.number("price_tolerance_bps", 5, 0..=1_000);
     let qty_tolerance = section.number("qty_tolerance_bps", 1_000, 0..=9_999);
-    let pool = pool::read(section.section("pool"));
+    let pool = pool::read(section.section("pool"), pinned);
     let strategies: Vec<_> = section
         .sections("strategy")
         .into_iter()

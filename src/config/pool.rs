@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use super::market::Market;
 use super::money::Money;
 use super::reader::{At, Problem, Section};
-use super::sections::small;
+use super::sections::{require_pins, small};
 
 /// Bits of a listed pool's status.
 const EXITS: u32 = 1;
@@ -24,6 +24,8 @@ const LP_DECIMALS: u8 = 8;
 pub struct Pool {
     /// The venue's name.
     pub name: At<String>,
+    /// What the venue is expected to publish of the token of its shares: decimals, and those honoured.
+    pub lp_units: [Option<At<u8>>; 2],
     /// A move may bring at most this much less than promised.
     pub slippage_bps: u32,
     /// No move while pool and book differ by more.
@@ -56,7 +58,7 @@ pub struct ListedPool {
 }
 
 /// Reads the section; `None` also where there is none.
-pub(super) fn read(mut section: Section<'_, '_>) -> Option<Pool> {
+pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
     if !section.is_written() {
         section.finish();
         return None;
@@ -66,6 +68,14 @@ pub(super) fn read(mut section: Section<'_, '_>) -> Option<Pool> {
         symbol: None,
     };
     let name = section.req::<String>("name");
+    let lp_units = ["lp_decimals", "lp_precision"].map(|key| {
+        let at = section.at();
+        let found = section.number(key, 0, 0..=27);
+        (found.at != at).then(|| found.map(small))
+    });
+    if pinned {
+        require_pins(&section, &["lp_decimals", "lp_precision"]);
+    }
     let slippage = section.number("slippage_bps", 50, 0..=5_000);
     let divergence = section.number("divergence_max_bps", 100, 1..=5_000);
     let move_value_max = section.req::<Money>("move_value_max");
@@ -80,6 +90,7 @@ pub(super) fn read(mut section: Section<'_, '_>) -> Option<Pool> {
     section.finish();
     Some(Pool {
         name: name?,
+        lp_units,
         slippage_bps: small(slippage.value),
         divergence_max_bps: small(divergence.value),
         move_value_max: move_value_max?,
@@ -98,7 +109,11 @@ impl Pool {
         let amounts = amounts.map(|amount| amount.value.number.normalize());
         let name = &self.name.value;
         let times = [self.poll_ms, self.age_max_ms];
-        format!("{name} {numbers:?} {amounts:?} {times:?}")
+        let units = self
+            .lp_units
+            .each_ref()
+            .map(|at| at.as_ref().map(|at| at.value));
+        format!("{name} {units:?} {numbers:?} {amounts:?} {times:?}")
     }
 
     /// The pool as the venue lists it, which must hold exactly the market's tokens.
@@ -138,6 +153,19 @@ impl Pool {
                 found.lp.0
             ))
         })?;
+        let published = [lp.decimals, lp.precision];
+        let keys = ["lp_decimals", "lp_precision"];
+        for ((expected, found), key) in self.lp_units.iter().zip(published).zip(keys) {
+            if let Some(expected) = expected.as_ref().filter(|expected| expected.value != found) {
+                return Err(Problem {
+                    at: expected.at,
+                    what: format!(
+                        "market.pool.{key} = {} but the venue publishes {found} for {name}",
+                        expected.value
+                    ),
+                });
+            }
+        }
         if self.max_fee.value.number > Decimal::ZERO && pooled[1] != quote {
             let what = format!("pool {name} takes its fees in {}", market.base.symbol);
             return Err(problem(format!("{what}: market.pool.max_fee must be 0")));

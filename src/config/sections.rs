@@ -182,23 +182,41 @@ pub(super) fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) 
     }
 }
 
+/// The host of what follows a scheme.
+fn host(rest: &str) -> &str {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority
+        .rsplit_once(':')
+        .map_or(authority, |(host, _)| host)
+}
+
+fn is_this_machine(host: &str) -> bool {
+    matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+/// Whether a URL is certainly one of this machine.
+pub(super) fn is_local(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    is_this_machine(host(rest))
+}
+
 pub(super) fn check_url(section: &Section<'_, '_>, url: Option<&At<String>>) {
     let Some(url) = url else { return };
     let text = url.value.as_str();
-    let host = |rest: &str| -> String {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        authority
-            .rsplit_once(':')
-            .map_or(authority, |(host, _)| host)
-            .to_owned()
-    };
+    if text.trim_end_matches('/').ends_with("/api/v3") {
+        let base = text.trim_end_matches('/').trim_end_matches("/api/v3");
+        let what = format!(
+            "venue.base_url ends in /api/v3, which is added to every path: write \"{base}\""
+        );
+        section.problem(url.at, what);
+    }
     if text.contains('@') || text.contains(char::is_whitespace) {
         section.problem(
             url.at,
             "venue.base_url must not carry user names, passwords or spaces",
         );
     } else if let Some(rest) = text.strip_prefix("http://") {
-        if !matches!(host(rest).as_str(), "127.0.0.1" | "localhost" | "[::1]") {
+        if !is_this_machine(host(rest)) {
             let what = "venue.base_url may use http only for this machine (127.0.0.1); keys would travel in the open";
             section.problem(url.at, what);
         }
@@ -225,4 +243,16 @@ pub(super) fn check_address(section: &Section<'_, '_>, name: &str, address: Opti
 pub(super) fn is_address(text: &str) -> bool {
     text.strip_prefix("0x")
         .is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// What signs orders away from this machine goes by its own file: chain, exchange and units. A venue that
+/// lies about them would have orders signed that mean something else.
+pub(super) fn require_pins(section: &Section<'_, '_>, keys: &[&str]) {
+    for key in keys.iter().filter(|key| !section.has(key)) {
+        let name = section.name();
+        let what = format!(
+            "{name}.{key} is missing: a venue that is not on this machine has to be pinned; cambist check --pin --config FILE prints the lines"
+        );
+        section.missing(key, what);
+    }
 }

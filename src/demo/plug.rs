@@ -264,7 +264,7 @@ impl Crash {
             let shown = books.orders.iter().find(|order| order.hash == one.hash);
             let moved = books.moves.iter().find(|moved| moved.hash == one.hash);
             one.exchange_says = shown
-                .map(|order| format!("{:?}", order.status).to_lowercase())
+                .map(|order| order.status.name().to_owned())
                 .or_else(|| moved.map(|moved| format!("{:?}", moved.status).to_lowercase()));
         }
         let known = view::remembered(&config.store.dir)?;

@@ -297,7 +297,7 @@ fn finding(note: &Note) -> Option<(ClientOrderId, String)> {
         let what = "the exchange acknowledged the same bytes, sent again";
         Some((*order, what.to_owned()))
     } else if let Note::Resolved { order, status } = note {
-        let status = format!("{status:?}").to_lowercase();
+        let status = status.name();
         Some((*order, format!("the exchange's list shows it {status}")))
     } else if let Note::Moved(moved) = note {
         let what = "the exchange's list shows it processed";

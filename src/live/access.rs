@@ -13,9 +13,8 @@ use cambist_signing::{Address, SecretKey};
 
 use super::patience::Patience;
 use crate::config::Daemon;
-use crate::config::daemon::Keys;
 use crate::exit::{Exit, Failure};
-use crate::secrets;
+use crate::secrets::{self, Secrets};
 
 /// A client with the account's keys.
 pub struct Access {
@@ -28,12 +27,36 @@ pub struct Access {
 impl Access {
     /// Reads the secrets that a checked file names. Asks nobody; what is asked later waits so long.
     pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
-        let secrets = secrets::load(&daemon.keys)?;
-        let key = SecretKey::from_hex(&secrets.eddsa_key).map_err(|_| {
-            let what = "the EdDSA key file does not hold a secret key in hexadecimal";
-            Failure::new(Exit::Refused, what)
-        })?;
-        let key = Arc::new(key);
+        Self::with(daemon, &secrets::load(&daemon.keys)?, timeout_ms)
+    }
+
+    /// As `of`, with secrets that were read. Refuses keys whose form is not theirs: a secret key that were
+    /// taken for an API key would travel in a header.
+    pub fn with(daemon: &Daemon, secrets: &Secrets, timeout_ms: u64) -> anyhow::Result<Self> {
+        let refused = |what: String| Failure::new(Exit::Refused, what);
+        let [api_file, eddsa_file] = daemon.keys.names();
+        let is_secret_key = is_secret_key(&secrets.api_key);
+        let key = match SecretKey::from_hex(&secrets.eddsa_key) {
+            Ok(_) if is_secret_key => {
+                return Err(refused(format!(
+                    "{api_file} holds an EdDSA secret key, not an API key: it would be sent to the venue"
+                ))
+                .into());
+            }
+            Ok(key) => Arc::new(key),
+            Err(_) if is_secret_key => {
+                return Err(refused(format!(
+                    "the keys are swapped: {api_file} holds the EdDSA secret key, and {eddsa_file} does not"
+                ))
+                .into());
+            }
+            Err(_) => {
+                return Err(refused(format!(
+                    "the EdDSA key in {eddsa_file} is no secret key in hexadecimal (0x and up to 64 digits, below the group's order)"
+                ))
+                .into());
+            }
+        };
         let credentials = Credentials::new(
             daemon.venue.account_id,
             Some(owner(daemon)?),
@@ -77,6 +100,11 @@ impl Access {
         };
         Ok((exchange, owner))
     }
+}
+
+/// Whether a text is written as secret keys are: the prefix, hexadecimal digits, a value in range.
+fn is_secret_key(text: &str) -> bool {
+    text.starts_with("0x") && SecretKey::from_hex(text).is_ok()
 }
 
 /// The owner's address of a checked file.
@@ -140,10 +168,7 @@ async fn check_api_key(
 /// The refusal of our API key, if that is what a reason means.
 fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
     let account_id = daemon.venue.account_id;
-    let file = match &daemon.keys {
-        Keys::Files { api_key, .. } => api_key.display().to_string(),
-        Keys::Credentials => "the credential api_key".to_owned(),
-    };
+    let [file, _] = daemon.keys.names();
     let what = match reason {
         Reason::EmptyApiKey | Reason::InvalidApiKey => {
             format!("the venue does not know the API key in {file}")

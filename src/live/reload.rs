@@ -48,6 +48,17 @@ impl Reload {
                 fixed.join(", ")
             ));
         }
+        for (market, spec) in new.markets.iter().zip(&self.markets) {
+            if let Some((expected, key, found)) = market.unexpected(spec).first() {
+                return Err(format!(
+                    "{}:{}: market.{key} = {} but the venue published {found} for {}",
+                    self.path.display(),
+                    expected.at.line,
+                    expected.value,
+                    spec.name
+                ));
+            }
+        }
         let pools = new.expected_pools(&self.markets);
         let bound = new.bind_specs(self.markets.clone(), pools);
         let engine = bound.map_err(|error| error.to_string())?.engine;
@@ -148,6 +159,10 @@ mod tests {
             let why = reload.read().unwrap_err();
             assert!(why.contains(section) && why.contains("restart"), "{why}");
         }
+        let other = text.replace("base_precision = 6", "base_precision = 5");
+        std::fs::write(&reload.path, other).unwrap();
+        let why = reload.read().unwrap_err();
+        assert!(why.contains("market.base_precision = 5"), "{why}");
         let wrong = text.replace("collar_bps = 200", "collar_bps = 0");
         std::fs::write(&reload.path, wrong).unwrap();
         let line = 1 + text

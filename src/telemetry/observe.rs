@@ -159,7 +159,9 @@ pub(super) fn note(
             }
             debug!(%order, end = end.name(), "order ended");
         }
-        Note::Resolved { order, status } => info!(%order, ?status, "unknown order seen again"),
+        Note::Resolved { order, status } => {
+            info!(%order, status = status.name(), "unknown order seen again");
+        }
         Note::Filled(fill) => filled(about, m, fill),
         Note::DepthTaken {
             market,

@@ -65,8 +65,12 @@ pub fn configured(folder: &Folder) -> String {
     use std::os::unix::fs::PermissionsExt;
     let text = std::fs::read_to_string(example("demo.toml")).unwrap();
     let text = text.replace("../target/two-terminals/keys/", "");
-    for name in ["api_key", "eddsa_key"] {
-        let path = folder.write(name, &format!("0x{}\n", "1".repeat(64)));
+    let keys = [
+        ("api_key", "A".repeat(64)),
+        ("eddsa_key", "0x1b".to_owned()),
+    ];
+    for (name, key) in keys {
+        let path = folder.write(name, &format!("{key}\n"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
     folder.write("demo.toml", &text.replace("../target/two-terminals/", ""))

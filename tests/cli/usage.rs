@@ -48,6 +48,38 @@ fn an_unknown_scenario_is_2_and_lists_the_known_ones() {
     );
 }
 
+/// Keys are tried as far as that goes without the venue.
+#[test]
+fn check_tries_the_form_of_keys_and_what_belongs_to_whom() {
+    use crate::support::configured;
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("check-keys");
+    let config = configured(&folder);
+    let good = cambist(&["check", "--config", &config]);
+    assert_eq!(exit(&good), 0, "{}", stderr(&good));
+    let (api, eddsa) = ("B".repeat(64), "0x1b");
+    for (first, second, words) in [
+        (eddsa, api.as_str(), ["keys are swapped", "api_key holds"]),
+        (eddsa, "0x1c", ["not an API key", "would be sent"]),
+        (api.as_str(), "0xnothing", ["no secret key", "hexadecimal"]),
+        (api.as_str(), "0x00", ["no secret key", "hexadecimal"]),
+    ] {
+        for (name, key) in [("api_key", first), ("eddsa_key", second)] {
+            let path = folder.write(name, &format!("{key}\n"));
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        for command in ["check", "run"] {
+            let refused = cambist(&[command, "--config", &config]);
+            let told = stderr(&refused);
+            assert_eq!(exit(&refused), 77, "{command}: {told}");
+            for word in words {
+                assert!(told.contains(word), "{command}: no {word} in {told}");
+            }
+            assert!(!told.contains(first) && !told.contains(second), "{told}");
+        }
+    }
+}
+
 #[test]
 fn check_says_what_a_file_means() {
     let output = cambist(&[
@@ -135,8 +167,8 @@ fn bad_keys_are_77_with_the_remedy_and_without_the_key() {
         text.contains("first start of cambist venue; or use --no-secrets"),
         "{text}"
     );
-    for name in ["api_key", "eddsa_key"] {
-        let path = folder.write(name, "0xhunter2\n");
+    for (name, key) in [("api_key", "hunter2"), ("eddsa_key", "0x1b")] {
+        let path = folder.write(name, &format!("{key}\n"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
     let right = cambist(&["check", "--config", &config]);

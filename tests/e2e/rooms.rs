@@ -228,6 +228,56 @@ fn one_file_a_program_reads_clocks() {
     assert!(readers.is_empty(), "{readers:#?}");
 }
 
+/// Where `Debug` of a value stands in a call of a log macro: a field without its value's own form.
+fn debugged(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in ["error!(", "warn!(", "info!(", "debug!(", "trace!("] {
+        for (at, _) in code.match_indices(name) {
+            let call = &code[at + name.len()..];
+            let (mut depth, mut quoted, mut before) = (1, false, '(');
+            let mut rest = call.char_indices().peekable();
+            while let Some((at, c)) = rest.next() {
+                match c {
+                    '\\' if quoted => drop(rest.next()),
+                    '"' => quoted = !quoted,
+                    _ if quoted || c.is_whitespace() => continue,
+                    '(' | '{' | '[' => depth += 1,
+                    ')' | '}' | ']' => depth -= 1,
+                    '?' if "(,=".contains(before) => {
+                        let field: String = call[at..].chars().take(20).collect();
+                        found.push(field);
+                    }
+                    _ => {}
+                }
+                before = c;
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What reads the JSON log must not have to read Rust: `Some(AccountId(1))`.
+#[test]
+fn log_lines_hold_values() {
+    let rooms = ROOMS.iter().map(|(room, _)| *room).chain([""]);
+    let folders = rooms.map(|room| root().join(room).join("src"));
+    let mut wrong = Vec::new();
+    for path in folders.flat_map(|folder| sources(&folder)) {
+        let found = debugged(&code(&path));
+        wrong.extend(
+            found
+                .iter()
+                .map(|field| format!("{field} in {}", path.display())),
+        );
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let bad = "warn!(x = 1, \"why? {y:?}\"); info!(?account, a = ok()?); debug!(b = ?c)";
+    assert_eq!(debugged(bad).len(), 2);
+}
+
 #[test]
 fn the_checks_can_fail() {
     let text = "[target.'cfg(unix)'.dependencies]\ncambist-venue.workspace = true\n";

@@ -248,6 +248,16 @@ fn wrong_keys_and_wrong_places_are_refused() {
             vec!["venue.exchange"],
         ),
         (
+            "precision",
+            Box::new(put("market.0.quote_precision", 2.into())),
+            vec!["quote_precision = 2", "publishes 6"],
+        ),
+        (
+            "shares",
+            Box::new(put("market.0.pool.lp_decimals", 6.into())),
+            vec!["market.pool.lp_decimals = 6", "publishes 8"],
+        ),
+        (
             "decimals",
             Box::new(put("market.0.base_decimals", 8.into())),
             vec!["base_decimals", "18"],
@@ -269,6 +279,57 @@ fn wrong_keys_and_wrong_places_are_refused() {
         );
     }
     assert_eq!(stage.books().orders.len(), 0);
+    stage.close();
+}
+
+/// Chain, exchange and units as the venue publishes them, in lines that are the file's own.
+#[test]
+fn check_prints_the_pins_of_a_venue() {
+    let stage = Stage::open("pins", |_| {});
+    stage.daemon("daemon", &stage.url(), |_| {});
+    let config = stage.path("daemon.toml").display().to_string();
+    let pin = |name: &str| {
+        let args = ["check", "--pin", "--config", &config];
+        run(stage.folder.path(), name, &args, SOON)
+    };
+    let (code, printed, log) = pin("pin");
+    assert_eq!(code, 0, "{log}");
+    let printed: toml::Table = printed.parse().unwrap();
+    let file: toml::Table = std::fs::read_to_string(&config).unwrap().parse().unwrap();
+    for key in ["chain_id", "exchange"] {
+        assert_eq!(printed["venue"][key], file["venue"][key]);
+    }
+    let (printed, file) = (&printed["market"][0], &file["market"][0]);
+    for key in [
+        "name",
+        "base_decimals",
+        "base_precision",
+        "quote_decimals",
+        "quote_precision",
+        "price_decimals",
+    ] {
+        assert_eq!(printed[key], file[key], "{key}");
+    }
+    for key in ["lp_decimals", "lp_precision"] {
+        assert_eq!(printed["pool"][key], file["pool"][key], "{key}");
+    }
+    // Without keys, and told where the file says otherwise.
+    stage.daemon("daemon", &stage.url(), |file| {
+        file.put("keys.api_key_file", "nowhere/api_key")
+            .put("venue.chain_id", 5)
+            .put("market.0.base_precision", 18);
+    });
+    let (code, printed, log) = pin("pin-other");
+    assert_eq!(code, 1, "{log}");
+    assert!(printed.contains("chain_id = 1\n"), "{printed}");
+    for words in ["venue.chain_id = 5", "market.base_precision = 18"] {
+        assert!(log.contains(words), "{log}");
+    }
+    let args = ["check", "--pin", "--json", "--config", &config];
+    let (_, printed, _) = run(stage.folder.path(), "pin-json", &args, SOON);
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["markets"][0]["base_precision"], 6);
+    assert_eq!(printed["differences"].as_array().unwrap().len(), 2);
     stage.close();
 }
 

@@ -111,6 +111,11 @@ impl<'r, 'd> Section<'r, 'd> {
         self.reader.note(self.at, what.into(), absent);
     }
 
+    /// Its name, as messages call it; empty for the whole file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether the key is written, be its value right or wrong.
     pub fn has(&self, key: &str) -> bool {
         self.table.is_some_and(|table| table.get(key).is_some())

@@ -174,6 +174,20 @@ impl OrderStatus {
     /// wait, which come to the book or to their end soon.
     pub const RESTING: [Self; 2] = [Self::Processing, Self::Cancelling];
 
+    /// The word used in logs and tables; the interface's own where it has one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Processing => "processing",
+            Self::Processed => "processed",
+            Self::Cancelling => "cancelling",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Failed => "failed",
+            Self::Other => "other",
+        }
+    }
+
     /// Whether the order can never fill again.
     pub const fn is_final(self) -> bool {
         match self {

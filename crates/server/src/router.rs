@@ -135,9 +135,10 @@ async fn serve(context: Context, endpoint: Endpoint, request: Request<Body>) -> 
     };
     if let Err(denial) = &result {
         tracing::debug!(
-            endpoint = ?endpoint,
-            peer = ?address,
-            reason = ?denial.reason,
+            method = endpoint.method().name(),
+            path = endpoint.path(),
+            peer = address.map(tracing::field::display),
+            code = cambist_protocol::code::number(denial.reason),
             status = denial.status,
             detail = %denial.detail,
             "refused"
@@ -174,7 +175,8 @@ async fn answer(
     };
     let result =
         catch_unwind(AssertUnwindSafe(|| context.shell.answer(&call))).unwrap_or_else(|_| {
-            tracing::error!(?endpoint, "a request panicked");
+            let (method, path) = (endpoint.method().name(), endpoint.path());
+            tracing::error!(method, path, "a request panicked");
             context.shell.machine.report_if_broken();
             Err(Denial::internal())
         });

@@ -186,7 +186,8 @@ impl Shell {
 
 /// An answer of the machine that does not belong to the question: a fault of ours.
 pub(crate) fn mismatch(endpoint: Endpoint) -> Denial {
-    tracing::error!(?endpoint, "the machine answered something else");
+    let (method, path) = (endpoint.method().name(), endpoint.path());
+    tracing::error!(method, path, "the machine answered something else");
     Denial::internal()
 }
 

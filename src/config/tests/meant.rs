@@ -13,7 +13,7 @@ fn a_venue_that_publishes_something_else_is_refused() {
         id: TokenId(id),
         symbol: symbol.to_owned(),
         decimals,
-        precision: 6,
+        precision: decimals.clamp(6, 8),
         minimum: 1,
         maximum: 1 << 90,
         dust: 0,
@@ -34,11 +34,11 @@ fn a_venue_that_publishes_something_else_is_refused() {
         status: 3,
     };
     let pools = std::slice::from_ref(&pool);
-    let right = [
-        token(0, "ETH", 18),
-        token(1, "USDC", 6),
-        token(2, "LP-ETH-USDC", 8),
-    ];
+    let eth = || TokenSpec {
+        precision: 6,
+        ..token(0, "ETH", 18)
+    };
+    let right = [eth(), token(1, "USDC", 6), token(2, "LP-ETH-USDC", 8)];
     let bound = demo.bind(&right, &[listed("ETH-USDC")], pools).unwrap();
     assert_eq!(bound.markets[0].id, MarketId(0));
     let refused = |tokens: &[TokenSpec], name: &str| {
@@ -50,6 +50,21 @@ fn a_venue_that_publishes_something_else_is_refused() {
     assert!(
         decimals.contains("base_decimals = 18 but the venue publishes 8"),
         "{decimals}"
+    );
+    let other = TokenSpec {
+        precision: 2,
+        ..token(1, "USDC", 6)
+    };
+    let precision = refused(&[eth(), other], "ETH-USDC");
+    assert!(
+        precision.contains("quote_precision = 6 but the venue publishes 2"),
+        "{precision}"
+    );
+    let shares = [eth(), token(1, "USDC", 6), token(2, "LP-ETH-USDC", 6)];
+    let shares = refused(&shares, "ETH-USDC");
+    assert!(
+        shares.contains("market.pool.lp_decimals = 8 but the venue publishes 6"),
+        "{shares}"
     );
     let symbol = refused(&[token(0, "ETC", 18), token(1, "USDC", 6)], "ETH-USDC");
     assert!(symbol.contains("is called ETC by the venue"), "{symbol}");

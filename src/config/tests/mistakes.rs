@@ -6,6 +6,7 @@ use crate::config::reader::Source;
 
 /// Mistakes in one value are named at its line.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn mistakes_are_named_where_they_stand() {
     for (key, to, message) in [
         (
@@ -48,6 +49,11 @@ fn mistakes_are_named_where_they_stand() {
             "base_url",
             "base_url = \"http://venue.example\"",
             "http only for this machine",
+        ),
+        (
+            "base_url",
+            "base_url = \"http://127.0.0.1:8787/api/v3\"",
+            "ends in /api/v3, which is added to every path: write \"http://127.0.0.1:8787\"",
         ),
         (
             "base_url",
@@ -293,4 +299,44 @@ fn a_strategy_is_checked_by_its_registry() {
             "{got}"
         );
     }
+}
+
+/// What signs away from this machine goes by units that stand in its own file.
+#[test]
+fn a_venue_elsewhere_is_pinned() {
+    let pins = [
+        "venue.chain_id",
+        "venue.exchange",
+        "market.base_decimals",
+        "market.base_precision",
+        "market.quote_decimals",
+        "market.quote_precision",
+        "market.pool.lp_decimals",
+        "market.pool.lp_precision",
+    ];
+    let without = |pin: &str, base_url: &str| {
+        let mut source = example("demo.toml");
+        let key = pin.rsplit('.').next().unwrap();
+        let is_key = |line: &str| line.split(" = ").next() == Some(key);
+        let lines = source.text.lines().filter(|line| !is_key(line));
+        let text: Vec<_> = lines.collect();
+        source.text = text.join("\n").replace("http://127.0.0.1:8787", base_url);
+        source
+    };
+    for pin in pins {
+        let elsewhere = without(pin, "https://venue.example");
+        let error = Daemon::parse(&elsewhere).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("{pin} is missing")),
+            "{pin}: {error}"
+        );
+        assert!(error.contains("cambist check --pin"), "{error}");
+        for here in ["http://127.0.0.1:8787", "https://localhost:8443"] {
+            assert!(
+                Daemon::parse(&without(pin, here)).is_ok(),
+                "{pin} at {here}"
+            );
+        }
+    }
+    assert!(Daemon::parse(&without("nothing", "https://venue.example")).is_ok());
 }

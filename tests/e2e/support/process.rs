@@ -78,7 +78,10 @@ impl Program {
     #[track_caller]
     pub fn end(&mut self, limit: Duration) -> i32 {
         match within(limit, || self.ended()) {
-            Some(code) => code,
+            Some(code) => {
+                self.assert_plain_log();
+                code
+            }
             None => panic!("{} did not end:\n{}", self.log.display(), self.last_words()),
         }
     }
@@ -88,6 +91,18 @@ impl Program {
     pub fn drain(&mut self, limit: Duration) -> i32 {
         self.signal(Signal::TERM);
         self.end(limit)
+    }
+
+    /// Our lines of a JSON log hold values, not what Rust calls them.
+    #[track_caller]
+    fn assert_plain_log(&self) {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let ours = |line: &&str| line.starts_with('{') && line.contains("\"target\":\"cambist");
+        for line in log.lines().filter(ours) {
+            for rust in ["Some(", "AccountId(", "TokenId(", "MarketId("] {
+                assert!(!line.contains(rust), "{line}");
+            }
+        }
     }
 
     pub fn stdout(&self) -> String {

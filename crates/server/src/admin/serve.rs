@@ -79,10 +79,11 @@ impl Door {
     fn operate(&self, wish: &Wish, operator: Operator) -> Result<Vec<u8>, Denial> {
         match self.ask(&Asked::Operator(operator))? {
             Answered::Done(account) => {
-                tracing::info!(wish = wish.name, ?account, "the operator's wish was done");
+                let account_id = account.map(|account| account.0);
+                tracing::info!(wish = wish.name, account_id, "the operator's wish was done");
                 Ok(to_bytes(&shown::Done {
                     done: true,
-                    account_id: account.map(|account| account.0),
+                    account_id,
                 }))
             }
             _ => Err(Denial::internal()),

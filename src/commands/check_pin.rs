@@ -1,0 +1,225 @@
+//! `cambist check --pin`: chain, exchange and units as the venue publishes them, as lines for the file.
+//! Nothing but public questions is asked, without any key.
+
+use std::fmt::Write;
+
+use anyhow::Context;
+use cambist_client::{Client, ClientConfig};
+use cambist_core::TokenId;
+use cambist_protocol::wire::Token;
+use serde::Serialize;
+
+use super::{print_json, print_text};
+use crate::config::Daemon;
+use crate::config::market::Market;
+use crate::config::reader::At;
+use crate::exit::{self, Exit, Failure};
+
+/// What the venue publishes of everything that the file trades.
+#[derive(Debug, Serialize)]
+struct Pins {
+    chain_id: u64,
+    exchange: String,
+    markets: Vec<MarketPins>,
+    /// Where the file says otherwise.
+    differences: Vec<String>,
+}
+
+/// Units of one market.
+#[derive(Debug, Serialize)]
+struct MarketPins {
+    name: String,
+    base_decimals: u8,
+    base_precision: u8,
+    quote_decimals: u8,
+    quote_precision: u8,
+    price_decimals: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pool: Option<PoolPins>,
+}
+
+/// Units of the token of a pool's shares.
+#[derive(Debug, Serialize)]
+struct PoolPins {
+    lp_decimals: u8,
+    lp_precision: u8,
+}
+
+/// Asks and prints; exit 1 if the file says otherwise.
+pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let pins = runtime.block_on(ask(daemon))?;
+    if json {
+        print_json(&pins)?;
+    } else {
+        print_text(&pins.lines(daemon))?;
+    }
+    for difference in &pins.differences {
+        exit::tell(difference);
+    }
+    Ok(if pins.differences.is_empty() {
+        Exit::Done
+    } else {
+        Exit::CheckFailed
+    })
+}
+
+async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
+    let config = ClientConfig {
+        timeout_ms: daemon.request_timeout_ms,
+        ..ClientConfig::new(&daemon.venue.base_url.value)
+    };
+    let client = Client::new(&config, None)
+        .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    let info = client.exchange_info().await?;
+    let tokens = client.tokens().await?;
+    let markets = client.markets().await?;
+    let with_pool = daemon.markets.iter().any(|market| market.pool.is_some());
+    let pools = if with_pool {
+        client.pools().await?
+    } else {
+        Vec::new()
+    };
+    let token = |id: TokenId| tokens.iter().find(|token| token.token_id == id);
+    let mut pins = Pins {
+        chain_id: info.chain_id,
+        exchange: info.exchange_address.to_string().to_ascii_lowercase(),
+        markets: Vec::new(),
+        differences: Vec::new(),
+    };
+    for market in &daemon.markets {
+        let name = &market.name.value;
+        let missing = || format!("the venue publishes nothing about {name}");
+        let listed = markets.iter().find(|listed| listed.market == *name);
+        let listed = listed.with_context(missing)?;
+        let base = token(listed.base_token_id).with_context(missing)?;
+        let quote = token(listed.quote_token_id).with_context(missing)?;
+        let lp = market.pool.as_ref().map(|pool| {
+            let found = pools.iter().find(|found| found.name == pool.name.value);
+            let found = found.and_then(|found| token(found.tokens.lp));
+            found.with_context(|| format!("the venue publishes nothing about {}", pool.name.value))
+        });
+        let lp = lp.transpose()?;
+        let units = MarketPins {
+            name: name.clone(),
+            base_decimals: base.decimals,
+            base_precision: base.precision,
+            quote_decimals: quote.decimals,
+            quote_precision: quote.precision,
+            price_decimals: listed.precision_for_price,
+            pool: lp.map(|lp: &Token| PoolPins {
+                lp_decimals: lp.decimals,
+                lp_precision: lp.precision,
+            }),
+        };
+        units.compare(market, &mut pins.differences);
+        pins.markets.push(units);
+    }
+    pins.compare(daemon);
+    Ok(pins)
+}
+
+impl Pins {
+    /// Where chain and exchange of the file are others.
+    fn compare(&mut self, daemon: &Daemon) {
+        if let Some(chain_id) = daemon.venue.chain_id.filter(|id| *id != self.chain_id) {
+            let found = self.chain_id;
+            self.differences.push(format!(
+                "venue.chain_id = {chain_id}, but the venue is on chain {found}"
+            ));
+        }
+        if let Some(exchange) = daemon.venue.exchange.as_ref()
+            && *exchange != self.exchange
+        {
+            let found = &self.exchange;
+            self.differences.push(format!(
+                "venue.exchange = {exchange}, but the venue's exchange is {found}"
+            ));
+        }
+    }
+
+    /// Lines for the file.
+    fn lines(&self, daemon: &Daemon) -> String {
+        let mut text = format!(
+            "# As {} publishes it. Compare it with another source (its documents, the chain) before you paste it:\n\
+             # whoever lies here has the daemon sign orders that mean something else.\n\
+             [venue]\nchain_id = {}\nexchange = \"{}\"\n",
+            daemon.venue.base_url.value, self.chain_id, self.exchange
+        );
+        for market in &self.markets {
+            let _ = write!(
+                text,
+                "\n[[market]]\nname = \"{}\"\nbase_decimals = {}\nbase_precision = {}\nquote_decimals = {}\nquote_precision = {}\nprice_decimals = {}\n",
+                market.name,
+                market.base_decimals,
+                market.base_precision,
+                market.quote_decimals,
+                market.quote_precision,
+                market.price_decimals
+            );
+            if let Some(pool) = &market.pool {
+                let _ = write!(
+                    text,
+                    "\n[market.pool]\nlp_decimals = {}\nlp_precision = {}\n",
+                    pool.lp_decimals, pool.lp_precision
+                );
+            }
+        }
+        text
+    }
+}
+
+impl MarketPins {
+    /// Where units of the file are others.
+    fn compare(&self, market: &Market, differences: &mut Vec<String>) {
+        let expected = &market.expected;
+        let [lp_decimals, lp_precision] = market.pool.as_ref().map_or([&None, &None], |pool| {
+            let [decimals, precision] = &pool.lp_units;
+            [decimals, precision]
+        });
+        let pool = |of: fn(&PoolPins) -> u8| self.pool.as_ref().map_or(0, of);
+        let units: [(&Option<At<u8>>, &str, u8); 7] = [
+            (&expected.base_decimals, "base_decimals", self.base_decimals),
+            (
+                &expected.base_precision,
+                "base_precision",
+                self.base_precision,
+            ),
+            (
+                &expected.quote_decimals,
+                "quote_decimals",
+                self.quote_decimals,
+            ),
+            (
+                &expected.quote_precision,
+                "quote_precision",
+                self.quote_precision,
+            ),
+            (
+                &expected.price_decimals,
+                "price_decimals",
+                self.price_decimals,
+            ),
+            (
+                lp_decimals,
+                "pool.lp_decimals",
+                pool(|pool| pool.lp_decimals),
+            ),
+            (
+                lp_precision,
+                "pool.lp_precision",
+                pool(|pool| pool.lp_precision),
+            ),
+        ];
+        for (expected, key, found) in units {
+            if let Some(expected) = expected.as_ref().filter(|at| at.value != found) {
+                differences.push(format!(
+                    "market.{key} = {} but the venue publishes {found} for {}",
+                    expected.value, self.name
+                ));
+            }
+        }
+    }
+}
