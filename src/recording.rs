@@ -3,12 +3,16 @@
 //! The tape itself knows neither the registry nor the engine's snapshot; the live loop and the replay
 //! agree here on both.
 
+mod versions;
+
+use std::io::Read;
+
 use cambist_core::action::Action;
 use cambist_core::engine::Snapshot;
 use cambist_core::event::Event;
 use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketSpec, Time};
-use cambist_tape::{Header, StrategyText};
+use cambist_tape::{Header, Reader, StrategyText, UNTYPED};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Bound;
@@ -75,7 +79,32 @@ pub fn snapshot(engine: &Engine, markets: &[MarketSpec]) -> Result<Vec<u8>, Reco
         markets: markets.to_vec(),
         engine: engine.save(),
     };
-    postcard::to_allocvec(&saved).map_err(|error| RecordingError::Snapshot(error.to_string()))
+    let bytes = versions::history().digest().to_le_bytes().to_vec();
+    postcard::to_extend(&saved, bytes).map_err(|error| RecordingError::Snapshot(error.to_string()))
+}
+
+/// Reads a snapshot that this or an earlier program wrote on a tape of that format.
+fn saved(format: u16, bytes: &[u8]) -> Result<Saved, RecordingError> {
+    let wrong = |what: String| RecordingError::Snapshot(what);
+    let (types, mut rest) = if UNTYPED.contains(&format) {
+        (format.into(), bytes)
+    } else {
+        let split = bytes.split_first_chunk();
+        let (types, rest) = split.ok_or_else(|| wrong("it ends too early".to_owned()))?;
+        (u32::from_le_bytes(*types), rest)
+    };
+    let version = versions::history().version_of(types).ok_or_else(|| {
+        wrong(format!(
+            "it holds types that this program does not know ({types:#x}): a later one wrote it"
+        ))
+    })?;
+    let saved = versions::history().read(versions::SNAPSHOT, version, &mut rest);
+    let saved = saved.map_err(|error| wrong(error.to_string()))?;
+    if rest.is_empty() {
+        Ok(saved)
+    } else {
+        Err(wrong("it holds more than an engine".to_owned()))
+    }
 }
 
 fn build(
@@ -104,17 +133,16 @@ pub struct Player {
 }
 
 impl Player {
-    /// A player for a tape with this opening.
-    pub fn new(header: &Header, snapshot: Option<&[u8]>) -> Result<Self, RecordingError> {
+    /// A player for a tape.
+    pub fn new<R: Read>(tape: &Reader<R>) -> Result<Self, RecordingError> {
         let mut player = Self {
-            header: header.clone(),
+            header: tape.header().clone(),
             engine: None,
             failure: None,
         };
-        if let Some(bytes) = snapshot {
+        if let Some(bytes) = tape.snapshot() {
             let wrong = |what: String| RecordingError::Snapshot(what);
-            let saved: Saved =
-                postcard::from_bytes(bytes).map_err(|error| wrong(error.to_string()))?;
+            let saved = saved(tape.format(), bytes)?;
             let strategies = player.strategies(&saved.markets)?;
             let engine = Engine::restore(strategies, saved.engine)
                 .map_err(|error| wrong(error.to_string()))?;

@@ -17,7 +17,7 @@ pub fn run(args: &ReplayArgs, json: bool) -> anyhow::Result<Exit> {
     let name = args.tape.display().to_string();
     let file = File::open(&args.tape).with_context(|| name.clone())?;
     let mut reader = Reader::open(BufReader::new(file)).with_context(|| name.clone())?;
-    let mut engine = recording::Player::new(reader.header(), reader.snapshot())?;
+    let mut engine = recording::Player::new(&reader)?;
     let replay = compare(&mut reader, |now, event, actions| {
         engine.hear(now, event, actions);
     })

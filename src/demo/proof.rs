@@ -190,7 +190,7 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
         let name = || tape.display().to_string();
         let file = std::fs::File::open(&tape).with_context(name)?;
         let mut reader = Reader::open(std::io::BufReader::new(file)).with_context(name)?;
-        let mut player = Player::new(reader.header(), reader.snapshot()).with_context(name)?;
+        let mut player = Player::new(&reader).with_context(name)?;
         let replayed = compare(&mut reader, |now, event, actions| {
             player.hear(now, event, actions);
             story.heard(now, event, actions, asked);

@@ -6,11 +6,12 @@
 //! struct State
 //!   ...
 //! version 2
-//! struct State
-//!   ...
+//! change State
+//!   @ scale
+//!   fresh: u64
 //! without Gone
 //! ```
-//! A version is the one before it but for the types that stand below it. `files` are numbers by which
+//! A version is the one before it but for the types that stand below it, whole or as what changed. `files` are numbers by which
 //! files called it that were written before there was a history. A version is appended and never changed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +20,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::change;
 use crate::parse::{self, Item};
 use crate::plan::Plan;
-use crate::shape::{Item as Shown, Schema};
+use crate::shape::Schema;
 use crate::step::Step;
 use crate::wire::WireError;
 
@@ -171,8 +173,9 @@ impl History {
             }
         }
         for (name, body) in &described.types {
-            if newest.types.get(name) != Some(body) {
-                text.push_str(&Shown(name, body).to_string());
+            let old = newest.types.get(name);
+            if old != Some(body) {
+                text.push_str(&change::text(name, old, body));
             }
         }
         for name in newest.types.keys() {
@@ -205,6 +208,12 @@ fn read(text: &str) -> Result<Vec<Version>, HistoryError> {
                 }
                 Item::Type(name, body) => {
                     schema.types.insert(name, body);
+                }
+                Item::Change(name, edits) => {
+                    let body = schema.types.get_mut(&name);
+                    let body = body.ok_or_else(|| wrong(format!("there was no type {name}")))?;
+                    let changed = change::apply(body, &edits);
+                    changed.map_err(|what| wrong(format!("{name}: {what}")))?;
                 }
                 Item::Without(name) => {
                     let gone = schema.types.remove(&name);

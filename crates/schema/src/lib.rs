@@ -21,6 +21,7 @@
 //!
 //! Knows no files and no types of its own users.
 
+mod change;
 mod check;
 mod describe;
 mod history;

@@ -1,5 +1,6 @@
 //! Reads types as they are written down (`shape`).
 
+use crate::change::Edit;
 use crate::shape::{Body, Content, Field, Primitive, Shape, Variant};
 
 /// One line's worth of a schema.
@@ -7,6 +8,7 @@ use crate::shape::{Body, Content, Field, Primitive, Shape, Variant};
 pub(crate) enum Item {
     Root(String, Shape),
     Type(String, Body),
+    Change(String, Vec<Edit>),
     Without(String),
 }
 
@@ -49,6 +51,7 @@ fn head(text: &str) -> Result<Item, String> {
         }
         "struct" => Item::Type(rest.to_owned(), Body::Struct(Vec::new())),
         "enum" => Item::Type(rest.to_owned(), Body::Enum(Vec::new())),
+        "change" => Item::Change(rest.to_owned(), Vec::new()),
         "without" => Item::Without(rest.to_owned()),
         _ => return Err("not the beginning of a type".to_owned()),
     })
@@ -58,27 +61,51 @@ fn head(text: &str) -> Result<Item, String> {
 fn second(items: &mut [Item], text: &str) -> Result<(), String> {
     match items.last_mut() {
         Some(Item::Type(_, Body::Struct(fields))) => fields.push(field(text)?),
-        Some(Item::Type(_, Body::Enum(variants))) => {
-            let (name, content) = match text.find('(') {
-                None => (text, Content::Unit),
-                Some(at) => (&text[..at], Content::Tuple(parts(&text[at..])?)),
-            };
-            variants.push(Variant {
-                name: name.to_owned(),
-                content,
-            });
-        }
+        Some(Item::Type(_, Body::Enum(variants))) => variants.push(variant(text)?),
+        Some(Item::Change(_, edits)) => edits.push(edit(text)?),
         _ => return Err("nothing above it has fields or variants".to_owned()),
     }
     Ok(())
 }
 
+fn variant(text: &str) -> Result<Variant, String> {
+    let (name, content) = match text.find('(') {
+        None => (text, Content::Unit),
+        Some(at) => (&text[..at], Content::Tuple(parts(&text[at..])?)),
+    };
+    Ok(Variant {
+        name: name.to_owned(),
+        content,
+    })
+}
+
+fn edit(text: &str) -> Result<Edit, String> {
+    let is_name = |text: &str| {
+        text.chars()
+            .all(|letter| letter.is_alphanumeric() || letter == '_')
+    };
+    Ok(if let Some(name) = text.strip_prefix("- ") {
+        Edit::Remove(name.to_owned())
+    } else if let Some(name) = text.strip_prefix('@') {
+        Edit::At((!name.is_empty()).then(|| name.trim().to_owned()))
+    } else if text.split_once(": ").is_some_and(|(name, _)| is_name(name)) {
+        Edit::Field(field(text)?)
+    } else {
+        Edit::Variant(variant(text)?)
+    })
+}
+
 /// A field of a variant.
 fn third(items: &mut [Item], text: &str) -> Result<(), String> {
-    let Some(Item::Type(_, Body::Enum(variants))) = items.last_mut() else {
-        return Err("no variant above it".to_owned());
+    let variant = match items.last_mut() {
+        Some(Item::Type(_, Body::Enum(variants))) => variants.last_mut(),
+        Some(Item::Change(_, edits)) => match edits.last_mut() {
+            Some(Edit::Variant(variant)) => Some(variant),
+            _ => None,
+        },
+        _ => None,
     };
-    let variant = variants.last_mut().ok_or("no variant above it")?;
+    let variant = variant.ok_or("no variant above it")?;
     if variant.content == Content::Unit {
         variant.content = Content::Struct(Vec::new());
     }

@@ -1,20 +1,32 @@
 //! How records lie in a file.
 //!
 //! ```text
-//! file    = "CAMBTAPE" version:u16 record*
+//! file    = "CAMBTAPE" format:u16 types:u32 record*
 //! record  = length:u32 check(length):u32 check(payload):u32 payload      all little-endian
 //! ```
 //! The length has a check of its own: a damaged length is then known from a torn tail, and is never
-//! used to reserve memory.
+//! used to reserve memory. `types` names the version of the types inside (`versions`); formats 4 and 5
+//! had one version each and no `types`.
+
+use crate::versions;
 
 /// First bytes of every tape.
 pub const MAGIC: &[u8; 8] = b"CAMBTAPE";
 
-/// Version of the format; another one is refused, not guessed.
-pub const VERSION: u16 = 5;
+/// The format that is written.
+pub const FORMAT: u16 = 6;
+
+/// Formats without `types`, which name their version themselves.
+pub const UNTYPED: [u16; 2] = [4, 5];
+
+/// Mark and format.
+pub const MARK_BYTES: usize = 10;
+
+/// Bytes of `types`.
+pub const TYPES_BYTES: usize = 4;
 
 /// Bytes before the first record.
-pub const PREFIX_BYTES: usize = 10;
+pub const PREFIX_BYTES: usize = MARK_BYTES + TYPES_BYTES;
 
 /// Bytes before a payload.
 pub const FRAME_BYTES: usize = 12;
@@ -22,12 +34,12 @@ pub const FRAME_BYTES: usize = 12;
 /// No record is longer: an event is one bounded answer, an action list one bounded decision.
 pub const RECORD_MAX_BYTES: usize = 16 << 20;
 
-/// The first bytes of a tape.
+/// The first bytes of a tape that is written now.
 pub fn prefix() -> [u8; PREFIX_BYTES] {
     let mut bytes = [0; PREFIX_BYTES];
-    let (magic, version) = bytes.split_at_mut(MAGIC.len());
-    magic.copy_from_slice(MAGIC);
-    version.copy_from_slice(&VERSION.to_le_bytes());
+    bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+    bytes[MAGIC.len()..MARK_BYTES].copy_from_slice(&FORMAT.to_le_bytes());
+    bytes[MARK_BYTES..].copy_from_slice(&versions::history().digest().to_le_bytes());
     bytes
 }
 

@@ -12,10 +12,12 @@ pub mod segments;
 pub mod writer;
 
 mod frame;
+mod versions;
 
 #[cfg(test)]
 mod testing;
 
+pub use frame::UNTYPED;
 pub use reader::{Entry, ReadError, Reader, Tail};
 pub use record::{Header, StrategyText};
 pub use replay::{Difference, Replay, compare};

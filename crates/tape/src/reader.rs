@@ -10,8 +10,9 @@ use cambist_core::Time;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 
-use crate::frame::{FRAME_BYTES, Frame, MAGIC, PREFIX_BYTES, VERSION};
+use crate::frame::{FORMAT, FRAME_BYTES, Frame, MAGIC, MARK_BYTES, TYPES_BYTES, UNTYPED};
 use crate::record::{Header, Record};
+use crate::versions::{self, RECORD};
 
 /// Why a tape cannot be read further.
 #[derive(Debug, thiserror::Error)]
@@ -22,11 +23,15 @@ pub enum ReadError {
     /// Not a tape.
     #[error("not a tape: it does not begin with the mark of one")]
     NotATape,
-    /// Written by another version.
-    #[error("tape format {found} is not the one of this program, {VERSION}")]
+    /// Written by a later program.
+    #[error(
+        "tape holds types that this program does not know (format {format}, types {types:#x}): it was written by a later one, which reads it"
+    )]
     Version {
-        /// The version of the file.
-        found: u16,
+        /// Its format.
+        format: u16,
+        /// What it calls the types inside.
+        types: u32,
     },
     /// Ends before its header.
     #[error("tape ends before its header is complete, at byte {offset}")]
@@ -86,6 +91,10 @@ enum Found {
 #[derive(Debug)]
 pub struct Reader<R: Read> {
     input: R,
+    /// Its format.
+    format: u16,
+    /// Version of the types inside.
+    version: u32,
     /// Where the next record begins.
     offset: u64,
     header: Header,
@@ -97,37 +106,52 @@ pub struct Reader<R: Read> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the opening: mark, version, header and snapshot. `input` should be buffered.
+    /// Reads the opening: mark, format, types, header and snapshot, as they are written now or as an
+    /// earlier program wrote them. `input` should be buffered.
     pub fn open(mut input: R) -> Result<Self, ReadError> {
-        let mut first = [0; PREFIX_BYTES];
+        let mut first = [0; MARK_BYTES];
         let got = fill(&mut input, &mut first)?;
         let mark = MAGIC.len().min(got);
         if first[..mark] != MAGIC[..mark] {
             return Err(ReadError::NotATape);
         }
-        if got < PREFIX_BYTES {
+        if got < MARK_BYTES {
             return Err(ReadError::NoHeader { offset: got as u64 });
         }
-        let found = u16::from_le_bytes([first[8], first[9]]);
-        if found != VERSION {
-            return Err(ReadError::Version { found });
-        }
+        let format = u16::from_le_bytes([first[8], first[9]]);
+        let mut begin = MARK_BYTES;
+        let types = match format {
+            FORMAT => {
+                let mut types = [0; TYPES_BYTES];
+                let got = fill(&mut input, &mut types)?;
+                begin += got;
+                if got < TYPES_BYTES {
+                    let offset = begin as u64;
+                    return Err(ReadError::NoHeader { offset });
+                }
+                u32::from_le_bytes(types)
+            }
+            untyped if UNTYPED.contains(&untyped) => untyped.into(),
+            _ => return Err(ReadError::Version { format, types: 0 }),
+        };
+        let version = versions::history().version_of(types);
         let mut reader = Self {
             input,
-            offset: PREFIX_BYTES as u64,
+            format,
+            version: version.ok_or(ReadError::Version { format, types })?,
+            offset: begin as u64,
             header: Header::default(),
             snapshot: None,
             ahead: None,
             tail: None,
             after_heard: false,
         };
+        let begin = reader.offset;
         reader.header = match reader.record()? {
             Found::Record(record) => match *record {
                 Record::Header(header) => header,
                 Record::Snapshot(_) | Record::Heard { .. } | Record::Did { .. } => {
-                    return Err(
-                        reader.damaged(PREFIX_BYTES as u64, "it does not begin with a header")
-                    );
+                    return Err(reader.damaged(begin, "it does not begin with a header"));
                 }
             },
             Found::End(_) => {
@@ -175,6 +199,11 @@ impl<R: Read> Reader<R> {
                 Ok(None)
             }
         }
+    }
+
+    /// Its format: where that is an old one, what the snapshot holds goes by it.
+    pub const fn format(&self) -> u16 {
+        self.format
     }
 
     /// How the tape ended, once it has.
@@ -241,8 +270,10 @@ impl<R: Read> Reader<R> {
             }
             return Err(self.damaged(start, "the content of a record does not check"));
         }
-        let Ok((record, [])) = postcard::take_from_bytes(&payload) else {
-            return Err(self.damaged(start, "a record has a form this program does not know"));
+        let mut rest = payload.as_slice();
+        let record = versions::history().read(RECORD, self.version, &mut rest);
+        let (Ok(record), []) = (record, rest) else {
+            return Err(self.damaged(start, "a record is none of the tape's version"));
         };
         self.offset = start + FRAME_BYTES as u64 + length;
         Ok(Found::Record(Box::new(record)))

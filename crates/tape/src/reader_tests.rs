@@ -127,11 +127,13 @@ fn no_changed_bit_goes_unseen() {
         );
         match end {
             Err(ReadError::Damaged { offset, .. }) => {
-                assert!(offset <= (bit / 8) as u64, "bit {bit}");
+                // Where another format is named, its first record begins elsewhere.
+                let named = (8..10).contains(&(bit / 8));
+                assert!(named || offset <= (bit / 8) as u64, "bit {bit}");
                 damaged += 1;
             }
             Err(ReadError::NotATape) => assert!(bit / 8 < 8),
-            Err(ReadError::Version { .. }) => assert!((8..10).contains(&(bit / 8))),
+            Err(ReadError::Version { .. }) => assert!((8..14).contains(&(bit / 8))),
             // Only the last record cannot be told from an unfinished one.
             Ok(Tail::Torn { offset }) => assert_eq!(got.len(), all.len() - 1, "{offset}"),
             Err(ReadError::NoHeader { .. } | ReadError::Io(_)) | Ok(Tail::Clean) => {
@@ -155,8 +157,7 @@ fn what_is_no_record_of_ours_is_refused() {
         read(&tape).1.unwrap_err().to_string()
     };
     let at = opening.len();
-    let unknown =
-        format!("tape is damaged at byte {at}: a record has a form this program does not know");
+    let unknown = format!("tape is damaged at byte {at}: a record is none of the tape's version");
     assert_eq!(with(&[200]), unknown);
     assert_eq!(with(&[]), unknown);
     let turn_missing = format!("tape is damaged at byte {at}: heard and done do not take turns");

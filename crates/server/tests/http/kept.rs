@@ -19,7 +19,7 @@ fn kept() -> Vec<PathBuf> {
     let mut found: Vec<_> = std::fs::read_dir(all)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.join("folder.packed").is_file())
+        .filter(|path| path.join("verify.json").is_file())
         .collect();
     found.sort();
     assert!(found.len() >= 3, "{found:?}");
