@@ -45,6 +45,10 @@ fn warnings(exchange: &Exchange) -> Vec<String> {
     if listen.public_url.is_none() && (is_remote || !listen.trusted_proxies.is_empty()) {
         warnings.push("listen.public_url is missing although others reach this exchange: request signatures count for whatever address a client names, those made for another exchange included, and a recorded GET apiKey fetches the key for ever; recommended: the address that clients use".to_owned());
     }
+    let is_hosted = is_remote || listen.public_url.is_some() || !listen.trusted_proxies.is_empty();
+    if is_hosted && exchange.opening.fee.is_empty() {
+        warnings.push("accounts.opening_fee is empty: whoever owns both ends of a transfer opens accounts for nothing, up to limits.accounts_max less accounts.reserved; recommended: a fee".to_owned());
+    }
     if is_remote {
         warnings.push(format!(
             "listen.address = \"{}\": API keys cross the network in the clear; recommended: 127.0.0.1 behind a proxy that speaks TLS, named in listen.trusted_proxies",
@@ -94,7 +98,14 @@ mod tests {
                 .entry(section)
                 .or_insert_with(|| toml::Table::new().into());
             let known = known.as_table_mut().unwrap();
-            known.extend(keys.as_table().unwrap().clone());
+            for (key, value) in keys.as_table().unwrap() {
+                match (known.get_mut(key), value) {
+                    (Some(toml::Value::Table(inner)), toml::Value::Table(stated)) => {
+                        inner.extend(stated.clone());
+                    }
+                    _ => drop(known.insert(key.clone(), value.clone())),
+                }
+            }
         }
         source.text = whole.to_string();
         let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
@@ -120,15 +131,20 @@ mod tests {
             warned(&[signature, wallet]),
             ["exchange.require_wallet_for_funds"]
         );
-        assert_eq!(warned(&[signature, proxies]), ["listen.public_url"]);
-        assert!(warned(&[signature, proxies, public]).is_empty());
+        let fee = ("# USDC = \"1\"", "USDC = \"1\"");
+        assert_eq!(
+            warned(&[signature, proxies]),
+            ["listen.public_url", "accounts.opening_fee"]
+        );
+        assert_eq!(warned(&[signature, public]), ["accounts.opening_fee"]);
+        assert!(warned(&[signature, proxies, public, fee]).is_empty());
         let remote = [
             ("address = \"127.0.0.1:8787\"", "address = \"0.0.0.0:8787\""),
             ("allow_remote = false", "allow_remote = true"),
         ];
-        let edits = [signature, remote[0], remote[1]];
+        let edits = [signature, remote[0], remote[1], fee];
         assert_eq!(warned(&edits), ["listen.public_url", "listen.address"]);
-        let edits = [signature, remote[0], remote[1], public];
+        let edits = [signature, remote[0], remote[1], public, fee];
         assert_eq!(warned(&edits), ["listen.address"]);
     }
 }

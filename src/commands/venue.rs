@@ -6,6 +6,7 @@ use anyhow::Context;
 use cambist_listener::descriptors::connections_fitting;
 use cambist_server::admin::{AdminConfig, AdminServer};
 use cambist_server::{Handle, Server, ServerConfig};
+use cambist_venue::AccountId;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -221,6 +222,10 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
     keys::make_folder(&exchange.maker.keys_dir)?;
     address::write(&exchange.address_file(), listening)?;
     let handle = server.handle();
+    data::bound_openings(exchange, &handle)?;
+    if let Some(maker) = keys::load(&exchange.maker.keys_dir)? {
+        handle.learn_api_key(AccountId(exchange.maker.account_id), &maker.api_key)?;
+    }
     let door = admin_server(exchange, &handle)?;
     if json {
         print_json(&json!({

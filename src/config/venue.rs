@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec};
+use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
 use cambist_venue::agents::AgentsConfig;
+use cambist_venue::{AccountOpening, PriceBand};
 
 use super::Kind;
 use super::bounds::{self, Bounds};
@@ -85,10 +86,14 @@ pub struct Exchange {
     pub markets: Vec<MarketSpec>,
     /// Price aggregation levels of each market.
     pub aggregation_levels: Vec<u8>,
+    /// Price band of each market, if it has one.
+    pub price_bands: Vec<Option<PriceBand>>,
     /// Pools.
     pub pools: Vec<Pool>,
     /// What transfers, withdrawals and key updates cost.
     pub service_fees: ServiceFees,
+    /// What a transfer that opens an account must bring.
+    pub opening: AccountOpening,
     /// How long things take.
     pub delays: ServiceDelays,
     /// The market maker's account.
@@ -182,12 +187,15 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         .map(|(index, section)| market(index, section, &tokens))
         .collect();
     let markets = markets?;
-    let (markets, aggregation_levels): (Vec<_>, Vec<_>) = markets.into_iter().unzip();
+    let (markets, shown): (Vec<_>, Vec<_>) = markets.into_iter().unzip();
+    let (aggregation_levels, price_bands) = shown.into_iter().unzip();
     if markets.is_empty() {
         root.missing("market", "at least one [[market]] is needed");
     }
 
     let service_fees = services::fees(root.section("fees"), &tokens);
+    let accounts_max = bounds.limits.accounts_max;
+    let opening = services::opening(root.section("accounts"), &tokens, accounts_max);
     let delays = services::delays(root.section("delays"));
     let maker = maker(root.section("maker"), folder, &tokens);
     let (pools, shares) = pools::pools(root.sections("pool"), &markets, listed)?;
@@ -217,8 +225,10 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         token_addresses: addresses,
         markets,
         aggregation_levels,
+        price_bands,
         pools,
         service_fees,
+        opening,
         delays,
         maker: maker?,
         traders: traders?,
@@ -314,10 +324,13 @@ fn market(
     index: usize,
     mut section: Section<'_, '_>,
     tokens: &[TokenSpec],
-) -> Option<(MarketSpec, u8)> {
+) -> Option<(MarketSpec, (u8, Option<PriceBand>))> {
     let name = section.req::<String>("name");
     let price_decimals = section.number("price_decimals", 2, 0..=27);
     let levels = section.number("aggregation_levels", 3, 1..=10);
+    let band_bips = section.number("price_band_bips", 0, 0..=9_999);
+    let band_window = section.number("price_band_window_s", 300, 1..=86_400);
+    let band_reference = section.opt::<Money>("price_band_reference");
     let name = name?;
     let Some((base, quote)) = name.value.split_once('-') else {
         let what = "market.name must be BASE-QUOTE of two listed tokens";
@@ -345,8 +358,48 @@ fn market(
     let spec = made
         .map_err(|error| section.problem(name.at, error.to_string()))
         .ok();
+    let band = price_band(&section, spec.as_ref(), &band_bips, band_reference)?;
+    let band = band.map(|(bips, reference)| PriceBand {
+        bips,
+        window_s: small(band_window.value),
+        reference,
+    });
     section.finish();
-    Some((spec?, small(levels.value)))
+    Some((spec?, (small(levels.value), band)))
+}
+
+/// Width and first reference of a price band: both, or there is none.
+#[expect(clippy::option_option, reason = "a mistake, no band, or one")]
+fn price_band(
+    section: &Section<'_, '_>,
+    market: Option<&MarketSpec>,
+    bips: &At<u64>,
+    reference: Option<At<Money>>,
+) -> Option<Option<(u16, Price)>> {
+    let reference = match (bips.value, reference) {
+        (0, None) => return Some(None),
+        (1.., Some(reference)) => reference,
+        (_, reference) => {
+            let at = reference.map_or(bips.at, |reference| reference.at);
+            let what = "market.price_band_bips above 0 and market.price_band_reference are given together or not at all";
+            section.problem(at, what);
+            return None;
+        }
+    };
+    match reference.value.price(market?) {
+        Ok(price) if price.0 > 0 => Some(Some((small(bips.value), price))),
+        Ok(_) => {
+            section.problem(reference.at, "market.price_band_reference must be above 0");
+            None
+        }
+        Err(error) => {
+            section.problem(
+                reference.at,
+                format!("market.price_band_reference: {error}"),
+            );
+            None
+        }
+    }
 }
 
 fn maker(mut section: Section<'_, '_>, folder: &Path, tokens: &[TokenSpec]) -> Option<Maker> {

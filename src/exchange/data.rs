@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use anyhow::Context;
-use cambist_server::{DataError, DataFolder, Durable};
-use cambist_venue::Account;
+use cambist_server::{DataError, DataFolder, Durable, Handle, api_key_digest};
+use cambist_venue::{Account, AccountOpening, Operator};
 
 use super::keys::{self, MakerKeys};
 use super::setup;
@@ -99,12 +99,30 @@ fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
     };
     let public = keys.secret.public();
     let signing = (public.x.to_be_bytes(), public.y.to_be_bytes());
-    let api_key = durable.venue().account_of_api_key(&keys.api_key);
+    let api_key = durable
+        .venue()
+        .account_of_api_key(&api_key_digest(&keys.api_key));
     if (account.public_key.x, account.public_key.y) == signing && api_key == Some(account.id) {
         Keys::Fit
     } else {
         Keys::Others
     }
+}
+
+/// A folder from before openings of accounts were bounded takes the file's bounds over, once: by an input of the
+/// operator's, so that everything before it stays as it was.
+pub fn bound_openings(exchange: &Exchange, handle: &Handle) -> anyhow::Result<()> {
+    let kept = handle.read(|venue| venue.config().opening.clone())?;
+    if kept == AccountOpening::UNBOUNDED && exchange.opening != kept {
+        let bounds = Box::new(exchange.opening.clone());
+        handle.operate(Operator::SetAccountOpening(bounds))?;
+        tracing::warn!(
+            order_minimum = exchange.opening.order_minimum,
+            reserved = exchange.opening.reserved,
+            "the data folder had no bounds on transfers that open accounts; those of the configuration hold from now on"
+        );
+    }
+    Ok(())
 }
 
 /// How a problem with a data folder ends the program.
@@ -122,4 +140,52 @@ pub fn failure(error: DataError) -> Failure {
         DataError::Folder(_) | DataError::Io { .. } => Exit::CheckFailed,
     };
     Failure::new(exit, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::collections::BTreeSet;
+
+    use cambist_server::{Server, ServerConfig};
+
+    use super::*;
+    use crate::config::reader::Source;
+    use crate::testing::Folder;
+
+    fn exchange(folder: &Folder, from: &str, to: &str) -> Exchange {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/venue.toml");
+        let mut source = Source::read(path.as_ref()).unwrap();
+        assert!(source.text.contains(from));
+        source.text = source.text.replacen(from, to, 1);
+        let mut exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        exchange.maker.keys_dir = folder.path().join("keys");
+        exchange
+    }
+
+    /// Starts an exchange on a folder; its bounds on openings.
+    fn started(folder: &Path, exchange: &Exchange) -> AccountOpening {
+        let (durable, _) = open(folder, exchange).unwrap();
+        let config = ServerConfig::new(([127, 0, 0, 1], 0).into());
+        let server = Server::bind_durable(&config, durable).unwrap();
+        let handle = server.handle();
+        bound_openings(exchange, &handle).unwrap();
+        handle.read(|venue| venue.config().opening.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_without_bounds_on_openings_takes_the_files_over_once() {
+        let folder = Folder::new("openings");
+        let data = folder.path().join("data");
+        let mut before = exchange(&folder, "", "");
+        before.opening = AccountOpening::UNBOUNDED;
+        assert_eq!(started(&data, &before), AccountOpening::UNBOUNDED);
+        let today = exchange(&folder, "", "");
+        assert!(today.opening.order_minimum && today.opening.reserved == 10_000);
+        assert_eq!(started(&data, &today), today.opening);
+        // What is there then counts, whatever the file says.
+        let other = exchange(&folder, "# reserved = 10000", "reserved = 7");
+        assert_eq!(other.opening.reserved, 7);
+        assert_eq!(started(&data, &other), today.opening);
+    }
 }

@@ -5,8 +5,8 @@ use cambist_core::VenueTime;
 use cambist_signing::Address;
 use cambist_venue::agents::{Agents, AgentsConfig, PoolSeat, found};
 use cambist_venue::{
-    AccountId, ApiKey, Caller, Compat, Delays, FeeSchedule, MarketConfig, Operator, PoolConfig,
-    PoolStatus, PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
+    AccountId, Caller, Compat, Delays, FeeSchedule, MarketConfig, Operator, PoolConfig, PoolStatus,
+    PublicKey, Request, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 
 use super::keys::MakerKeys;
@@ -35,7 +35,7 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
             x: public.x.to_be_bytes(),
             y: public.y.to_be_bytes(),
         },
-        api_key: Some(ApiKey(maker.api_key.as_str().to_owned())),
+        api_key: Some(cambist_server::api_key_digest(&maker.api_key)),
         internal: false,
     })];
     for (token, amount) in &exchange.maker.funds {
@@ -96,8 +96,12 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         });
     }
     let bips = |bips: u16| u8::try_from(bips).unwrap_or(u8::MAX);
-    let markets = exchange.markets.iter().zip(&exchange.aggregation_levels);
-    let markets = markets.map(|(spec, levels)| MarketConfig {
+    let shown = exchange
+        .aggregation_levels
+        .iter()
+        .zip(&exchange.price_bands);
+    let markets = exchange.markets.iter().zip(shown);
+    let markets = markets.map(|(spec, (levels, band))| MarketConfig {
         name: spec.name.clone(),
         base: spec.base.id,
         quote: spec.quote.id,
@@ -106,6 +110,7 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         enabled: spec.enabled,
         maker_fee_bips: bips(exchange.fee_bips[0]),
         taker_fee_bips: bips(exchange.fee_bips[1]),
+        price_band: *band,
     });
     let mut pools = Vec::new();
     for pool in &exchange.pools {
@@ -138,6 +143,7 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
             same_token: fees.same_token,
             ..FeeSchedule::default()
         },
+        opening: exchange.opening.clone(),
         delays: Delays {
             order_ms: delays.order_ms,
             cancel_ms: delays.cancel_ms,
@@ -196,6 +202,33 @@ mod tests {
                 .replace("quote_liquidity = \"500000 USDC\"", "")
         });
         assert_eq!(empty.pool_reserves(&pool.0), Some(([0, 0], 0)));
+    }
+
+    #[test]
+    fn bounds_on_openings_and_prices_of_the_file_are_the_exchanges() {
+        let venue = made(|text| {
+            text.replace("# USDC = \"1\"", "USDC = \"1\"")
+                .replace("price_band_bips = 0", "price_band_bips = 500")
+                .replace("# price_band_reference", "price_band_reference")
+                .replace("# accounts_max = 100000", "accounts_max = 5000")
+        });
+        let opening = &venue.config().opening;
+        assert_eq!(opening.fee, [(cambist_core::TokenId(1), 1_000_000)].into());
+        assert_eq!(opening.reserved, 500, "a tenth of accounts_max");
+        let market = venue.market(cambist_core::MarketId(0)).unwrap();
+        let band = cambist_venue::PriceBand {
+            bips: 500,
+            window_s: 300,
+            reference: cambist_core::Price(250_000),
+        };
+        assert_eq!(market.price_band, Some(band));
+        assert_eq!(
+            made(|text| text)
+                .market(cambist_core::MarketId(0))
+                .unwrap()
+                .price_band,
+            None
+        );
     }
 
     #[test]

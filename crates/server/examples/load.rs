@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use cambist_core::TokenId;
 use cambist_server::{DataFolder, Rate, RateLimits, Server, ServerConfig};
 use cambist_signing::{Address, OrderMessage, SecretKey};
-use cambist_venue::{AccountId, ApiKey, Compat, PublicKey, Venue, VenueConfig};
+use cambist_venue::{AccountId, Compat, PublicKey, Venue, VenueConfig};
 use support::ONE;
 
 type Anything = Box<dyn Error + Send + Sync>;
@@ -71,7 +71,7 @@ fn main() -> Result<(), Anything> {
             y: public.y.to_be_bytes(),
         };
         let owner = [u8::try_from(number)?; 20];
-        let account = handle.create_account(owner, key, Some(ApiKey(format!("key-{number}"))))?;
+        let account = handle.create_account(owner, key, Some(&format!("key-{number}")))?;
         handle.deposit(account, TokenId(0), 1_000_000 * ONE)?;
         keys.push((account, secret, format!("key-{number}")));
     }

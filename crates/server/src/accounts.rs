@@ -7,14 +7,12 @@ use cambist_protocol::query::{
 };
 use cambist_protocol::wire::{ApiKey, ApiKeyRequest, StorageIds};
 use cambist_protocol::{Endpoint, FromWire};
-use cambist_venue::{self as venue, AccountId, Caller, Request, Response};
+use cambist_venue::{self as venue, AccountId, ApiKeyDigest, Caller, Request, Response};
 
+use crate::api_keys::{self, api_key_digest};
 use crate::denial::Denial;
 use crate::shell::{Answer, Call, Shell, mismatch};
 use crate::shown;
-
-/// Characters of a new API key.
-const API_KEY_CHARS: usize = 64;
 
 /// GET account.
 pub(crate) fn account(shell: &Shell, call: &Call) -> Answer {
@@ -64,14 +62,7 @@ pub(crate) fn replace_api_key(shell: &Shell, call: &Call, holder: Option<Account
         ));
     }
     let caller = Caller::Account { account, signed };
-    let fresh = fresh_key()?;
-    shell.key_requests.changes(account, shell.clock.now());
-    api_key(
-        shell,
-        call,
-        &caller,
-        &Request::RotateApiKey { account, fresh },
-    )
+    replaced(shell, call, &caller, account)
 }
 
 /// GET apiKey: the signature alone opens the account. Which recordings of it count is told in
@@ -98,16 +89,27 @@ pub(crate) fn get_api_key(shell: &Shell, call: &Call) -> Answer {
     }
     let signed = shell.request_signed(call, parameters.received(), account, None)?;
     let caller = Caller::Account { account, signed };
-    let fresh = fresh_key()?;
-    let request = Request::ApiKey { account, fresh };
-    let answer = api_key(shell, call, &caller, &request)?;
+    let fresh = api_keys::fresh()?;
+    let fresh_digest = api_key_digest(&fresh);
+    let request = Request::ApiKey {
+        account,
+        fresh: fresh_digest,
+    };
+    let digest = key_digest(shell, call, &caller, &request)?;
     if has_key {
         // It may have been changed meanwhile, and then the answer is not for this request.
         check_time()?;
     } else {
         shell.key_requests.changes(account, shell.clock.now());
     }
-    Ok(answer)
+    if digest == fresh_digest {
+        return Ok(told(shell, account, digest, &fresh));
+    }
+    match shell.known_keys.text(account, digest) {
+        Some(key) => Ok(told(shell, account, digest, &key)),
+        // Only its digest is left, of which no key can be made.
+        None => replaced(shell, call, &caller, account),
+    }
 }
 
 /// GET storageId.
@@ -164,31 +166,36 @@ fn check_exists(shell: &Shell, account: AccountId) -> Result<(), Denial> {
     }
 }
 
-fn api_key(shell: &Shell, call: &Call, caller: &Caller, request: &Request) -> Answer {
+/// A fresh key in place of the account's.
+fn replaced(shell: &Shell, call: &Call, caller: &Caller, account: AccountId) -> Answer {
+    let fresh = api_keys::fresh()?;
+    let digest = api_key_digest(&fresh);
+    shell.key_requests.changes(account, shell.clock.now());
+    // Randomness is an input of the machine, so that its inputs are its whole history.
+    let request = Request::RotateApiKey {
+        account,
+        fresh: digest,
+    };
+    key_digest(shell, call, caller, &request)?;
+    Ok(told(shell, account, digest, &fresh))
+}
+
+/// The digest of the key that the account has now.
+fn key_digest(
+    shell: &Shell,
+    call: &Call,
+    caller: &Caller,
+    request: &Request,
+) -> Result<ApiKeyDigest, Denial> {
     match shell.ask(caller, request)? {
-        Response::ApiKey(key) => Ok(to_bytes(&ApiKey { api_key: key.0 })),
+        Response::ApiKey(digest) => Ok(digest),
         _ => Err(mismatch(call.endpoint)),
     }
 }
 
-/// Randomness is an input of the machine, so that its inputs are its whole history.
-fn fresh_key() -> Result<venue::ApiKey, Denial> {
-    const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    let mut key = String::with_capacity(API_KEY_CHARS);
-    let mut random = [0; 2 * API_KEY_CHARS];
-    while key.len() < API_KEY_CHARS {
-        getrandom::fill(&mut random).map_err(|error| {
-            tracing::error!(%error, "the system gives no randomness");
-            Denial::internal()
-        })?;
-        // Every character equally likely: bytes from 248 = 4 * 62 up are thrown away.
-        let wanted = API_KEY_CHARS - key.len();
-        let usable = random.iter().filter(|byte| **byte < 248);
-        key.extend(
-            usable
-                .take(wanted)
-                .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])),
-        );
-    }
-    Ok(venue::ApiKey(key))
+fn told(shell: &Shell, account: AccountId, digest: ApiKeyDigest, key: &str) -> Vec<u8> {
+    shell.known_keys.learn(account, digest, key);
+    to_bytes(&ApiKey {
+        api_key: key.to_owned(),
+    })
 }

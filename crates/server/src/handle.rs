@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use cambist_core::{Amount, TokenId, VenueTime};
 use cambist_venue::{
-    AccountId, Address, ApiKey, Balance, Caller, Operator, PublicKey, Request, Response, Venue,
+    AccountId, Address, Balance, Caller, Operator, PublicKey, Request, Response, Venue,
 };
 
+use crate::api_keys::api_key_digest;
 use crate::machine::MachineError;
 use crate::shell::Shell;
 
@@ -49,16 +50,31 @@ impl Handle {
         &self,
         owner: Address,
         public_key: PublicKey,
-        api_key: Option<ApiKey>,
+        api_key: Option<&str>,
     ) -> Result<AccountId, MachineError> {
         let made = self.operate(Operator::CreateAccount {
             id: None,
             owner,
             public_key,
-            api_key,
+            api_key: api_key.map(api_key_digest),
             internal: false,
         })?;
-        made.ok_or(MachineError::Broken)
+        let account = made.ok_or(MachineError::Broken)?;
+        if let Some(key) = api_key {
+            self.learn_api_key(account, key)?;
+        }
+        Ok(account)
+    }
+
+    /// Tells the shell the text of an account's API key, which the venue does not keep, so that it can be
+    /// shown to who asks with the signing key. Without effect if it is not the account's.
+    pub fn learn_api_key(&self, account: AccountId, key: &str) -> Result<(), MachineError> {
+        let digest = api_key_digest(key);
+        let holder = self.read(|venue| venue.account_of_api_key(&digest))?;
+        if holder == Some(account) {
+            self.shell.known_keys.learn(account, digest, key);
+        }
+        Ok(())
     }
 
     /// Books a deposit.

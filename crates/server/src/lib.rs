@@ -31,6 +31,7 @@
 
 mod accounts;
 pub mod admin;
+mod api_keys;
 mod browsers;
 mod clock;
 mod config;
@@ -54,6 +55,7 @@ mod shown;
 mod signatures;
 mod state;
 
+pub use api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 pub use cambist_listener::BindError;
 pub use clock::Clock;
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};

@@ -86,7 +86,8 @@ pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>
         1 | 4 => shown::fees(&view.fees.withdrawal, &tokens),
         2 => shown::fees(&view.fees.update, &tokens),
         3 => shown::fees(&view.fees.transfer, &tokens),
-        0 | 5..=8 => shown::fees(&free(&tokens), &tokens),
+        5 => shown::fees(&view.opening_fees, &tokens),
+        0 | 6..=8 => shown::fees(&free(&tokens), &tokens),
         other => {
             return Err(Denial::new(
                 Reason::InvalidArgument,

@@ -11,6 +11,7 @@ use cambist_protocol::Endpoint;
 use cambist_protocol::endpoint::KeyRule;
 use cambist_venue::{AccountId, Caller, Compat, Request, Response};
 
+use crate::api_keys::{KnownKeys, api_key_digest};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::denial::Denial;
@@ -47,6 +48,7 @@ pub(crate) struct Shell {
     /// Every address that request signatures may cover, where there is a public one.
     pub urls: Vec<String>,
     pub key_requests: KeyRequests,
+    pub known_keys: KnownKeys,
     pub require_api_key_signature: bool,
     pub require_wallet_for_funds: bool,
     /// Network id, which wallets sign.
@@ -74,6 +76,7 @@ impl Shell {
             public_url,
             urls,
             key_requests: KeyRequests::new(config.clock.now()),
+            known_keys: KnownKeys::default(),
             require_api_key_signature: config.require_api_key_signature,
             require_wallet_for_funds: config.require_wallet_for_funds,
             chain_id,
@@ -127,7 +130,16 @@ impl Shell {
             KeyRule::None => None,
         };
         let holder = match key {
-            Some(key) => self.machine.read(|venue| venue.account_of_api_key(key))?,
+            Some(key) => {
+                let digest = api_key_digest(key);
+                let holder = self
+                    .machine
+                    .read(|venue| venue.account_of_api_key(&digest))?;
+                if let Some(account) = holder {
+                    self.known_keys.learn(account, digest, key);
+                }
+                holder
+            }
             None => None,
         };
         let bucket = match holder {

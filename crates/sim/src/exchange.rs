@@ -4,8 +4,8 @@ use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Side, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig, What, found};
 use cambist_venue::{
-    AccountId, ApiKey, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request, Response,
-    Venue,
+    AccountId, ApiKeyDigest, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request,
+    Response, Venue,
 };
 
 use crate::conduct::Broken;
@@ -76,7 +76,7 @@ impl Exchange {
             id: Some(OWN_ACCOUNT),
             owner: OWN_OWNER,
             public_key: PublicKey::default(),
-            api_key: Some(ApiKey("own".to_owned())),
+            api_key: Some(ApiKeyDigest([1; 32])),
             internal: false,
         }];
         wishes.extend(funds.iter().map(|(token, amount)| Operator::Deposit {

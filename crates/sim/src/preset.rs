@@ -180,6 +180,7 @@ fn venue() -> VenueConfig {
         enabled: true,
         maker_fee_bips: 2,
         taker_fee_bips: 10,
+        price_band: None,
     };
     VenueConfig {
         chain_id: 1,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::{Amount, Reason, TokenId};
 
-use crate::account::{AccountId, ApiKey};
+use crate::account::{AccountId, ApiKeyDigest};
 use crate::request::{AccountQuery, Caller};
 use crate::response::{AccountView, BalanceView, ExchangeView, Refusal, Response};
 use crate::venue::Venue;
@@ -76,15 +76,15 @@ impl Venue {
         &mut self,
         caller: &Caller,
         account: AccountId,
-        fresh: &ApiKey,
-    ) -> Result<ApiKey, Refusal> {
+        fresh: &ApiKeyDigest,
+    ) -> Result<ApiKeyDigest, Refusal> {
         self.check_known(account)?;
         // The signature is what opens the account here: there may be no key yet.
         self.check_signature(caller, account, Some(Reason::NoSignature))?;
         self.check_owner(caller, account)?;
         match &self.accounts[&account].api_key {
-            Some(key) => Ok(key.clone()),
-            None => self.set_api_key(account, fresh),
+            Some(key) => Ok(*key),
+            None => self.set_api_key(account, *fresh),
         }
     }
 
@@ -92,12 +92,12 @@ impl Venue {
         &mut self,
         caller: &Caller,
         account: AccountId,
-        fresh: &ApiKey,
-    ) -> Result<ApiKey, Refusal> {
+        fresh: &ApiKeyDigest,
+    ) -> Result<ApiKeyDigest, Refusal> {
         self.check_known(account)?;
         self.check_owner(caller, account)?;
         self.check_signature(caller, account, None)?;
-        self.set_api_key(account, fresh)
+        self.set_api_key(account, *fresh)
     }
 
     fn check_known(&self, account: AccountId) -> Result<(), Refusal> {
@@ -114,20 +114,20 @@ impl Venue {
     pub(crate) fn set_api_key(
         &mut self,
         account: AccountId,
-        fresh: &ApiKey,
-    ) -> Result<ApiKey, Refusal> {
-        if fresh.0.is_empty() || self.api_keys.contains_key(fresh) {
+        fresh: ApiKeyDigest,
+    ) -> Result<ApiKeyDigest, Refusal> {
+        if fresh.0 == [0; 32] || self.api_keys.contains_key(&fresh) {
             return Err(Refusal::new(
                 Reason::UnknownError,
                 "no new api key could be made",
             ));
         }
-        self.api_keys.insert(fresh.clone(), account);
-        let old = self.account_mut(account).api_key.replace(fresh.clone());
+        self.api_keys.insert(fresh, account);
+        let old = self.account_mut(account).api_key.replace(fresh);
         if let Some(old) = old {
             self.api_keys.remove(&old);
         }
-        Ok(fresh.clone())
+        Ok(fresh)
     }
 
     pub(crate) fn next_storage_id(
@@ -157,6 +157,7 @@ impl Venue {
             exchange: self.config.exchange,
             deposit: self.config.deposit,
             fees: self.fee_lists(),
+            opening_fees: self.opening_fees(),
             mode: self.mode,
         }
     }

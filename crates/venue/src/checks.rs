@@ -227,6 +227,18 @@ impl Venue {
                 ),
             );
         }
+        let amounts = [placement.base, placement.quote];
+        if let Some([lowest, highest]) = market.band_edges(self.now)
+            && !market.is_within_band(self.now, placement.side, placement.level, amounts)
+        {
+            return refuse(
+                Reason::IllegalRate,
+                format!(
+                    "outside the price band: bids up to {} ticks and asks from {} ticks are taken now",
+                    highest.0, lowest.0
+                ),
+            );
+        }
         let replaced = self.check_slot(order, placement)?;
         let open = account.open_orders - u32::from(replaced.is_some());
         if open >= self.config.limits.open_orders_max {

@@ -9,7 +9,8 @@ use cambist_core::{Amount, TokenId, TokenSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address};
-use crate::mode::{Delays, FeeSchedule};
+use crate::band::PriceBand;
+use crate::mode::{AccountOpening, Delays, FeeSchedule};
 use crate::pool::PoolConfig;
 use crate::scale::Scale;
 
@@ -56,6 +57,8 @@ pub struct MarketConfig {
     pub maker_fee_bips: u8,
     /// Fee of the incoming side in ten-thousandths of what it receives.
     pub taker_fee_bips: u8,
+    /// How far from a reference orders may be willing to trade; anywhere without one.
+    pub price_band: Option<PriceBand>,
 }
 
 /// Bounds on what one account or one request may occupy.
@@ -133,6 +136,8 @@ pub struct VenueConfig {
     pub pools: Vec<PoolConfig>,
     /// What transfers, withdrawals and key updates cost.
     pub fees: FeeSchedule,
+    /// What a transfer that opens an account must bring.
+    pub opening: AccountOpening,
     /// How long things take.
     pub delays: Delays,
     /// Bounds.
@@ -158,6 +163,7 @@ impl Default for VenueConfig {
             markets: Vec::new(),
             pools: Vec::new(),
             fees: FeeSchedule::default(),
+            opening: AccountOpening::default(),
             delays: Delays::default(),
             limits: Limits::default(),
             fee_collector: AccountId(0),
@@ -251,10 +257,13 @@ impl VenueConfig {
                 })?;
         }
         let fees = &self.fees;
-        for (token, fee) in [&fees.transfer, &fees.withdrawal, &fees.update]
-            .into_iter()
-            .flatten()
-        {
+        let tables = [
+            &fees.transfer,
+            &fees.withdrawal,
+            &fees.update,
+            &self.opening.fee,
+        ];
+        for (token, fee) in tables.into_iter().flatten() {
             if !ids.contains(token) || *fee > AMOUNT_MAX {
                 return Err(ConfigError::Fee { token: token.0 });
             }
@@ -343,6 +352,9 @@ impl VenueConfig {
         }
         if market.aggregation_levels > 18 || market.price_decimals > 18 {
             return Some("more than 18 aggregation levels or price decimals".to_owned());
+        }
+        if let Some(problem) = market.price_band.and_then(|band| band.problem()) {
+            return Some(problem.to_owned());
         }
         if market.maker_fee_bips > 63 || market.taker_fee_bips > 63 {
             return Some("a fee above 63 bips could never be accepted by an order".to_owned());

@@ -9,6 +9,7 @@ mod account;
 mod accounts;
 pub mod agents;
 mod audit;
+mod band;
 pub mod book;
 mod cancel;
 mod checks;
@@ -39,11 +40,12 @@ mod venue;
 
 use cambist_core::math;
 
-pub use account::{Account, AccountId, Address, ApiKey, Balance, KeyEpoch, PublicKey};
+pub use account::{Account, AccountId, Address, ApiKeyDigest, Balance, KeyEpoch, PublicKey};
+pub use band::PriceBand;
 pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
 pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKind, VenueConfig};
 pub use fault::{FAULTS_MAX, Fault};
-pub use mode::{Delays, ExchangeMode, FeeSchedule};
+pub use mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
 pub use operator::{LogEntry, Operator};
 pub use orders::OrderKey;

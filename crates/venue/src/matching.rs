@@ -24,6 +24,8 @@ impl Venue {
     pub(crate) fn activate(&mut self, key: OrderKey) -> Vec<Trade> {
         let order = self.orders.get(key);
         let market = &self.markets[usize::from(order.market.0)];
+        let amounts = [order.base, order.quote];
+        let is_priced = market.is_within_band(self.now, order.side, order.level, amounts);
         let takes = market.book.crosses(order.side, order.level);
         let open = match (self.mode, order.pool) {
             (ExchangeMode::Open, Some(_)) => true,
@@ -36,11 +38,12 @@ impl Venue {
             (ExchangeMode::PostOnly, Some(_))
             | (ExchangeMode::CancelOnly | ExchangeMode::Halted, _) => false,
         };
-        if order.fails || !open || self.accounts[&order.account].frozen {
+        if order.fails || !open || !is_priced || self.accounts[&order.account].frozen {
             self.close(key, OrderStatus::Failed);
             return Vec::new();
         }
-        let pool = order.pool;
+        let (pool, of) = (order.pool, order.market);
+        self.renew_reference(of);
         self.orders.get_mut(key).status = OrderStatus::Processing;
         match pool {
             Some(pool) => self.swap(key, pool),

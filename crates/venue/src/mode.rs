@@ -35,6 +35,35 @@ pub struct FeeSchedule {
     pub same_token: bool,
 }
 
+/// What a transfer to an address without an account must bring, since it opens one and accounts are bounded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountOpening {
+    /// The amount must reach the smallest order of its token, and the token must be traded in a market.
+    pub order_minimum: bool,
+    /// What it costs beside the transfer's own fee, by the token that pays. Empty: nothing.
+    pub fee: BTreeMap<TokenId, Amount>,
+    /// Accounts below `accounts_max` that transfers leave to the operator.
+    pub reserved: u32,
+}
+
+impl AccountOpening {
+    /// Any amount opens an account, for nothing, as long as there is room: how it was before there were bounds.
+    pub const UNBOUNDED: Self = Self {
+        order_minimum: false,
+        fee: BTreeMap::new(),
+        reserved: 0,
+    };
+}
+
+impl Default for AccountOpening {
+    fn default() -> Self {
+        Self {
+            order_minimum: true,
+            ..Self::UNBOUNDED
+        }
+    }
+}
+
 /// How long things take; all 0 means at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delays {

@@ -5,7 +5,7 @@ use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::account::{AccountId, Address, ApiKey, KeyEpoch};
+use crate::account::{AccountId, Address, ApiKeyDigest, KeyEpoch};
 use crate::offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal};
 use crate::operator::Operator;
 use crate::pool::PoolTransactionsQuery;
@@ -72,19 +72,19 @@ pub enum Request {
     },
     /// Account data.
     Account(AccountQuery),
-    /// The API key of an account; outside the interface.
+    /// The API key of an account, or its first one; outside the interface.
     ApiKey {
         /// Whose.
         account: AccountId,
-        /// The key it gets if it has none yet.
-        fresh: ApiKey,
+        /// Digest of the key it gets if it has none yet.
+        fresh: ApiKeyDigest,
     },
     /// Replace the API key.
     RotateApiKey {
         /// Whose.
         account: AccountId,
-        /// The new key.
-        fresh: ApiKey,
+        /// Digest of the new key.
+        fresh: ApiKeyDigest,
     },
     /// The next storage ids of a sell token; outside the interface.
     NextStorageId {

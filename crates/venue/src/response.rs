@@ -1,10 +1,12 @@
 //! Everything the machine can answer, in base units and ticks. Decimal strings belong to the wire.
 
+use std::collections::BTreeMap;
+
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Price, Reason, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::account::{AccountId, Address, ApiKey, KeyEpoch, PublicKey};
+use crate::account::{AccountId, Address, ApiKeyDigest, KeyEpoch, PublicKey};
 use crate::config::{MarketConfig, TokenConfig};
 use crate::mode::{ExchangeMode, FeeSchedule};
 use crate::offchain::TokenAmount;
@@ -49,7 +51,7 @@ pub enum Response {
     /// Account data.
     Account(AccountView),
     /// An API key.
-    ApiKey(ApiKey),
+    ApiKey(ApiKeyDigest),
     /// The next storage ids; `None` when every slot is held or used up.
     StorageId {
         /// Even: for orders.
@@ -352,6 +354,8 @@ pub struct ExchangeView {
     pub deposit: Address,
     /// What transfers, withdrawals and key updates cost.
     pub fees: FeeSchedule,
+    /// What a transfer that opens an account costs beside its own fee; outside the interface.
+    pub opening_fees: BTreeMap<TokenId, Amount>,
     /// How much of the exchange is open; outside the interface.
     pub mode: ExchangeMode,
 }

@@ -21,6 +21,7 @@ impl Venue {
             return Ok(again);
         }
         let replaced = self.check_business(order, &placement)?;
+        self.renew_reference(placement.market);
         if let Some(older) = replaced {
             self.close(older, OrderStatus::Cancelled);
         }

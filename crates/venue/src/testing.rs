@@ -7,7 +7,7 @@ use cambist_core::{
 };
 
 use crate::{
-    AccountId, ApiKey, Caller, KeyEpoch, Limits, MarketConfig, NewOrder, Operator, PublicKey,
+    AccountId, ApiKeyDigest, Caller, KeyEpoch, Limits, MarketConfig, NewOrder, Operator, PublicKey,
     Refusal, Request, Response, Submitted, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 
@@ -27,6 +27,13 @@ pub(crate) const ONE: Amount = 1_000_000_000_000_000_000;
 pub(crate) const UNIT: Amount = 1_000_000;
 /// When tests begin, in seconds.
 pub(crate) const START_S: u64 = 1_700_000_000;
+
+/// Stands for the digest of a key that is written like this.
+pub(crate) fn api_key(text: &str) -> ApiKeyDigest {
+    let mut digest = [0; 32];
+    digest[..text.len()].copy_from_slice(text.as_bytes());
+    ApiKeyDigest(digest)
+}
 
 pub(crate) fn token(id: TokenId, symbol: &str, decimals: u8, minimum: Amount) -> TokenConfig {
     TokenConfig {
@@ -58,6 +65,7 @@ pub(crate) fn config() -> VenueConfig {
         enabled: true,
         maker_fee_bips: 2,
         taker_fee_bips: 10,
+        price_band: None,
     };
     VenueConfig {
         chain_id: 1,
@@ -107,7 +115,7 @@ impl World {
                 id: None,
                 owner: [u8::try_from(account.0).unwrap_or(0); 20],
                 public_key: PublicKey::default(),
-                api_key: Some(ApiKey(format!("key of {}", account.0))),
+                api_key: Some(api_key(&format!("key of {}", account.0))),
                 internal: false,
             });
             for (token, amount) in [

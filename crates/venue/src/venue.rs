@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use cambist_core::{Amount, Hash, MarketId, Price, Reason, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::account::{Account, AccountId, Address, ApiKey, KeyEpoch};
+use crate::account::{Account, AccountId, Address, ApiKeyDigest, KeyEpoch};
+use crate::band::Reference;
 use crate::book::Book;
 use crate::config::{ConfigError, MarketConfig, TokenConfig, VenueConfig};
 use crate::fault::Fault;
@@ -28,6 +29,8 @@ pub(crate) struct Market {
     pub book: Book,
     /// A delisted market stays for its history.
     pub listed: bool,
+    /// Where its price band stands; `None` before it was first renewed, and without a band.
+    pub reference: Option<Reference>,
 }
 
 impl Market {
@@ -53,7 +56,7 @@ pub struct Venue {
     pub(crate) markets: Vec<Market>,
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) owners: BTreeMap<Address, AccountId>,
-    pub(crate) api_keys: BTreeMap<ApiKey, AccountId>,
+    pub(crate) api_keys: BTreeMap<ApiKeyDigest, AccountId>,
     pub(crate) orders: Orders,
     pub(crate) by_hash: BTreeMap<Hash, OrderKey>,
     /// Open orders by expiry.
@@ -107,6 +110,7 @@ impl Venue {
                     scale,
                     book: Book::default(),
                     listed: true,
+                    reference: None,
                 })
             })
             .collect();
@@ -284,8 +288,8 @@ impl Venue {
         &self.config
     }
 
-    /// Whose API key this is.
-    pub fn account_of_api_key(&self, key: &str) -> Option<AccountId> {
+    /// Whose API key has this digest.
+    pub fn account_of_api_key(&self, key: &ApiKeyDigest) -> Option<AccountId> {
         self.api_keys.get(key).copied()
     }
 

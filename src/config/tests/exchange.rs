@@ -20,6 +20,45 @@ fn exchange_refused(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn mistakes_of_addresses_and_bounds_are_named() {
+    for (from, to, message) in [
+        (
+            "# public_url = \"https://exchange.example\"",
+            "public_url = \"exchange.example\"",
+            "listen.public_url must be addresses such as \"https://exchange.example\"",
+        ),
+        (
+            "# public_url = \"https://exchange.example\"",
+            "public_url = \"https://exchange.example/api/v3\"",
+            "without /api/v3",
+        ),
+        (
+            "# further_urls = [",
+            "further_urls = [",
+            "listen.further_urls needs listen.public_url",
+        ),
+        (
+            "price_band_bips = 0",
+            "price_band_bips = 500",
+            "market.price_band_bips above 0 and market.price_band_reference are given together",
+        ),
+        (
+            "# price_band_reference = \"2500 USDC\"",
+            "price_band_reference = \"2500 USDC\"",
+            "market.price_band_bips above 0 and market.price_band_reference are given together",
+        ),
+        (
+            "# USDC = \"1\"",
+            "DAI = \"1\"",
+            "accounts.opening_fee names a token that is not listed",
+        ),
+    ] {
+        let refused = exchange_refused(from, to);
+        assert!(refused.contains(message), "{to}: {refused}");
+    }
+}
+
+#[test]
 fn mistakes_of_the_exchanges_file_are_named() {
     for (from, to, message) in [
         (
@@ -51,21 +90,6 @@ fn mistakes_of_the_exchanges_file_are_named() {
             "name = \"ETH-USDC\"",
             "name = \"ETH-DAI\"",
             "no [[token]] is \"DAI\"",
-        ),
-        (
-            "# public_url = \"https://exchange.example\"",
-            "public_url = \"exchange.example\"",
-            "listen.public_url must be addresses such as \"https://exchange.example\"",
-        ),
-        (
-            "# public_url = \"https://exchange.example\"",
-            "public_url = \"https://exchange.example/api/v3\"",
-            "without /api/v3",
-        ),
-        (
-            "# further_urls = [",
-            "further_urls = [",
-            "listen.further_urls needs listen.public_url",
         ),
         ("[maker]", "[makr]", "unknown key makr; did you mean maker?"),
         (

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::{Amount, TokenId, TokenSpec};
+use cambist_venue::AccountOpening;
 
 use super::units;
 use crate::config::money::Money;
@@ -54,6 +55,28 @@ pub(super) fn fees(mut section: Section<'_, '_>, tokens: &[TokenSpec]) -> Servic
         withdrawal,
         update,
         same_token,
+    }
+}
+
+/// `[accounts]`: what a transfer to an address without an account must bring.
+pub(super) fn opening(
+    mut section: Section<'_, '_>,
+    tokens: &[TokenSpec],
+    accounts_max: u32,
+) -> AccountOpening {
+    let order_minimum = section.or("opening_order_minimum", true).value;
+    let tenth = u64::from(accounts_max / 10);
+    let reserved = section.number("reserved", tenth, 0..=u64::from(u32::MAX));
+    let fee = by_token(
+        &section.section("opening_fee"),
+        "accounts.opening_fee",
+        tokens,
+    );
+    section.finish();
+    AccountOpening {
+        order_minimum,
+        fee,
+        reserved: small(reserved.value),
     }
 }
 

@@ -75,6 +75,7 @@ fn stage(scenario: &Scenario) -> (Venue, Agents) {
             enabled: true,
             maker_fee_bips: 0,
             taker_fee_bips: 10,
+            price_band: None,
         }],
         pools: vec![pool.clone()],
         ..VenueConfig::default()

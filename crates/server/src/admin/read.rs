@@ -4,20 +4,24 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::{Amount, Hash, Reason, TokenId, TokenSpec};
+use cambist_core::{Amount, Hash, Price, Reason, TokenId, TokenSpec};
 use cambist_protocol::json::{Json, Object, boolean, integer, text, wide};
 use cambist_protocol::wire::{self, TEXT_MAX};
-use cambist_protocol::{WireError, code};
+use cambist_protocol::{WireError, code, number};
 use cambist_signing::Field;
 use cambist_venue::{
-    AccountId, Address, ApiKey, ExchangeMode, Fault, MarketConfig, Operator, PoolConfig,
-    PoolListing, PoolStatus, PublicKey, RequestKind, TokenConfig, TokenKind, Venue,
+    AccountId, Address, ApiKeyDigest, ExchangeMode, Fault, MarketConfig, Operator, PoolConfig,
+    PoolListing, PoolStatus, PriceBand, PublicKey, RequestKind, TokenConfig, TokenKind, Venue,
 };
 
 use super::table::Wish;
+use crate::api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 
 /// Decimals of LP tokens, as public clients assume.
 const LP_DECIMALS: u8 = 8;
+
+/// Seconds between two renewals of a price band's reference where nobody says how many.
+const PRICE_BAND_WINDOW_S: u32 = 300;
 
 /// Words of `set-mode`.
 pub(super) static MODES: [&str; 4] = ["open", "post-only", "cancel-only", "halted"];
@@ -222,7 +226,8 @@ pub(super) fn operator(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator
             api_key: fields
                 .object
                 .optional("api_key", |json| text(json, TEXT_MAX))?
-                .map(ApiKey),
+                .map(|key| api_key(&key))
+                .transpose()?,
             internal: false,
         },
         "deposit" => Operator::Deposit {
@@ -277,6 +282,7 @@ pub(super) fn operator(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator
             enabled: true,
             maker_fee_bips: fields.number_or("maker_fee_bips", 0)?,
             taker_fee_bips: fields.number_or("taker_fee_bips", 10)?,
+            price_band: None,
         })),
         "delist-market" => Operator::DelistMarket {
             market: fields.text("market")?,
@@ -330,6 +336,16 @@ fn service(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator>> {
             fees.same_token = fields.flag_or("same_token", fees.same_token)?;
             Operator::SetServiceFees(Box::new(fees))
         }
+        "set-account-opening" => {
+            let mut opening = config.opening.clone();
+            opening.order_minimum = fields.flag_or("order_minimum", opening.order_minimum)?;
+            opening.reserved = fields.number_or("reserved", opening.reserved)?;
+            if let Some(given) = fields.amounts("fee", |name| named_token(name, fields.venue))? {
+                opening.fee = given;
+            }
+            Operator::SetAccountOpening(Box::new(opening))
+        }
+        "set-price-band" => set_price_band(fields)?,
         "set-limits" => {
             let mut limits = config.limits.clone();
             for (name, limit) in [
@@ -385,6 +401,14 @@ fn service(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator>> {
         "clear-faults" => Operator::InjectFault(Fault::Clear),
         _ => return Ok(None),
     }))
+}
+
+fn api_key(key: &str) -> Read<ApiKeyDigest> {
+    if key.len() < API_KEY_BYTES_MIN {
+        let what = format!("has fewer than {API_KEY_BYTES_MIN} characters");
+        return Err(WireError::new(what).within("api_key"));
+    }
+    Ok(api_key_digest(key))
 }
 
 fn reason(fields: &Fields<'_>) -> Read<Reason> {
@@ -476,6 +500,38 @@ fn set_pool(fields: &Fields<'_>) -> Read<Operator> {
         fee_bips: fields.number_or("fee_bips", present.fee_bips)?,
         join_fee: fields.amount_or("join_fee", present.join_fee)?,
         exit_fee: fields.amount_or("exit_fee", present.exit_fee)?,
+    })
+}
+
+/// No band with a width of 0.
+fn set_price_band(fields: &Fields<'_>) -> Read<Operator> {
+    let market = fields.text("market")?;
+    let bips = fields.number("bips")?;
+    if bips == 0 {
+        return Ok(Operator::SetPriceBand { market, band: None });
+    }
+    let listed = fields.venue.market_id(&market);
+    let Some(listed) = listed.and_then(|id| fields.venue.market(id)) else {
+        return Err(WireError::new("is no listed market")
+            .within("market")
+            .because(Reason::UnsupportedMarket));
+    };
+    let decimals = listed.price_decimals;
+    let reference = number::scaled(&fields.text("reference")?, decimals)
+        .ok()
+        .and_then(|ticks| u64::try_from(ticks).ok())
+        .ok_or_else(|| {
+            let what = format!("must be a price with at most {decimals} decimals");
+            WireError::new(what).within("reference")
+        })?;
+    let band = PriceBand {
+        bips,
+        window_s: fields.number_or("window_s", PRICE_BAND_WINDOW_S)?,
+        reference: Price(reference),
+    };
+    Ok(Operator::SetPriceBand {
+        market,
+        band: Some(band),
     })
 }
 

@@ -119,7 +119,7 @@ const COUNT: Field = may("count", Number, "how many of them; 1 by default");
 const FUNDS: &[Field] = &[ACCOUNT, TOKEN, AMOUNT];
 
 /// Everything.
-pub static WISHES: [Wish; 38] = [
+pub static WISHES: [Wish; 40] = [
     wish(
         "create-account",
         "Open an account",
@@ -135,7 +135,7 @@ pub static WISHES: [Wish; 38] = [
             may(
                 "api_key",
                 Secret,
-                "its API key; asked for with a signature by default",
+                "its API key, 32 characters at least; asked for with a signature by default",
             ),
         ],
         "create-account --owner 0x00000000000000000000000000000000000000aa",
@@ -407,6 +407,51 @@ pub static WISHES: [Wish; 38] = [
             ),
         ],
         "set-service-fees --transfer USDC=100000 --transfer ETH=40000000000000",
+    ),
+    wish(
+        "set-account-opening",
+        "Change what a transfer to an address without an account must bring; what is not given stays",
+        &[
+            may(
+                "order_minimum",
+                Flag,
+                "whether it must reach the smallest order of a traded token",
+            ),
+            may(
+                "fee",
+                Amounts,
+                "TOKEN=AMOUNT for each token that pays, beside the transfer's own fee",
+            ),
+            may(
+                "reserved",
+                Number,
+                "accounts below accounts_max that are left to the operator",
+            ),
+        ],
+        "set-account-opening --order-minimum true --fee USDC=1000000 --reserved 5000",
+    ),
+    wish(
+        "set-price-band",
+        "Bound how far from a reference the orders of a market may be willing to trade",
+        &[
+            MARKET,
+            need(
+                "bips",
+                Number,
+                "half the band's width in ten-thousandths of the reference; 0 for none",
+            ),
+            may(
+                "window_s",
+                Number,
+                "the reference follows the book at most once in so many seconds; 300 by default",
+            ),
+            may(
+                "reference",
+                Text,
+                "the first reference, a price; needed unless bips is 0",
+            ),
+        ],
+        "set-price-band --market ETH-USDC --bips 1000 --reference 2500.00",
     ),
     wish(
         "set-limits",

@@ -84,6 +84,7 @@ impl DataFolder {
         self.settle(&recovered)?;
         let writer = self.writer(recovered.folder, recovered.place)?;
         upgrade::write_down(&*self.disk, &recovered)?;
+        upgrade::drop_keys(&*self.disk, &recovered)?;
         Ok(Some(Ready {
             writer,
             state: recovered.state,

@@ -13,7 +13,7 @@
 //! | damage is never guessed away | checks, a chain over all inputs, refusal with the place |
 //! | recovery is bounded | a snapshot after some inputs or parts of the log, made from the log beside the running machine |
 //!
-//! Files hold API keys: the folder has mode 0700, files 0600.
+//! Files hold everybody's books, and of API keys the digests: the folder has mode 0700, files 0600.
 
 mod backup;
 mod commit;

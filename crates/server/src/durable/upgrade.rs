@@ -5,7 +5,7 @@
 
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
-use super::frame::Opening;
+use super::frame::{Opening, read_segment_opening};
 use super::recover::Recovered;
 use super::{DataError, io_of, snapshot, versions};
 
@@ -64,6 +64,44 @@ pub(super) fn write_down(disk: &dyn Disk, recovered: &Recovered) -> Result<(), D
     snapshot::write(disk, &opened, &recovered.state)
         .map(drop)
         .map_err(io_of(disk, "snapshot of this version"))
+}
+
+/// Removes what was written before API keys were digests, once a snapshot of today stands in its place: it
+/// holds keys as text. The copy keeps it for the way back.
+pub(super) fn drop_keys(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataError> {
+    let files = Files::of(disk)?;
+    let Some(oldest) = files.segments.first().copied() else {
+        return Ok(());
+    };
+    // Later parts are not of an earlier program than earlier ones, and they are removed last.
+    let name = segment_name(oldest);
+    let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
+    let found = read_segment_opening(&bytes);
+    let found = versions::known(disk, &name, found, "it does not begin as a part of the log");
+    let (_, _, version) = found?;
+    if version >= versions::KEYS_ARE_DIGESTS {
+        return Ok(());
+    }
+    let snapshot = if recovered.from_earlier {
+        recovered.place.position
+    } else {
+        recovered.facts.snapshot_position
+    };
+    let is_old = |position: &&u64| **position < snapshot;
+    let snapshots = files.snapshots.iter().filter(is_old).copied();
+    let newest_first = files.segments.iter().filter(is_old).rev().copied();
+    for name in snapshots
+        .map(snapshot_name)
+        .chain(newest_first.map(segment_name))
+    {
+        disk.remove(&name).map_err(io_of(disk, &name))?;
+    }
+    disk.sync_folder().map_err(io_of(disk, "folder"))?;
+    tracing::warn!(
+        copy = backup_in(disk).as_deref().unwrap_or("none"),
+        "the copy of the folder as it was holds API keys as text: remove it when this version has proven itself, or keep it as keys are kept"
+    );
+    Ok(())
 }
 
 fn copy_whole(disk: &dyn Disk, name: &str) -> Result<(), DataError> {

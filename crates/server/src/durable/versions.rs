@@ -13,12 +13,16 @@ use cambist_schema::{History, Step, Value};
 use super::DataError;
 use super::disk::Disk;
 use super::frame::{FORMAT, Layout, NoOpening, Opening};
+use crate::api_keys::api_key_digest;
 
 /// The root types of snapshots.
 pub(super) const STATE: &str = "state";
 
 /// The root types of the log.
 pub(super) const INPUT: &str = "input";
+
+/// The first version whose files hold digests in place of API keys.
+pub(super) const KEYS_ARE_DIGESTS: u32 = 3;
 
 /// The versions and the ways between them.
 pub(super) fn history() -> &'static History {
@@ -60,7 +64,7 @@ pub(super) fn earlier(layout: &Layout) -> Option<u32> {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[TRADERS];
+const STEPS: &[&[Step]] = &[TRADERS, DIGESTS];
 
 /// Version 2: background traders of more kinds, regimes of the fair price, a timeline. Nobody of the new
 /// kinds is there, and it stays calm.
@@ -91,6 +95,33 @@ const TRADERS: &[Step] = &[
     add("Fair", "up", || Value::Bool(true)),
     add("Trader", "average", || Value::NONE),
 ];
+
+/// Version 3: digests in place of API keys; bounds on openings of accounts and on prices, which nobody has.
+const DIGESTS: &[Step] = &[
+    Step::Convert {
+        of: "ApiKey",
+        with: digest,
+    },
+    add("VenueConfig", "opening", unbounded),
+    add("MarketConfig", "price_band", || Value::NONE),
+    add("Market", "reference", || Value::NONE),
+];
+
+fn digest(key: Value) -> Result<Value, String> {
+    match key {
+        Value::Text(key) => Ok(Value::Bytes(api_key_digest(&key).0.to_vec())),
+        _ => Err("an API key was a text".to_owned()),
+    }
+}
+
+/// `AccountOpening::UNBOUNDED`: any amount opened an account.
+fn unbounded() -> Value {
+    Value::Struct(vec![
+        ("order_minimum".to_owned(), Value::Bool(false)),
+        ("fee".to_owned(), Value::Map(Vec::new())),
+        ("reserved".to_owned(), Value::Unsigned(0)),
+    ])
+}
 
 const fn add(of: &'static str, field: &'static str, value: fn() -> Value) -> Step {
     Step::Add { of, field, value }

@@ -256,6 +256,24 @@ fn no_account_is_opened_with_a_key_that_others_could_sign_for() {
 }
 
 #[test]
+fn an_api_key_of_the_operators_is_long() {
+    let exchange = Exchange::start();
+    let door = Door::open(&exchange);
+    let open = |owner: &str, key: &str| {
+        door.wish("create-account", &json!({"owner": owner, "api_key": key}))
+    };
+    let [first, second] = ["aa", "bb"].map(|end| format!("0x{}{end}", "0".repeat(38)));
+    let refused = open(&first, &"k".repeat(31));
+    assert_eq!(refused.code(), 100_001);
+    assert!(refused.message().contains("api_key"), "{refused:?}");
+    let key = "k".repeat(32);
+    let made = open(&second, &key);
+    let id = made.good()["accountId"].as_u64().unwrap();
+    let balances = Call::get(format!("/api/v3/user/balances?accountId={id}"));
+    exchange.ask(&balances.header("X-API-KEY", key)).good();
+}
+
+#[test]
 fn half_requests_do_not_keep_the_operator_out() {
     let exchange = Exchange::start();
     let door = Door::open(&exchange);

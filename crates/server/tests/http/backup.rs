@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use cambist_server::{DataError, DataFolder, backup, restore, verify};
+use cambist_signing::request_signature::sdk_form;
 
 use super::crash::{Folder, customer, populated};
-use super::support::{Connection, Exchange, Want};
+use super::support::{Call, Connection, Customer, Exchange, Want};
 
 /// Serves a data folder until the task is done, and ends.
 fn serve<T>(data: &Path, task: impl FnOnce(&mut Connection) -> T) -> T {
@@ -53,6 +54,93 @@ fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_becomes_an_excha
     assert_eq!(restore(&copy, &again).unwrap().position, 10);
     assert_eq!(serve(&again, |connection| listed(connection, 1)), 10);
     assert_eq!(serve(&data, |connection| listed(connection, 1)), 11);
+}
+
+/// POST apiKey: the fresh key.
+fn rotate(connection: &mut Connection, customer: &mut Customer) -> String {
+    let body = format!("{{\"accountId\":{}}}", customer.account.0);
+    let call = customer.with_key(Call::new("POST", "/api/v3/apiKey").body(body));
+    let fresh = connection.ask(&call).good()["apiKey"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    customer.api_key.clone_from(&fresh);
+    fresh
+}
+
+/// GET apiKey, signed for the address that the connection is to.
+fn fetch(connection: &mut Connection, customer: &Customer) -> String {
+    let id = customer.account.0.to_string();
+    let base = format!(
+        "http://{}",
+        connection.stream.get_ref().peer_addr().unwrap()
+    );
+    let path = "/api/v3/apiKey";
+    let text = sdk_form("GET", &base, path, &[("accountId", &id)]);
+    let call =
+        Call::get(format!("{path}?accountId={id}")).header("X-API-SIG", customer.sign_text(&text));
+    connection.ask(&call).good()["apiKey"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn status(connection: &mut Connection, customer: &Customer) -> u16 {
+    let balances = customer.get("/api/v3/user/balances?accountId={account}");
+    connection.ask(&balances).status
+}
+
+#[test]
+fn no_file_of_a_data_folder_holds_an_api_key() {
+    let folder = Folder::new("keys");
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    std::fs::create_dir_all(folder.path()).unwrap();
+    let (mut alice, bob) = (customer(1), customer(2));
+    let mut keys = vec![alice.api_key.clone(), bob.api_key.clone()];
+    serve(&data, |connection| {
+        connection.ask(&alice.submit(Want::Sell, 100_000, 1)).good();
+        keys.push(rotate(connection, &mut alice));
+        assert_eq!(fetch(connection, &alice), alice.api_key);
+        backup(&data, &copy).unwrap();
+    });
+    let mut files = 0;
+    for place in [&data, &copy] {
+        for entry in std::fs::read_dir(place).unwrap() {
+            let path = entry.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap();
+            for key in &keys {
+                let found = bytes.windows(key.len()).any(|part| part == key.as_bytes());
+                assert!(!found, "{}: {key}", path.display());
+            }
+            files += 1;
+        }
+    }
+    assert!(files >= 4, "{files}");
+}
+
+#[test]
+fn a_key_of_which_only_the_digest_is_left_is_replaced_when_it_is_asked_for() {
+    let folder = Folder::new("digests");
+    let data = folder.path().join("data");
+    std::fs::create_dir_all(folder.path()).unwrap();
+    let (mut alice, mut bob) = (customer(1), customer(2));
+    serve(&data, |connection| {
+        rotate(connection, &mut alice);
+        rotate(connection, &mut bob);
+        assert_eq!(fetch(connection, &alice), alice.api_key);
+    });
+    // After a restart: who shows a key is known again, and who does not gets another one.
+    serve(&data, |connection| {
+        assert_eq!(status(connection, &alice), 200);
+        assert_eq!(fetch(connection, &alice), alice.api_key);
+        let fresh = fetch(connection, &bob);
+        assert_ne!(fresh, bob.api_key);
+        assert_eq!(status(connection, &bob), 400, "replaced");
+        bob.api_key = fresh;
+        assert_eq!(status(connection, &bob), 200);
+        assert_eq!(fetch(connection, &bob), bob.api_key, "and known now");
+        assert_eq!(status(connection, &alice), 200, "nobody else's");
+    });
 }
 
 #[test]

@@ -12,11 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 
-use cambist_server::{DataFolder, Server, verify};
+use cambist_server::{DataFolder, Server, api_key_digest, verify};
 use cambist_signing::{Address, SecretKey, request_signature};
-use cambist_venue::{
-    AccountId, ApiKey, Caller, Compat, Operator, PublicKey, Random, Request, Venue,
-};
+use cambist_venue::{AccountId, Caller, Compat, Operator, PublicKey, Random, Request, Venue};
 
 use super::support::{BASE, Call, Connection, Customer, ONE, QUOTE, UNIT, Want, config, venue};
 
@@ -80,7 +78,7 @@ pub fn populated() -> Venue {
                 x: key.x.to_be_bytes(),
                 y: key.y.to_be_bytes(),
             },
-            api_key: Some(ApiKey(format!("key-of-{number}"))),
+            api_key: Some(api_key_digest(&format!("key-of-{number}"))),
             internal: false,
         });
         for (token, amount) in [(BASE, 1_000 * ONE), (QUOTE, 1_000_000 * UNIT)] {

@@ -91,6 +91,10 @@ impl Oracle {
             | Operator::ApproveHash { .. }
             | Operator::DelistToken { .. }
             | Operator::SetLimits(_) => {}
+            // No world has them: what they forbid is not derived here.
+            Operator::SetAccountOpening(_) | Operator::SetPriceBand { .. } => {
+                return Err(unread("a bound on openings or prices"));
+            }
         }
         Ok(())
     }

@@ -46,6 +46,7 @@ pub fn config() -> VenueConfig {
             enabled: true,
             maker_fee_bips: 2,
             taker_fee_bips: 10,
+            price_band: None,
         }],
         limits: Limits {
             open_orders_max: 1_000_000,

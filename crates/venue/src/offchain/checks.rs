@@ -127,8 +127,9 @@ impl Venue {
     /// The same request, taken before and still undecided.
     pub(super) fn undecided(&self, hash: &Hash, plan: &Plan) -> Option<&Submission> {
         let known = &self.submissions[self.submission_hashes.get(hash)?];
-        let same =
-            known.account == plan.account && known.stage.is_undecided() && known.work == plan.work;
+        let same = known.account == plan.account
+            && known.stage.is_undecided()
+            && known.work.is_same_as(&plan.work);
         same.then_some(known)
     }
 
@@ -143,6 +144,7 @@ impl Venue {
         if account.frozen {
             return refuse(Reason::InvalidSender, "the account is frozen");
         }
+        self.check_opening(&plan.work)?;
         for (token, id) in &plan.ids {
             let table = account.slots.get(token);
             match table.map(|table| table.ask(*id)) {

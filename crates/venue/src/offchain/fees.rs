@@ -65,15 +65,21 @@ impl Venue {
         }
     }
 
-    /// The fee that is taken, from the table of the service and what the request accepts.
+    /// What a transfer that opens an account costs beside its own fee.
+    pub(crate) fn opening_fees(&self) -> BTreeMap<TokenId, Amount> {
+        self.fee_list(&self.config.opening.fee)
+    }
+
+    /// The fee that is taken: the sum of the tables of what is done, if the request accepts it.
     pub(super) fn check_fee(
         &self,
-        table: &BTreeMap<TokenId, Amount>,
+        tables: &[&BTreeMap<TokenId, Amount>],
         accepted: TokenAmount,
         moved: Option<TokenId>,
     ) -> Result<TokenAmount, Refusal> {
         let token = accepted.token;
-        let Some(fee) = Self::fee_in(table, token) else {
+        let fees = tables.iter().map(|table| Self::fee_in(table, token));
+        let Some(fee) = fees.sum::<Option<Amount>>() else {
             return refuse(
                 Reason::UnsupportedFeeToken,
                 format!("token {} pays no fees", token.0),

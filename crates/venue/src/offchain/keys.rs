@@ -69,7 +69,7 @@ impl Venue {
         if key.public_key == PublicKey::default() {
             return refuse(Reason::InvalidReceiver, "the new key is no key");
         }
-        let fee = self.check_fee(&self.config.fees.update, key.max_fee, None::<TokenId>)?;
+        let fee = self.check_fee(&[&self.config.fees.update], key.max_fee, None::<TokenId>)?;
         Ok(Plan {
             account: key.account,
             ids: Vec::new(),

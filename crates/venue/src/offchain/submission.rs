@@ -41,6 +41,24 @@ pub(crate) enum Work {
     },
 }
 
+impl Work {
+    /// Whether two requests ask for the same. The fee of a transfer may have changed meanwhile: what was
+    /// taken is what counts.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Transfer { payee, sent, .. },
+                Self::Transfer {
+                    payee: other_payee,
+                    sent: other_sent,
+                    ..
+                },
+            ) => payee == other_payee && sent == other_sent,
+            _ => self == other,
+        }
+    }
+}
+
 /// Where a submission stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {

@@ -8,7 +8,7 @@ use super::{NewTransfer, NewWithdrawal, TokenAmount};
 use crate::account::{Account, AccountId, Address};
 use crate::request::{Caller, RequestKind};
 use crate::response::{Refusal, SubmissionView};
-use crate::venue::Venue;
+use crate::venue::{Market, Venue};
 
 impl Venue {
     pub(crate) fn transfer(
@@ -29,11 +29,14 @@ impl Venue {
         self.check_owner(caller, transfer.payer)?;
         self.check_exchange(transfer.exchange)?;
         self.check_named_owner(transfer.payer, transfer.payer_owner)?;
-        self.check_payee(transfer)?;
+        let opens = self.check_payee(transfer)?;
         self.check_moving_token(transfer.sent.token)?;
         self.check_amount(transfer.sent.amount)?;
-        let table = &self.config.fees.transfer;
-        let fee = self.check_fee(table, transfer.max_fee, Some(transfer.sent.token))?;
+        let mut tables = vec![&self.config.fees.transfer];
+        if opens {
+            tables.push(&self.config.opening.fee);
+        }
+        let fee = self.check_fee(&tables, transfer.max_fee, Some(transfer.sent.token))?;
         Ok(Plan {
             account: transfer.payer,
             ids: vec![(
@@ -50,11 +53,12 @@ impl Venue {
     }
 
     /// A payee is named by number and address alike, or by an address alone, whose account is opened
-    /// when the transfer is settled if there is none.
-    fn check_payee(&self, transfer: &NewTransfer) -> Result<(), Refusal> {
+    /// when the transfer is settled if there is none. The answer is whether there is none.
+    fn check_payee(&self, transfer: &NewTransfer) -> Result<bool, Refusal> {
         let known = self.owners.get(&transfer.payee_owner).copied();
         let named = transfer.payee != AccountId(0) || known == Some(AccountId(0));
         let wrong = |detail: &str| refuse(Reason::InvalidReceiver, detail);
+        let opens = known.is_none();
         if transfer.payee_owner == [0; 20] {
             return wrong("the zero address receives nothing");
         }
@@ -64,8 +68,49 @@ impl Venue {
         if known == Some(transfer.payer) {
             return wrong("a transfer to its payer");
         }
-        if known.is_none() && self.accounts.len() >= self.config.limits.accounts_max as usize {
-            return wrong("no more accounts are opened");
+        if opens && !self.has_room_for_account() {
+            return wrong("no more accounts are opened by transfers");
+        }
+        Ok(opens)
+    }
+
+    /// Whether a transfer may open one more account; the operator always may.
+    fn has_room_for_account(&self) -> bool {
+        let reserved = self.config.opening.reserved;
+        let most = self.config.limits.accounts_max.saturating_sub(reserved);
+        self.accounts.len() < most as usize
+    }
+
+    /// What a transfer that opens an account must bring: what an order of its token must have.
+    pub(super) fn check_opening(&self, work: &Work) -> Result<(), Refusal> {
+        let Work::Transfer { payee, sent, .. } = work else {
+            return Ok(());
+        };
+        if !self.config.opening.order_minimum || self.owners.contains_key(payee) {
+            return Ok(());
+        }
+        let is_traded = |market: &Market| {
+            market.listed && [market.config.base, market.config.quote].contains(&sent.token)
+        };
+        if !self.markets.iter().any(is_traded) {
+            return refuse(
+                Reason::InvalidReceiver,
+                format!(
+                    "the address has no account, and token {} opens none: no market trades it",
+                    sent.token.0
+                ),
+            );
+        }
+        let least = self.tokens[&sent.token].spec.minimum;
+        if sent.amount < least {
+            return self.coded(
+                Reason::AmountTooSmall,
+                Reason::InvalidReceiver,
+                format!(
+                    "the address has no account, and less than {least} of token {} opens none",
+                    sent.token.0
+                ),
+            );
         }
         Ok(())
     }
@@ -120,7 +165,7 @@ impl Venue {
             );
         }
         let table = &self.config.fees.withdrawal;
-        let fee = self.check_fee(table, withdrawal.max_fee, Some(withdrawn.token))?;
+        let fee = self.check_fee(&[table], withdrawal.max_fee, Some(withdrawn.token))?;
         Ok(Plan {
             account: withdrawal.account,
             ids: vec![(
@@ -158,7 +203,7 @@ impl Venue {
         if let Some(known) = self.owners.get(&owner) {
             return Some(*known);
         }
-        if self.accounts.len() >= self.config.limits.accounts_max as usize {
+        if !self.has_room_for_account() {
             return None;
         }
         let id = self.next_account()?;

@@ -3,7 +3,7 @@
 use cambist_core::{Amount, Reason, TokenId};
 
 use super::invalid;
-use crate::account::{Account, AccountId, Address, ApiKey, PublicKey};
+use crate::account::{Account, AccountId, Address, ApiKeyDigest, PublicKey};
 use crate::response::Refusal;
 use crate::venue::{Market, Venue};
 
@@ -21,7 +21,7 @@ impl Venue {
         id: Option<AccountId>,
         owner: Address,
         public_key: PublicKey,
-        api_key: Option<&ApiKey>,
+        api_key: Option<ApiKeyDigest>,
         internal: bool,
     ) -> Result<AccountId, Refusal> {
         let Some(id) = id.or_else(|| self.next_account()) else {

@@ -6,9 +6,10 @@ use cambist_core::{Amount, OrderStatus, Reason, Side, TokenId};
 
 use super::{invalid, unlisted};
 use crate::account::Address;
+use crate::band::PriceBand;
 use crate::book::Book;
 use crate::config::{Limits, MarketConfig, TokenConfig, VenueConfig};
-use crate::mode::FeeSchedule;
+use crate::mode::{AccountOpening, FeeSchedule};
 use crate::pool::{Pool, PoolListing, PoolStatus};
 use crate::response::Refusal;
 use crate::scale::Scale;
@@ -89,6 +90,7 @@ impl Venue {
             let old = &mut self.markets[index];
             old.config = market.clone();
             old.listed = true;
+            old.reference = None;
             return Ok(());
         }
         let decimals = |token: TokenId| self.tokens[&token].spec.decimals;
@@ -105,6 +107,7 @@ impl Venue {
             scale,
             book: Book::default(),
             listed: true,
+            reference: None,
         });
         Ok(())
     }
@@ -220,6 +223,25 @@ impl Venue {
 
     pub(super) fn set_service_fees(&mut self, fees: &FeeSchedule) -> Result<(), Refusal> {
         self.reconfigure(|config| config.fees = fees.clone())
+    }
+
+    pub(super) fn set_account_opening(&mut self, opening: &AccountOpening) -> Result<(), Refusal> {
+        self.reconfigure(|config| config.opening = opening.clone())
+    }
+
+    /// A new band begins at its own reference; orders that rest outside of it stay.
+    pub(super) fn set_price_band(
+        &mut self,
+        market: &str,
+        band: Option<PriceBand>,
+    ) -> Result<(), Refusal> {
+        if let Some(problem) = band.and_then(|band| band.problem()) {
+            return invalid(problem);
+        }
+        let market = self.listed(market)?;
+        market.config.price_band = band;
+        market.reference = None;
+        Ok(())
     }
 
     /// Histories that are too long now shorten when something ends.

@@ -50,7 +50,7 @@ impl Venue {
                 internal,
             } => {
                 return self
-                    .create_account(*id, *owner, *public_key, api_key.as_ref(), *internal)
+                    .create_account(*id, *owner, *public_key, *api_key, *internal)
                     .map(Some);
             }
             Operator::SettleWithdrawal { hash } => {
@@ -117,6 +117,8 @@ impl Venue {
                 amounts,
             } => self.book_join(*hash, *account, pool, *amounts)?,
             Operator::SetServiceFees(fees) => self.set_service_fees(fees)?,
+            Operator::SetAccountOpening(opening) => self.set_account_opening(opening)?,
+            Operator::SetPriceBand { market, band } => self.set_price_band(market, *band)?,
             Operator::SetLimits(limits) => self.set_limits(limits)?,
             Operator::SetDelays(delays) => self.set_delays(*delays)?,
             Operator::SetMode(mode) => self.mode = *mode,
@@ -146,7 +148,7 @@ impl Venue {
         Ok(())
     }
 
-    /// What was done goes into the log; API keys stay out of it.
+    /// What was done goes into the log; of API keys not even the digest.
     fn write_log(&mut self, wish: &Operator) {
         let mut wish = wish.clone();
         if let Operator::CreateAccount { api_key, .. } = &mut wish {
@@ -219,6 +221,8 @@ const fn account_of(wish: &Operator) -> Option<AccountId> {
         | Operator::DelistPool { .. }
         | Operator::SetPool { .. }
         | Operator::SetServiceFees(_)
+        | Operator::SetAccountOpening(_)
+        | Operator::SetPriceBand { .. }
         | Operator::SetLimits(_)
         | Operator::SetDelays(_)
         | Operator::SetMode(_)

@@ -3,10 +3,11 @@
 use cambist_core::{Amount, Hash, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
-use crate::account::{AccountId, Address, ApiKey, PublicKey};
+use crate::account::{AccountId, Address, ApiKeyDigest, PublicKey};
+use crate::band::PriceBand;
 use crate::config::{Limits, MarketConfig, TokenConfig};
 use crate::fault::Fault;
-use crate::mode::{Delays, ExchangeMode, FeeSchedule};
+use crate::mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 use crate::pool::{PoolListing, PoolStatus};
 
 /// What only the operator may ask.
@@ -20,8 +21,8 @@ pub enum Operator {
         owner: Address,
         /// Its signing key.
         public_key: PublicKey,
-        /// Its API key.
-        api_key: Option<ApiKey>,
+        /// Digest of its API key.
+        api_key: Option<ApiKeyDigest>,
         /// A background trader: short history.
         internal: bool,
     },
@@ -157,6 +158,15 @@ pub enum Operator {
     },
     /// Replace the fees of transfers, withdrawals and key updates.
     SetServiceFees(Box<FeeSchedule>),
+    /// Change what a transfer that opens an account must bring.
+    SetAccountOpening(Box<AccountOpening>),
+    /// Give a market a price band, or take it away.
+    SetPriceBand {
+        /// Market name.
+        market: String,
+        /// How far from its reference orders may be willing to trade; anywhere when absent.
+        band: Option<PriceBand>,
+    },
     /// Replace the limits.
     SetLimits(Box<Limits>),
     /// Change how long things take.

@@ -457,7 +457,7 @@ fn what_the_operator_did_is_in_the_log_without_keys() {
         id: None,
         owner: [0x55; 20],
         public_key: crate::PublicKey::default(),
-        api_key: Some(crate::ApiKey("opensesame".to_owned())),
+        api_key: Some(api_key("opensesame")),
         internal: false,
     });
     world.operate(Operator::SetMode(ExchangeMode::CancelOnly));

@@ -17,6 +17,7 @@ mod operating;
 mod order_business;
 mod order_checks;
 mod pools;
+mod price_bands;
 mod properties;
 mod reading;
 mod rules;

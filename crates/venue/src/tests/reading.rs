@@ -4,7 +4,7 @@ use cambist_core::{OrderKind, OrderStatus, Price, Reason, Side, TokenId, VenueTi
 
 use crate::testing::*;
 use crate::{
-    AccountId, AccountQuery, ApiKey, Caller, Operator, OrdersQuery, OrdersView, Request, Response,
+    AccountId, AccountQuery, Caller, Operator, OrdersQuery, OrdersView, Request, Response,
 };
 
 fn list(world: &mut World, query: OrdersQuery) -> OrdersView {
@@ -231,15 +231,18 @@ fn an_api_key_is_replaced_at_once_and_the_old_one_opens_nothing() {
     };
     let rotate = |account, key: &str| Request::RotateApiKey {
         account,
-        fresh: ApiKey(key.to_owned()),
+        fresh: api_key(key),
     };
-    assert_eq!(world.venue.account_of_api_key("key of 10"), Some(ALICE));
+    assert_eq!(
+        world.venue.account_of_api_key(&api_key("key of 10")),
+        Some(ALICE)
+    );
     assert_eq!(
         world.ask(&unsigned, &rotate(ALICE, "new")),
-        Ok(Response::ApiKey(ApiKey("new".to_owned())))
+        Ok(Response::ApiKey(api_key("new")))
     );
-    assert_eq!(world.venue.account_of_api_key("key of 10"), None);
-    assert_eq!(world.venue.account_of_api_key("new"), Some(ALICE));
+    assert_eq!(world.venue.account_of_api_key(&api_key("key of 10")), None);
+    assert_eq!(world.venue.account_of_api_key(&api_key("new")), Some(ALICE));
     for (request, reason) in [
         (rotate(ALICE, "key of 11"), Reason::UnknownError),
         (rotate(ALICE, ""), Reason::UnknownError),
@@ -263,7 +266,7 @@ fn the_first_api_key_is_given_to_a_signature() {
     });
     let ask = |key: &str| Request::ApiKey {
         account: AccountId(77),
-        fresh: ApiKey(key.to_owned()),
+        fresh: api_key(key),
     };
     assert_eq!(
         world.refused(&Caller::Public, &ask("one")),
@@ -272,11 +275,11 @@ fn the_first_api_key_is_given_to_a_signature() {
     for fresh in ["one", "two"] {
         assert_eq!(
             world.ask(&signed(AccountId(77)), &ask(fresh)),
-            Ok(Response::ApiKey(ApiKey("one".to_owned()))),
+            Ok(Response::ApiKey(api_key("one"))),
             "the first stays"
         );
     }
-    assert_eq!(world.venue.account_of_api_key("two"), None);
+    assert_eq!(world.venue.account_of_api_key(&api_key("two")), None);
 }
 
 /// R-SLT-05

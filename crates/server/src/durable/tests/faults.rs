@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use cambist_core::{TokenId, VenueTime};
-use cambist_venue::{AccountId, Caller, Operator, Request};
+use cambist_venue::{AccountId, Caller, FeeSchedule, Operator, Request};
 
 use super::history::venue;
 use super::model::{Fault, Model};
@@ -132,13 +132,14 @@ fn a_disk_that_is_behind_turns_requests_away_before_they_do_anything() {
     let disk = Model::default();
     let machine = begun(&disk);
     let held = disk.hold_syncs();
-    let key = "k".repeat(60_000);
+    let name = "n".repeat(60_000);
     let mut taken = 0;
     let refused = loop {
-        let request = Request::RotateApiKey {
-            account: AccountId(0),
-            fresh: cambist_venue::ApiKey(format!("{taken}{key}")),
+        let fees = FeeSchedule {
+            onchain: [(name.clone(), taken)].into(),
+            ..FeeSchedule::default()
         };
+        let request = Request::Operator(Operator::SetServiceFees(Box::new(fees)));
         match machine.handle(&Caller::Operator, &request) {
             Err(error) => break error,
             Ok(_) => taken += 1,

@@ -47,6 +47,7 @@ pub fn venue() -> Venue {
             enabled: true,
             maker_fee_bips: 2,
             taker_fee_bips: 10,
+            price_band: None,
         }],
         limits: Limits::default(),
         fee_collector: AccountId(0),

@@ -85,6 +85,44 @@ fn being_moved_on_may_be_cut_off_anywhere_and_is_done_once() {
     assert!(cuts > 50, "{cuts}");
 }
 
+/// Texts as API keys are: 64 letters and digits on end.
+fn keys_in(bytes: &[u8]) -> Vec<String> {
+    let runs = bytes.split(|byte| !byte.is_ascii_alphanumeric());
+    // A length or a number before it may look like a letter.
+    let runs = runs.filter(|run| (64..=66).contains(&run.len()));
+    let cut = runs.flat_map(|run| run.windows(64).map(<[u8]>::to_vec));
+    cut.map(|key| String::from_utf8(key).unwrap()).collect()
+}
+
+fn all_keys(disk: &Model) -> Vec<String> {
+    let names = disk.list().unwrap();
+    let files = names.iter().filter(|name| !name.starts_with("before-"));
+    files
+        .flat_map(|name| keys_in(&disk.read(name).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_folder_that_is_moved_on_holds_no_api_key_any_more_and_each_opens_its_account() {
+    for name in ["exchange-4fb51ac", "exchange-4fb51ac-killed"] {
+        let disk = kept(name);
+        let before = all_keys(&disk);
+        assert!(!before.is_empty(), "{name}");
+        let folder = DataFolder::on(Arc::new(disk.clone()), 1 << 16);
+        let ready = folder.resume().unwrap().unwrap();
+        assert_eq!(all_keys(&disk), Vec::<String>::new(), "{name}");
+        let opens = |key: &String| {
+            let digest = crate::api_key_digest(key);
+            ready.state.venue.account_of_api_key(&digest).is_some()
+        };
+        assert!(before.iter().any(opens), "{name}");
+        // The way back has them, as it must.
+        let copy = disk.inside(&copies(&disk)[0]).unwrap();
+        assert_eq!(recover(&*copy, None).unwrap().state, ready.state);
+        assert_eq!(folder.resume().unwrap().unwrap().state, ready.state);
+    }
+}
+
 #[test]
 fn the_copy_is_named_after_where_the_folder_went_and_a_half_made_one_is_made_anew() {
     let disk = kept("exchange-5b984bc");

@@ -15,8 +15,7 @@ use cambist_server::{Clock, Durable, Handle, Rate, RateLimits, RunError, Server,
 use cambist_signing::{Address, SecretKey};
 use cambist_venue::agents::Agents;
 use cambist_venue::{
-    AccountId, ApiKey, Compat, Limits, MarketConfig, PublicKey, TokenConfig, TokenKind, Venue,
-    VenueConfig,
+    AccountId, Compat, Limits, MarketConfig, PublicKey, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 use tokio::sync::oneshot;
 
@@ -87,6 +86,7 @@ pub fn venue(compat: Compat) -> Venue {
             enabled: true,
             maker_fee_bips: 2,
             taker_fee_bips: 10,
+            price_band: None,
         }],
         limits: Limits::default(),
         fee_collector: AccountId(0),
@@ -174,7 +174,7 @@ impl Exchange {
     /// Opens an account with 1,000 base and 1,000,000 quote; the number decides its keys.
     pub fn customer(&self, number: u8) -> Customer {
         let api_key = format!("key-of-{number}");
-        let mut customer = self.open(number, Some(ApiKey(api_key.clone())));
+        let mut customer = self.open(number, Some(&api_key));
         customer.api_key = api_key;
         customer
     }
@@ -184,7 +184,7 @@ impl Exchange {
         self.open(number, None)
     }
 
-    fn open(&self, number: u8, api_key: Option<ApiKey>) -> Customer {
+    fn open(&self, number: u8, api_key: Option<&str>) -> Customer {
         let secret = SecretKey::from_hex(&format!("0x{number:x}")).unwrap();
         let key = secret.public();
         let account = self

@@ -8,7 +8,7 @@ use cambist_signing::{
     AccountUpdateMessage, Address, ExtraData, Field, Hash32, PoolExitMessage, PoolJoinMessage,
     PublicKey, SecretKey, TransferMessage, WithdrawalMessage,
 };
-use cambist_venue::{ApiKey, Operator, PoolConfig, PoolListing, PoolStatus, TokenConfig};
+use cambist_venue::{Operator, PoolConfig, PoolListing, PoolStatus, TokenConfig};
 use serde_json::{Value, json};
 
 use super::{BASE, Call, Customer, EXCHANGE, Exchange, ONE, QUOTE, START_S, UNIT};
@@ -46,7 +46,7 @@ impl Trader {
                     x: public.x.to_be_bytes(),
                     y: public.y.to_be_bytes(),
                 },
-                Some(ApiKey(api_key.clone())),
+                Some(&api_key),
             )
             .unwrap();
         exchange.handle.deposit(account, BASE, 1_000 * ONE).unwrap();

@@ -1,0 +1,175 @@
+//! How far from a market's reference orders may be willing to trade.
+
+use cambist_core::{OrderStatus, Price, Reason, Side};
+
+use super::support::*;
+use crate::testing::*;
+use crate::{Delays, Operator, PriceBand, Request};
+
+/// 10 % around 2,500.00, renewed every minute: asks from 225,000 and bids up to 275,000 ticks.
+const BAND: PriceBand = PriceBand {
+    bips: 1_000,
+    window_s: 60,
+    reference: Price(250_000),
+};
+
+fn set(world: &mut World, band: Option<PriceBand>) {
+    let market = "AAA-QQQ".to_owned();
+    world.operate(Operator::SetPriceBand { market, band });
+}
+
+fn banded() -> World {
+    let mut world = filled(with_pool());
+    set(&mut world, Some(BAND));
+    world
+}
+
+fn is_taken(world: &mut World, side: Side, ticks: u64) -> bool {
+    let order = world.order(ALICE, side, ticks, ONE);
+    let request = Request::Submit(Box::new(order.clone()));
+    match world.ask(&signed(ALICE), &request) {
+        Ok(_) => {
+            world.cancel(ALICE, order.hash).unwrap();
+            true
+        }
+        Err(refusal) => {
+            assert_eq!(refusal.reason, Reason::IllegalRate);
+            assert!(refusal.detail.contains("price band"), "{refusal}");
+            false
+        }
+    }
+}
+
+/// R-BND-01
+#[test]
+fn an_order_trades_within_the_band_or_not_at_all() {
+    let mut world = banded();
+    let edges = [
+        (Side::Sell, 224_999, false),
+        (Side::Sell, 225_000, true),
+        (Side::Buy, 275_000, true),
+        (Side::Buy, 275_001, false),
+        // Far on the harmless side.
+        (Side::Sell, 1_000_000, true),
+        (Side::Buy, 100, true),
+    ];
+    for (side, ticks, taken) in edges {
+        assert_eq!(is_taken(&mut world, side, ticks), taken, "{side:?} {ticks}");
+    }
+    let mut order = world.order(ALICE, Side::Sell, 224_999, ONE);
+    order.kind = cambist_core::OrderKind::TakerOnly;
+    assert_eq!(world.submit_refused(&order), Reason::IllegalRate);
+    // A thief and an accomplice: everything for next to nothing.
+    let bid = world.order(BOB, Side::Buy, 1, 100 * ONE);
+    world.submit(&bid);
+    let ask = world.order(ALICE, Side::Sell, 1, 100 * ONE);
+    assert_eq!(world.submit_refused(&ask), Reason::IllegalRate);
+    set(&mut world, None);
+    assert_eq!(world.submit(&ask).trades.len(), 1, "without a band");
+}
+
+/// R-BND-01
+#[test]
+fn a_swap_brings_a_price_within_the_band_or_is_not_taken() {
+    let mut world = banded();
+    let least = 2_250 * UNIT;
+    let cheap = world.swap_order(ALICE, Side::Sell, ONE, least - 1_000_000);
+    assert_eq!(world.submit_refused(&cheap), Reason::IllegalRate);
+    let fair = world.swap_order(ALICE, Side::Sell, ONE, least);
+    assert_eq!(world.submit(&fair).status, OrderStatus::Processed);
+    let dear = world.swap_order(ALICE, Side::Buy, 2_760 * UNIT, ONE);
+    assert_eq!(world.submit_refused(&dear), Reason::IllegalRate);
+    // A ratio beyond every level, and one below a tick, which nobody can be hurt by.
+    let beyond = world.swap_order(ALICE, Side::Buy, 100_000 * UNIT, ONE / 1_000);
+    assert_eq!(world.submit_refused(&beyond), Reason::IllegalRate);
+    let below = world.swap_order(ALICE, Side::Buy, UNIT, 1_000 * ONE);
+    assert_eq!(world.submit(&below).status, OrderStatus::Cancelled);
+}
+
+/// R-BND-02
+#[test]
+fn the_reference_follows_the_book_a_band_a_window() {
+    let mut world = banded();
+    // One side says nothing, whatever it asks.
+    world.place(BOB, Side::Sell, 290_000, ONE);
+    world.pass(60_000);
+    assert!(!is_taken(&mut world, Side::Buy, 275_001));
+    // Both sides: the middle is 282,500, and 10 % is as far as the reference goes at once.
+    world.place(CAROL, Side::Buy, 275_000, ONE);
+    assert!(is_taken(&mut world, Side::Buy, 275_001));
+    assert!(
+        is_taken(&mut world, Side::Buy, 302_500 - 12_501),
+        "below the ask"
+    );
+    assert!(!is_taken(&mut world, Side::Sell, 247_499));
+    assert!(is_taken(&mut world, Side::Sell, 275_001));
+    // Not again before the window has passed, and then to the middle itself.
+    world.pass(59_999);
+    let edge = world.order(ALICE, Side::Sell, 254_249, ONE / 1_000);
+    world.submit(&edge);
+    world.pass(1);
+    let order = world.order(ALICE, Side::Sell, 254_249, ONE / 1_000);
+    assert_eq!(world.submit_refused(&order), Reason::IllegalRate);
+    assert!(is_taken(&mut world, Side::Sell, 290_000));
+}
+
+/// R-BND-02
+#[test]
+fn a_new_band_begins_at_its_own_reference_and_what_rests_stays() {
+    let mut world = banded();
+    let (low, _) = world.place(BOB, Side::Buy, 240_000, ONE);
+    let moved = PriceBand {
+        reference: Price(500_000),
+        ..BAND
+    };
+    set(&mut world, Some(moved));
+    assert!(!is_taken(&mut world, Side::Sell, 449_999));
+    assert_eq!(world.status(BOB, low), OrderStatus::Processing);
+    for band in [
+        PriceBand { bips: 0, ..BAND },
+        PriceBand {
+            bips: 10_000,
+            ..BAND
+        },
+        PriceBand {
+            window_s: 0,
+            ..BAND
+        },
+        PriceBand {
+            reference: Price(0),
+            ..BAND
+        },
+    ] {
+        let market = "AAA-QQQ".to_owned();
+        let wish = Operator::SetPriceBand {
+            market,
+            band: Some(band),
+        };
+        let reason = world.refused(&crate::Caller::Operator, &Request::Operator(wish));
+        assert_eq!(reason, Reason::InvalidArgument);
+        let mut config = config();
+        config.markets[0].price_band = Some(band);
+        assert!(crate::Venue::new(config).is_err());
+    }
+}
+
+/// R-BND-01, R-DLY-05
+#[test]
+fn an_order_that_waits_fails_if_its_moment_finds_it_outside() {
+    let mut config = with_pool();
+    config.delays = Delays {
+        order_ms: 100,
+        ..Delays::default()
+    };
+    config.markets[0].price_band = Some(BAND);
+    let mut world = filled(config);
+    let (order, _) = world.place(ALICE, Side::Sell, 230_000, ONE);
+    let moved = PriceBand {
+        reference: Price(300_000),
+        ..BAND
+    };
+    set(&mut world, Some(moved));
+    world.pass(100);
+    assert_eq!(world.status(ALICE, order), OrderStatus::Failed);
+    assert_eq!(world.held(ALICE, BASE).1, 0);
+}
