@@ -17,6 +17,16 @@ pub struct Event {
     pub update: Update,
 }
 
+impl Event {
+    /// What stands where there is no event yet.
+    pub(crate) const NONE: Self = Self {
+        exchange_time: Timestamp(0),
+        local_time: Timestamp(0),
+        visibility: Visibility::Both,
+        update: Update::Cancel { order: 0 },
+    };
+}
+
 /// Whose view of the market a row belongs to.
 ///
 /// The exchange's events are in order of exchange time, the recorder's in order of local time. Where

@@ -8,8 +8,9 @@ use crate::snapshot::Snapshot;
 
 /// A stream of events in order of their times (see [`crate::event::Visibility`]).
 pub trait EventSource {
-    /// The next event; `None` at the end, and for ever after an end or an error.
-    fn next_event(&mut self) -> Result<Option<Event>>;
+    /// The next event, valid until the next call; `None` at the end, and for ever after an end or an
+    /// error.
+    fn next_event(&mut self) -> Result<Option<&Event>>;
 
     /// Tick and lot of its prices and quantities.
     fn grid(&self) -> Grid;

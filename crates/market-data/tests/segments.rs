@@ -370,7 +370,7 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ethusdt-20240808-excerpt.npz");
     let ticks = || {
         let mut reader = TickReader::open(&excerpt, &TickOptions::new(header().grid)).unwrap();
-        std::iter::from_fn(move || reader.next_event().unwrap())
+        std::iter::from_fn(move || reader.next_event().unwrap().copied())
     };
     let path = folder("ticks");
     let mut writer = EventWriter::begin(&path, header(), SMALL).unwrap();
@@ -381,7 +381,7 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
     let mut reader = EventSegments::open(&path, tolerating("")).unwrap();
     assert_eq!(*reader.header(), header());
     for event in ticks() {
-        assert_eq!(reader.next_event().unwrap(), Some(event));
+        assert_eq!(reader.next_event().unwrap(), Some(&event));
     }
     assert_eq!(reader.next_event().unwrap(), None);
     assert_eq!(reader.report().kept, 232);

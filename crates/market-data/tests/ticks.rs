@@ -120,7 +120,7 @@ fn read(mut reader: TickReader) -> (Vec<Event>, Option<String>, TickReader) {
     let mut events = Vec::new();
     loop {
         match reader.next_event() {
-            Ok(Some(event)) => events.push(event),
+            Ok(Some(event)) => events.push(*event),
             Ok(None) => return (events, None, reader),
             Err(error) => {
                 assert!(

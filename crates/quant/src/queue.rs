@@ -107,6 +107,25 @@ impl Position {
         Ok(())
     }
 
+    /// An order of our own in front of this one took so much of the trade: that part did not reach the
+    /// orders between the two.
+    pub fn give_back(&mut self, quantity: f64) -> Result<()> {
+        self.front += non_negative("trade quantity", quantity)?;
+        Ok(())
+    }
+
+    /// Takes what trades have filled beyond what was in front, in whole lots (rounded, halves away from
+    /// zero); if it is a lot at least, nothing is in front any more.
+    pub fn take_filled(&mut self, lot: f64) -> Result<f64> {
+        let lot = positive("lot", lot)?;
+        let lots = libm::round(finite("front", -self.front)? / lot);
+        if lots <= 0.0 {
+            return Ok(0.0);
+        }
+        self.front = 0.0;
+        Ok(lots)
+    }
+
     /// Whether trades have gone so far beyond what was in front that at least one lot of ours filled:
     /// `round(−front/lot) > 0`, halves away from zero.
     pub fn is_filled(&self, lot: f64) -> Result<bool> {
@@ -188,6 +207,31 @@ mod tests {
         place.trade(0.1).unwrap();
         assert!(place.is_filled(1.0).unwrap());
         assert!(!place.is_filled(10.0).unwrap());
+    }
+
+    #[test]
+    fn what_was_filled_is_taken_once() {
+        let mut place = Position::new(Model::RiskAverse, 10.0).unwrap();
+        place.trade(10.4).unwrap();
+        assert!((place.take_filled(1.0).unwrap()).abs() < 1e-12);
+        place.trade(2.2).unwrap();
+        assert!((place.take_filled(1.0).unwrap() - 3.0).abs() < 1e-12);
+        assert!((place.take_filled(1.0).unwrap()).abs() < 1e-12);
+        place.trade(1.0).unwrap();
+        assert!((place.take_filled(0.5).unwrap() - 2.0).abs() < 1e-12);
+        assert!(place.take_filled(0.0).is_err());
+    }
+
+    #[test]
+    fn what_an_own_order_took_did_not_reach_those_behind_it() {
+        // Ten of others, five of ours, five of others, ours: seventeen trade.
+        let mut place = Position::new(Model::Log, 15.0).unwrap();
+        place.trade(17.0).unwrap();
+        place.give_back(5.0).unwrap();
+        assert!((place.front() - 3.0).abs() < 1e-12);
+        // The level fell by what traded, and nothing was cancelled.
+        place.depth(0.0).unwrap();
+        assert!(place.give_back(-1.0).is_err());
     }
 
     #[test]

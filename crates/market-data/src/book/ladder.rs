@@ -1,51 +1,60 @@
 //! One side of a book: quantities by price, and its best price.
 //!
-//! Prices near the best lie in a ring of slots, one a tick, with a bit for each slot that holds
-//! something: a change is one store, and the next best price is found by counting zeros. What is
-//! farther away lies in a tree. The ring moves with the best price.
+//! Both sides are the same: a side's levels are found by keys, of which the highest is the best one. A
+//! bid's key is its price, an ask's the complement of its price, so that no branch depends on the side.
+//!
+//! Keys near the best lie in a ring of slots, one a tick, with a bit for each slot that holds something:
+//! a change is one store, and the next best is found by counting zeros. What is farther away lies in a
+//! tree. The ring moves with the best.
 
 use std::collections::BTreeMap;
 
 /// Ticks in the ring; a power of two. 64 KiB of quantities a side.
-const SLOTS: u64 = 8_192;
-const WORDS: usize = (SLOTS / 64) as usize;
-/// Ticks between the best price and the end of the ring in front of it, when the ring moves.
-const AHEAD: u64 = SLOTS / 4;
+const SLOTS: usize = 8_192;
+const WORDS: usize = SLOTS / 64;
+/// Ticks between the best level and the end of the ring in front of it, when the ring moves.
+const AHEAD: u64 = (SLOTS / 4) as u64;
 /// Levels beyond the ring: more than exchanges show; what is farthest away goes first.
 const FAR_LEVELS_MAX: usize = 65_536;
 
-/// A side's levels. `BIDS`: the highest price is the best one, else the lowest.
+/// No level has this key: a side's best one, if it has none.
+pub(super) const NONE: u64 = 0;
+
+/// The levels of a side.
 #[derive(Clone, Debug)]
-pub(super) struct Ladder<const BIDS: bool> {
-    /// Lowest price in the ring; a multiple of 64.
+pub(super) struct Ladder {
+    /// Lowest key in the ring; a multiple of 64.
     base: u64,
-    /// Quantity of the price p in the ring at p mod `SLOTS`.
-    qty: Box<[u64]>,
+    /// The highest key; [`NONE`] if there is no level. Always in the ring.
+    best: u64,
+    /// Quantity of the key k in the ring at k mod `SLOTS`.
+    qty: Box<[u64; SLOTS]>,
     /// Whether a slot holds something.
-    occupied: [u64; WORDS],
+    occupied: Box<[u64; WORDS]>,
     /// Levels outside the ring.
     far: BTreeMap<u64, u64>,
-    /// The best price; [`Self::NONE`] if there is no level. Always in the ring.
-    best: u64,
     /// Levels that were dropped because there were too many.
     dropped: u64,
 }
 
-const fn slot(price: u64) -> usize {
-    (price & (SLOTS - 1)) as usize
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only its lowest bits are wanted"
+)]
+const fn slot(key: u64) -> usize {
+    key as usize & (SLOTS - 1)
 }
 
-impl<const BIDS: bool> Ladder<BIDS> {
-    /// The best price of an empty side: worse than any.
-    pub const NONE: u64 = if BIDS { 0 } else { u64::MAX };
-
+impl Ladder {
     pub fn new() -> Self {
+        // Through a vector, so that it never lies on the stack.
+        let qty = vec![0; SLOTS].try_into().expect("as long as the array");
         Self {
             base: 0,
-            qty: vec![0; slot(SLOTS - 1) + 1].into_boxed_slice(),
-            occupied: [0; WORDS],
+            best: NONE,
+            qty,
+            occupied: Box::new([0; WORDS]),
             far: BTreeMap::new(),
-            best: Self::NONE,
             dropped: 0,
         }
     }
@@ -60,41 +69,35 @@ impl<const BIDS: bool> Ladder<BIDS> {
     }
 
     #[inline]
-    const fn in_ring(&self, price: u64) -> bool {
-        price.wrapping_sub(self.base) < SLOTS
+    const fn in_ring(&self, key: u64) -> bool {
+        key.wrapping_sub(self.base) < SLOTS as u64
     }
 
     #[inline]
-    const fn is_better(price: u64, than: u64) -> bool {
-        if BIDS { price > than } else { price < than }
-    }
-
-    #[inline]
-    pub fn get(&self, price: u64) -> u64 {
-        if self.in_ring(price) {
-            self.qty[slot(price)]
+    pub fn get(&self, key: u64) -> u64 {
+        if self.in_ring(key) {
+            self.qty[slot(key)]
         } else {
-            self.far.get(&price).copied().unwrap_or(0)
+            self.far.get(&key).copied().unwrap_or(0)
         }
     }
 
-    /// Sets what a price holds and gives what it held.
+    /// Sets what a level holds and gives what it held.
     #[inline]
-    pub fn set(&mut self, price: u64, qty: u64) -> u64 {
-        if !self.in_ring(price) {
-            return self.set_far(price, qty);
+    pub fn set(&mut self, key: u64, qty: u64) -> u64 {
+        if !self.in_ring(key) {
+            return self.set_far(key, qty);
         }
-        let at = slot(price);
+        let at = slot(key);
         let before = std::mem::replace(&mut self.qty[at], qty);
         let bit = 1 << (at & 63);
+        let word = &mut self.occupied[at >> 6];
         if qty != 0 {
-            self.occupied[at >> 6] |= bit;
-            if Self::is_better(price, self.best) {
-                self.best = price;
-            }
+            *word |= bit;
+            self.best = self.best.max(key);
         } else {
-            self.occupied[at >> 6] &= !bit;
-            if price == self.best {
+            *word &= !bit;
+            if key == self.best {
                 self.best_is_gone();
             }
         }
@@ -102,91 +105,69 @@ impl<const BIDS: bool> Ladder<BIDS> {
     }
 
     #[cold]
-    fn set_far(&mut self, price: u64, qty: u64) -> u64 {
+    #[inline(never)]
+    fn set_far(&mut self, key: u64, qty: u64) -> u64 {
         if qty == 0 {
-            return self.far.remove(&price).unwrap_or(0);
+            return self.far.remove(&key).unwrap_or(0);
         }
-        let before = self.far.insert(price, qty).unwrap_or(0);
-        if Self::is_better(price, self.best) {
-            self.move_ring(price);
+        let before = self.far.insert(key, qty).unwrap_or(0);
+        if key > self.best {
+            self.move_ring(key);
         } else if self.far.len() > FAR_LEVELS_MAX {
-            let farthest = if BIDS {
-                self.far.pop_first()
-            } else {
-                self.far.pop_last()
-            };
-            self.dropped += u64::from(farthest.is_some());
+            self.dropped += u64::from(self.far.pop_first().is_some());
         }
         before
     }
 
-    /// Looks for the next best price, behind the one that has just gone.
+    /// Looks for the next best level, behind the one that has just gone.
+    #[inline(never)]
     fn best_is_gone(&mut self) {
-        let gone = self.best;
-        self.best = self.next_in_ring(gone).unwrap_or(Self::NONE);
-        if self.best == Self::NONE {
-            let next = if BIDS {
-                self.far.last_key_value()
-            } else {
-                self.far.first_key_value()
-            };
-            if let Some(next) = next.map(|(price, _)| *price) {
-                self.move_ring(next);
-            }
+        self.best = self.next_in_ring(self.best).unwrap_or(NONE);
+        if self.best == NONE
+            && let Some((&next, _)) = self.far.last_key_value()
+        {
+            self.move_ring(next);
         }
     }
 
-    /// The best price in the ring that is worse than `price`, which is in it.
-    fn next_in_ring(&self, price: u64) -> Option<u64> {
-        // Bits of one word belong to 64 consecutive prices, because the base is a multiple of 64.
-        let word_of = |price: u64| slot(price) >> 6;
-        if BIDS {
-            let mut low = price & !63;
-            let mut bits = self.occupied[word_of(low)] & ((1 << (price & 63)) - 1);
-            while bits == 0 {
-                if low == self.base {
-                    return None;
-                }
-                low -= 64;
-                bits = self.occupied[word_of(low)];
+    /// The highest key in the ring below one that is in it.
+    fn next_in_ring(&self, key: u64) -> Option<u64> {
+        // Bits of one word belong to 64 consecutive keys, because the base is a multiple of 64.
+        let mut low = key & !63;
+        let mut bits = self.occupied[slot(low) >> 6] & ((1 << (key & 63)) - 1);
+        while bits == 0 {
+            if low == self.base {
+                return None;
             }
-            Some(low + 63 - u64::from(bits.leading_zeros()))
-        } else {
-            let mut low = price & !63;
-            let mut bits = self.occupied[word_of(low)] & !(u64::MAX >> (63 - (price & 63)));
-            while bits == 0 {
-                if low.wrapping_add(64) == self.base.wrapping_add(SLOTS) {
-                    return None;
-                }
-                low += 64;
-                bits = self.occupied[word_of(low)];
-            }
-            Some(low + u64::from(bits.trailing_zeros()))
+            low -= 64;
+            bits = self.occupied[slot(low) >> 6];
         }
+        Some(low + 63 - u64::from(bits.leading_zeros()))
     }
 
-    /// Moves the ring so that it holds a new best price.
+    /// Moves the ring so that it holds a new best level.
     fn move_ring(&mut self, best: u64) {
-        let ahead = if BIDS { SLOTS - AHEAD } else { AHEAD };
-        let base = (best.saturating_sub(ahead) & !63).min(u64::MAX - SLOTS + 1);
+        const LAST: u64 = u64::MAX - SLOTS as u64 + 1;
+        let base = (best.saturating_sub(SLOTS as u64 - AHEAD) & !63).min(LAST);
         // What leaves the ring goes to the tree.
         for word in 0..WORDS {
             let mut bits = self.occupied[word];
             while bits != 0 {
                 let at = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let price = self.base + (at as u64).wrapping_sub(self.base) % SLOTS;
-                if price.wrapping_sub(base) >= SLOTS {
-                    self.far.insert(price, std::mem::take(&mut self.qty[at]));
+                let key = self.base + slot((at as u64).wrapping_sub(self.base)) as u64;
+                if key.wrapping_sub(base) >= SLOTS as u64 {
+                    self.far.insert(key, std::mem::take(&mut self.qty[at]));
                     self.occupied[word] &= !(1 << (at & 63));
                 }
             }
         }
         self.base = base;
         // What enters it comes from there.
-        while let Some((&price, &qty)) = self.far.range(base..=base + (SLOTS - 1)).next() {
-            self.far.remove(&price);
-            let at = slot(price);
+        let last = base + (SLOTS as u64 - 1);
+        while let Some((&key, &qty)) = self.far.range(base..=last).next() {
+            self.far.remove(&key);
+            let at = slot(key);
             self.qty[at] = qty;
             self.occupied[at >> 6] |= 1 << (at & 63);
         }
@@ -196,59 +177,57 @@ impl<const BIDS: bool> Ladder<BIDS> {
     /// Forgets every level.
     pub fn clear(&mut self) {
         self.qty.fill(0);
-        self.occupied = [0; WORDS];
+        self.occupied.fill(0);
         self.far.clear();
-        self.best = Self::NONE;
+        self.best = NONE;
     }
 
-    /// Forgets the levels from the best one to `price`, both included.
-    pub fn clear_to(&mut self, price: u64) {
-        while self.best != Self::NONE && !Self::is_better(price, self.best) {
+    /// Forgets the levels from the best one to `key`, both included.
+    pub fn clear_to(&mut self, key: u64) {
+        while self.best != NONE && self.best >= key {
             self.set(self.best, 0);
         }
     }
 
     /// Levels, best first.
-    pub fn levels(&self) -> Levels<'_, BIDS> {
+    pub const fn levels(&self) -> Levels<'_> {
         Levels {
             ladder: self,
-            next: (self.best != Self::NONE).then_some(self.best),
+            next: self.best,
         }
     }
 
-    /// The best price that is worse than `price` and holds something.
-    fn next_worse(&self, price: u64) -> Option<u64> {
-        let in_ring = if self.in_ring(price) {
-            self.next_in_ring(price)
+    /// The highest key below one.
+    fn next_below(&self, key: u64) -> Option<u64> {
+        let in_ring = if self.in_ring(key) {
+            self.next_in_ring(key)
         } else {
             None
         };
         in_ring.or_else(|| {
-            if BIDS {
-                let below = self.base.min(price);
-                self.far.range(..below).next_back().map(|(p, _)| *p)
-            } else {
-                let from = price.saturating_add(1).max(self.base.saturating_add(SLOTS));
-                self.far.range(from..).next().map(|(p, _)| *p)
-            }
+            let below = self.base.min(key);
+            self.far.range(..below).next_back().map(|(key, _)| *key)
         })
     }
 }
 
 /// The levels of a side with their quantities, best first.
 #[derive(Clone, Debug)]
-pub(super) struct Levels<'a, const BIDS: bool> {
-    ladder: &'a Ladder<BIDS>,
-    next: Option<u64>,
+pub(super) struct Levels<'a> {
+    ladder: &'a Ladder,
+    next: u64,
 }
 
-impl<const BIDS: bool> Iterator for Levels<'_, BIDS> {
+impl Iterator for Levels<'_> {
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
-        let price = self.next?;
-        self.next = self.ladder.next_worse(price);
-        Some((price, self.ladder.get(price)))
+        let key = self.next;
+        if key == NONE {
+            return None;
+        }
+        self.next = self.ladder.next_below(key).unwrap_or(NONE);
+        Some((key, self.ladder.get(key)))
     }
 }
 
@@ -266,12 +245,12 @@ mod tests {
     }
 
     /// A ladder and a plain tree are given the same changes and must always look the same.
-    fn compare<const BIDS: bool>(seed: u64, mut price: impl FnMut(&mut u64) -> u64) {
+    fn compare(seed: u64, mut key: impl FnMut(&mut u64) -> u64) {
         let mut state = seed;
-        let mut ladder = Ladder::<BIDS>::new();
+        let mut ladder = Ladder::new();
         let mut plain = BTreeMap::new();
-        for step in 0..20_000 {
-            let at = price(&mut state);
+        for step in 0..30_000 {
+            let at = key(&mut state);
             let draw = random(&mut state);
             match draw % 1_000 {
                 0 => {
@@ -280,7 +259,7 @@ mod tests {
                 }
                 1 => {
                     ladder.clear_to(at);
-                    plain.retain(|p, _| if BIDS { *p < at } else { *p > at });
+                    plain.retain(|key, _| *key < at);
                 }
                 2..400 => {
                     assert_eq!(ladder.set(at, 0), plain.remove(&at).unwrap_or(0));
@@ -290,43 +269,30 @@ mod tests {
                     assert_eq!(ladder.set(at, qty), plain.insert(at, qty).unwrap_or(0));
                 }
             }
-            let best = if BIDS {
-                plain.last_key_value()
-            } else {
-                plain.first_key_value()
-            };
-            let best = best.map_or(Ladder::<BIDS>::NONE, |(price, _)| *price);
+            let best = plain.last_key_value().map_or(NONE, |(key, _)| *key);
             assert_eq!(ladder.best(), best, "step {step}");
             assert_eq!(ladder.get(at), plain.get(&at).copied().unwrap_or(0));
             if step % 500 == 0 {
-                let mut levels: Vec<_> = plain.iter().map(|(p, q)| (*p, *q)).collect();
-                if BIDS {
-                    levels.reverse();
-                }
+                let levels: Vec<_> = plain.iter().rev().map(|(k, q)| (*k, *q)).collect();
                 assert_eq!(ladder.levels().collect::<Vec<_>>(), levels, "step {step}");
             }
         }
         assert_eq!(ladder.dropped(), 0);
     }
 
-    fn compare_both(seed: u64, price: impl Fn(&mut u64) -> u64) {
-        compare::<true>(seed, &price);
-        compare::<false>(seed, &price);
-    }
-
     #[test]
     fn a_narrow_book_is_that_of_a_plain_tree() {
-        compare_both(1, |state| 100_000 + random(state) % 60);
+        compare(1, |state| 100_000 + random(state) % 60);
     }
 
     #[test]
     fn a_book_wider_than_the_ring_is_that_of_a_plain_tree() {
-        compare_both(2, |state| 1 + random(state) % 50_000);
+        compare(2, |state| 1 + random(state) % 50_000);
     }
 
     #[test]
     fn a_book_at_the_ends_of_all_prices_is_that_of_a_plain_tree() {
-        compare_both(3, |state| match random(state) {
+        compare(3, |state| match random(state) {
             draw if draw % 3 == 0 => 1 + draw % 100,
             draw if draw % 3 == 1 => u64::MAX - 1 - draw % 100,
             draw => 1 + draw % (u64::MAX - 1),
@@ -335,7 +301,7 @@ mod tests {
 
     #[test]
     fn far_levels_are_bounded() {
-        let mut bids = Ladder::<true>::new();
+        let mut bids = Ladder::new();
         bids.set(1_000_000, 1);
         for price in 0..FAR_LEVELS_MAX as u64 + 10 {
             bids.set(100_000 + price, 1);

@@ -6,14 +6,28 @@ use cambist_core::{Price, Qty, Side};
 
 use crate::event::Update;
 use crate::snapshot::{Level, Snapshot};
-use ladder::Ladder;
+use ladder::{Ladder, NONE};
 
 /// Both sides of a market by price level. Memory is bounded: 130 KiB, and 65,536 levels a side that
 /// lie far from the best price; of more the farthest are dropped and counted.
 #[derive(Clone, Debug)]
 pub struct Book {
-    bids: Ladder<true>,
-    asks: Ladder<false>,
+    /// Bids, then asks.
+    sides: [Ladder; 2],
+}
+
+/// The index of a side.
+const fn index(side: Side) -> usize {
+    side as usize
+}
+
+const _: () = assert!(index(Side::Buy) == 0 && index(Side::Sell) == 1);
+
+/// A price as a number that is the higher the better the price is on its side, and the price of such a
+/// number: itself for bids, its complement for asks.
+#[inline]
+pub const fn priority(side: Side, price: u64) -> u64 {
+    price ^ (side as u64).wrapping_neg()
 }
 
 impl Default for Book {
@@ -26,69 +40,53 @@ impl Book {
     /// An empty book.
     pub fn new() -> Self {
         Self {
-            bids: Ladder::new(),
-            asks: Ladder::new(),
+            sides: [Ladder::new(), Ladder::new()],
         }
     }
 
     /// The highest bid.
     #[inline]
     pub const fn best_bid(&self) -> Option<Price> {
-        match self.bids.best() {
-            Ladder::<true>::NONE => None,
-            price => Some(Price(price)),
-        }
+        self.best(Side::Buy)
     }
 
     /// The lowest ask.
     #[inline]
     pub const fn best_ask(&self) -> Option<Price> {
-        match self.asks.best() {
-            Ladder::<false>::NONE => None,
-            price => Some(Price(price)),
-        }
+        self.best(Side::Sell)
     }
 
     /// The best price of a side.
     #[inline]
     pub const fn best(&self, side: Side) -> Option<Price> {
-        match side {
-            Side::Buy => self.best_bid(),
-            Side::Sell => self.best_ask(),
+        match self.sides[index(side)].best() {
+            NONE => None,
+            best => Some(Price(priority(side, best))),
         }
     }
 
     /// What a price holds.
     #[inline]
     pub fn quantity(&self, side: Side, price: Price) -> Qty {
-        Qty(match side {
-            Side::Buy => self.bids.get(price.0),
-            Side::Sell => self.asks.get(price.0),
-        })
+        Qty(self.sides[index(side)].get(priority(side, price.0)))
     }
 
     /// Sets what a price holds (a price from 1; 0 takes the level away) and gives what it held.
     #[inline]
     pub fn set(&mut self, side: Side, price: Price, qty: Qty) -> Qty {
         debug_assert!(price.0 > 0 && price.0 < u64::MAX, "no price of a level");
-        Qty(match side {
-            Side::Buy => self.bids.set(price.0, qty.0),
-            Side::Sell => self.asks.set(price.0, qty.0),
-        })
+        Qty(self.sides[index(side)].set(priority(side, price.0), qty.0))
     }
 
     /// Forgets levels, as [`Update::Clear`] says.
     pub fn clear(&mut self, side: Option<Side>, to: Option<Price>) {
-        if side != Some(Side::Sell) {
-            match to {
-                Some(price) => self.bids.clear_to(price.0),
-                None => self.bids.clear(),
-            }
-        }
-        if side != Some(Side::Buy) {
-            match to {
-                Some(price) => self.asks.clear_to(price.0),
-                None => self.asks.clear(),
+        for cleared in Side::BOTH {
+            if side.is_none_or(|side| side == cleared) {
+                let ladder = &mut self.sides[index(cleared)];
+                match to {
+                    Some(price) => ladder.clear_to(priority(cleared, price.0)),
+                    None => ladder.clear(),
+                }
             }
         }
     }
@@ -123,7 +121,9 @@ impl Book {
     /// Best bid and best ask if they meet or overlap.
     #[inline]
     pub const fn crossing(&self) -> Option<(Price, Price)> {
-        let (bid, ask) = (self.bids.best(), self.asks.best());
+        let bid = self.sides[0].best();
+        // Of a side without levels this is the worst price there is.
+        let ask = priority(Side::Sell, self.sides[1].best());
         if bid >= ask {
             Some((Price(bid), Price(ask)))
         } else {
@@ -133,31 +133,18 @@ impl Book {
 
     /// Takes the levels of a side away that the best price of the other side has reached.
     pub fn uncross(&mut self, stale: Side) {
-        match stale {
-            Side::Buy if self.asks.best() != Ladder::<false>::NONE => {
-                self.bids.clear_to(self.asks.best());
-            }
-            Side::Sell if self.bids.best() != Ladder::<true>::NONE => {
-                self.asks.clear_to(self.bids.best());
-            }
-            Side::Buy | Side::Sell => {}
+        if let Some(best) = self.best(stale.opposite()) {
+            self.sides[index(stale)].clear_to(priority(stale, best.0));
         }
     }
 
     /// Levels of a side, best first.
     pub fn levels(&self, side: Side) -> impl Iterator<Item = Level> + '_ {
-        let (bids, asks) = match side {
-            Side::Buy => (Some(self.bids.levels()), None),
-            Side::Sell => (None, Some(self.asks.levels())),
-        };
-        let level = |(price, qty)| Level {
-            price: Price(price),
+        let levels = self.sides[index(side)].levels();
+        levels.map(move |(best, qty)| Level {
+            price: Price(priority(side, best)),
             qty: Qty(qty),
-        };
-        bids.into_iter()
-            .flatten()
-            .chain(asks.into_iter().flatten())
-            .map(level)
+        })
     }
 
     /// Writes the best `depth` levels of both sides into a snapshot; its times and version stay.
@@ -170,7 +157,7 @@ impl Book {
 
     /// Levels that were dropped because there were too many.
     pub const fn dropped_levels(&self) -> u64 {
-        self.bids.dropped() + self.asks.dropped()
+        self.sides[0].dropped() + self.sides[1].dropped()
     }
 }
 

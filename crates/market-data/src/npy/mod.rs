@@ -74,6 +74,8 @@ pub struct TickReader {
     grid: Grid,
     check: EventCheck,
     book: Option<Box<BookCheck>>,
+    /// The event given out.
+    event: Event,
 }
 
 impl TickReader {
@@ -100,6 +102,7 @@ impl TickReader {
             grid: options.grid,
             check: EventCheck::new(options.max_gap_nanos),
             book: options.build_book.then(|| Box::new(BookCheck::new())),
+            event: Event::NONE,
         }
     }
 
@@ -112,12 +115,12 @@ impl TickReader {
     }
 
     #[inline]
-    fn next(&mut self) -> Result<Option<Event>> {
+    fn advance(&mut self) -> Result<bool> {
         while let Some((number, row)) = self.rows.next()? {
             let inspector = &mut self.rows.inspector;
             inspector.report.rows += 1;
-            let event = match row.event(self.grid) {
-                Ok(Some(event)) => event,
+            match row.event(self.grid) {
+                Ok(Some(event)) => self.event = event,
                 Ok(None) => {
                     inspector.report.ignored += 1;
                     continue;
@@ -127,8 +130,8 @@ impl TickReader {
                     inspector.defect(Place::Row(number), defect)?;
                     continue;
                 }
-            };
-            match self.check.check(&event) {
+            }
+            match self.check.check(&self.event) {
                 Verdict::Good => {}
                 Verdict::Keep(defect) => inspector.defect(Place::Row(number), defect)?,
                 Verdict::Drop(defect) => {
@@ -137,28 +140,30 @@ impl TickReader {
                 }
             }
             if let Some(book) = &mut self.book
-                && let Some((row, defect)) = book.check(&event, number)
+                && let Some((row, defect)) = book.check(&self.event, number)
             {
                 inspector.defect(Place::Row(row), defect)?;
             }
-            inspector.report.keep(event.exchange_time);
-            return Ok(Some(event));
+            inspector.report.keep(self.event.exchange_time);
+            return Ok(true);
         }
         if let Some((row, defect)) = self.book.as_mut().and_then(|book| book.settle()) {
             self.rows.inspector.defect(Place::Row(row), defect)?;
         }
-        Ok(None)
+        Ok(false)
     }
 }
 
 impl EventSource for TickReader {
     #[inline]
-    fn next_event(&mut self) -> Result<Option<Event>> {
-        let next = self.next();
-        if next.is_err() {
-            self.rows.stop();
+    fn next_event(&mut self) -> Result<Option<&Event>> {
+        match self.advance() {
+            Ok(more) => Ok(more.then_some(&self.event)),
+            Err(error) => {
+                self.rows.stop();
+                Err(error)
+            }
         }
-        next
     }
 
     fn grid(&self) -> Grid {
@@ -175,7 +180,7 @@ impl Iterator for TickReader {
 
     #[inline]
     fn next(&mut self) -> Option<Result<Event>> {
-        self.next_event().transpose()
+        self.next_event().map(Option::<&Event>::copied).transpose()
     }
 }
 

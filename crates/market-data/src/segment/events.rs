@@ -1,15 +1,17 @@
 //! Events, each with the difference of its times and price to earlier ones.
 //!
 //! ```text
-//! record = tag widths times price? quantity? order?
-//! tag    = bits 0-3: kind; 4: sell; 5-6: visibility; 7: at the same times as the event before
+//! head   = tag widths
+//! tag    = bits 0-3: kind; 4: sell; 5-6: visibility
 //! widths = 2 bits each: exchange time, latency, price, quantity
+//! values = exchange time, latency, price, quantity, order?
 //! ```
-//! A price is a difference to the last one of the same kind and side, an order's id has eight bytes.
+//! Times and latencies are differences to those of the event before, a price to the last one of the same
+//! kind and side; what an event does not have is 0. An order's id has eight bytes.
 
 use cambist_core::{Price, Qty, Side};
 
-use super::wire::{Cursor, DIFFERENCE, Nonsense, VALUE, code, put, unzigzag, zigzag};
+use super::wire::{Cursor, DIFFERENCE, Nonsense, Records, VALUE, code, put, unzigzag, zigzag};
 use super::{Codec, Content};
 use crate::event::{Event, Update, Visibility};
 use crate::time::Timestamp;
@@ -26,7 +28,6 @@ const FILL: u8 = 8;
 const KINDS: usize = 9;
 
 const SELL: u8 = 0x10;
-const SAME_TIMES: u8 = 0x80;
 
 /// The state that both writer and reader have: the event before, and prices.
 #[derive(Clone, Debug)]
@@ -42,12 +43,7 @@ pub struct EventCodec {
 impl Default for EventCodec {
     fn default() -> Self {
         Self {
-            last: Event {
-                exchange_time: Timestamp(0),
-                local_time: Timestamp(0),
-                visibility: Visibility::Both,
-                update: Update::Cancel { order: 0 },
-            },
+            last: Event::NONE,
             latency: 0,
             written: (Timestamp(0), Timestamp(0)),
             prices: [[0; 2]; KINDS],
@@ -111,6 +107,7 @@ impl Fields {
 impl Codec for EventCodec {
     type Record = Event;
     const CONTENT: Content = Content::Events;
+    const HEAD_BYTES: usize = 2;
 
     fn restart(&mut self) {
         let written = self.written;
@@ -137,12 +134,11 @@ impl Codec for EventCodec {
         }
     }
 
-    fn encode(&mut self, event: &Event, out: &mut Vec<u8>) {
+    fn encode(&mut self, event: &Event, out: &mut Records) {
         let fields = Fields::of(&event.update);
         let latency = event.local_time.nanos_since(event.exchange_time);
         let step = zigzag(event.exchange_time.nanos_since(self.last.exchange_time));
         let change = zigzag(latency.wrapping_sub(self.latency));
-        let same = step == 0 && change == 0;
         let last =
             &mut self.prices[usize::from(fields.kind)][usize::from(fields.side == Side::Sell)];
         let price = fields.price.map_or(0, |price| {
@@ -168,23 +164,15 @@ impl Codec for EventCodec {
         if fields.side == Side::Sell {
             tag |= SELL;
         }
-        if same {
-            tag |= SAME_TIMES;
-        }
-        out.push(tag);
-        out.push(codes[0] | codes[1] << 2 | codes[2] << 4 | codes[3] << 6);
-        if !same {
-            put(out, step, codes[0], DIFFERENCE);
-            put(out, change, codes[1], DIFFERENCE);
-        }
-        if fields.price.is_some() {
-            put(out, price, codes[2], VALUE);
-        }
-        if fields.qty.is_some() {
-            put(out, qty, codes[3], VALUE);
-        }
+        out.heads.push(tag);
+        out.heads
+            .push(codes[0] | codes[1] << 2 | codes[2] << 4 | codes[3] << 6);
+        put(&mut out.values, step, codes[0], DIFFERENCE);
+        put(&mut out.values, change, codes[1], DIFFERENCE);
+        put(&mut out.values, price, codes[2], VALUE);
+        put(&mut out.values, qty, codes[3], VALUE);
         if let Some(order) = fields.order {
-            out.extend_from_slice(&order.to_le_bytes());
+            out.values.extend_from_slice(&order.to_le_bytes());
         }
         if event.visibility.at_exchange() {
             self.written.0 = event.exchange_time;
@@ -198,44 +186,9 @@ impl Codec for EventCodec {
 
     #[inline]
     fn decode(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Nonsense> {
-        let tag = cursor.byte()?;
-        let widths = cursor.byte()?;
-        if tag & SAME_TIMES == 0 {
-            let step = unzigzag(cursor.value(widths, DIFFERENCE)?);
-            let change = unzigzag(cursor.value(widths >> 2, DIFFERENCE)?);
-            let time = self.last.exchange_time.0.wrapping_add(step);
-            self.latency = self.latency.wrapping_add(change);
-            self.last.exchange_time.0 = time;
-            self.last.local_time.0 = time.wrapping_add(self.latency);
-        }
-        self.last.visibility = match (tag >> 5) & 3 {
-            0 => Visibility::Exchange,
-            1 => Visibility::Local,
-            2 => Visibility::Both,
-            _ => return Err(Nonsense),
-        };
-        let side = if tag & SELL == 0 {
-            Side::Buy
-        } else {
-            Side::Sell
-        };
-        let kind = tag & 0xf;
-        self.last.update = match kind {
-            LEVEL | SNAPSHOT_LEVEL | TRADE => {
-                let price = self.price(kind, side, widths, cursor)?;
-                let qty = Qty(cursor.value(widths >> 6, VALUE)?);
-                match kind {
-                    LEVEL => Update::Level { side, price, qty },
-                    TRADE => Update::Trade {
-                        aggressor: side,
-                        price,
-                        qty,
-                    },
-                    _ => Update::SnapshotLevel { side, price, qty },
-                }
-            }
-            _ => self.rare(kind, side, widths, cursor)?,
-        };
+        let mut times = Times::of(self);
+        self.last = decode(&mut self.prices, &mut times, cursor)?;
+        self.latency = times.latency;
         Ok(())
     }
 
@@ -246,54 +199,125 @@ impl Codec for EventCodec {
 }
 
 impl EventCodec {
-    #[inline]
-    fn price(
+    /// Reads up to `count` events behind those in `block`: fewer if one comes longer than `max_gap`
+    /// nanoseconds after the one before it (`since`, for the first). That one is then the last, and `true`
+    /// is given.
+    pub fn decode_block(
         &mut self,
-        kind: u8,
-        side: Side,
-        widths: u8,
         cursor: &mut Cursor<'_>,
-    ) -> Result<Price, Nonsense> {
-        let change = unzigzag(cursor.value(widths >> 4, VALUE)?);
-        let prices = self.prices.get_mut(usize::from(kind)).ok_or(Nonsense)?;
-        let last = &mut prices[usize::from(side == Side::Sell)];
-        *last = last.wrapping_add_signed(change);
-        Ok(Price(*last))
+        count: usize,
+        (mut since, max_gap): (Timestamp, i64),
+        block: &mut Vec<Event>,
+    ) -> Result<bool, Nonsense> {
+        let mut times = Times::of(self);
+        let mut gap = false;
+        for _ in 0..count {
+            let event = decode(&mut self.prices, &mut times, cursor)?;
+            block.push(event);
+            let before = std::mem::replace(&mut since, event.exchange_time);
+            if event.exchange_time.nanos_since(before) > max_gap {
+                gap = true;
+                break;
+            }
+        }
+        if let Some(last) = block.last() {
+            self.last = *last;
+        }
+        self.latency = times.latency;
+        Ok(gap)
     }
+}
 
-    #[cold]
-    fn rare(
-        &mut self,
-        kind: u8,
-        side: Side,
-        widths: u8,
-        cursor: &mut Cursor<'_>,
-    ) -> Result<Update, Nonsense> {
-        if matches!(kind, CLEAR_SIDE | CLEAR_BOTH) {
-            let price = self.price(kind, side, widths, cursor)?;
-            return Ok(Update::Clear {
-                side: (kind == CLEAR_SIDE).then_some(side),
-                to: (price.0 > 0).then_some(price),
-            });
+/// Exchange time and latency of the event before.
+#[derive(Clone, Copy)]
+struct Times {
+    exchange: i64,
+    latency: i64,
+}
+
+impl Times {
+    const fn of(codec: &EventCodec) -> Self {
+        Self {
+            exchange: codec.last.exchange_time.0,
+            latency: codec.latency,
         }
-        if kind == CANCEL {
-            let order = cursor.value(3, VALUE)?;
-            return Ok(Update::Cancel { order });
-        }
-        let price = self.price(kind, side, widths, cursor)?;
-        let qty = Qty(cursor.value(widths >> 6, VALUE)?);
-        let order = cursor.value(3, VALUE)?;
-        match kind {
-            ADD => Ok(Update::Add {
-                order,
-                side,
-                price,
-                qty,
-            }),
-            MODIFY => Ok(Update::Modify { order, price, qty }),
-            FILL => Ok(Update::Fill { order, price, qty }),
-            _ => Err(Nonsense),
-        }
+    }
+}
+
+#[inline]
+fn decode(
+    prices: &mut [[u64; 2]; KINDS],
+    times: &mut Times,
+    cursor: &mut Cursor<'_>,
+) -> Result<Event, Nonsense> {
+    let [tag, widths] = cursor.head()?;
+    let [step, change, price, qty] = cursor.four(widths)?;
+    times.exchange = times.exchange.wrapping_add(unzigzag(step));
+    times.latency = times.latency.wrapping_add(unzigzag(change));
+    let visibility = match (tag >> 5) & 3 {
+        0 => Visibility::Exchange,
+        1 => Visibility::Local,
+        2 => Visibility::Both,
+        _ => return Err(Nonsense),
+    };
+    let side = if tag & SELL == 0 {
+        Side::Buy
+    } else {
+        Side::Sell
+    };
+    let kind = tag & 0xf;
+    let last = prices.get_mut(usize::from(kind)).ok_or(Nonsense)?;
+    let last = &mut last[usize::from(side == Side::Sell)];
+    let price = Price(last.wrapping_add_signed(unzigzag(price)));
+    let qty = Qty(qty);
+    let update = match kind {
+        LEVEL => Update::Level { side, price, qty },
+        SNAPSHOT_LEVEL => Update::SnapshotLevel { side, price, qty },
+        TRADE => Update::Trade {
+            aggressor: side,
+            price,
+            qty,
+        },
+        _ => rare(kind, side, price, qty, cursor)?,
+    };
+    if kind != CANCEL {
+        *last = price.0;
+    }
+    Ok(Event {
+        exchange_time: Timestamp(times.exchange),
+        local_time: Timestamp(times.exchange.wrapping_add(times.latency)),
+        visibility,
+        update,
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn rare(
+    kind: u8,
+    side: Side,
+    price: Price,
+    qty: Qty,
+    cursor: &mut Cursor<'_>,
+) -> Result<Update, Nonsense> {
+    if matches!(kind, CLEAR_SIDE | CLEAR_BOTH) {
+        return Ok(Update::Clear {
+            side: (kind == CLEAR_SIDE).then_some(side),
+            to: (price.0 > 0).then_some(price),
+        });
+    }
+    let order = cursor.value(3, VALUE)?;
+    match kind {
+        CANCEL => Ok(Update::Cancel { order }),
+        ADD => Ok(Update::Add {
+            order,
+            side,
+            price,
+            qty,
+        }),
+        MODIFY => Ok(Update::Modify { order, price, qty }),
+        FILL => Ok(Update::Fill { order, price, qty }),
+        _ => Err(Nonsense),
     }
 }
 
@@ -301,7 +325,7 @@ impl EventCodec {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-    use super::super::wire::PADDING;
+    use super::super::wire::{PADDING, joined};
     use super::*;
 
     /// SplitMix64.
@@ -365,20 +389,19 @@ mod tests {
     fn events_come_back_as_they_were() {
         let (mut state, mut now) = (3, 1_723_161_256_000_000_000);
         let events: Vec<_> = (0..20_000).map(|_| event(&mut state, &mut now)).collect();
-        let (mut encoder, mut bytes) = (EventCodec::default(), Vec::new());
+        let (mut encoder, mut records) = (EventCodec::default(), Records::default());
         for event in &events {
             assert_eq!(encoder.refuse(event), None);
-            encoder.encode(event, &mut bytes);
+            encoder.encode(event, &mut records);
         }
-        let end = bytes.len();
-        bytes.extend([0; PADDING]);
+        let (bytes, values, end) = joined(&records);
         let mut decoder = EventCodec::default();
-        let mut cursor = Cursor::new(&bytes, 0);
+        let mut cursor = Cursor::new(&bytes, (0, values));
         for event in &events {
             decoder.decode(&mut cursor).unwrap();
             assert_eq!(decoder.record(), event);
         }
-        assert_eq!(cursor.at(), end);
+        assert_eq!(cursor.places(), (values, end));
     }
 
     #[test]
@@ -391,8 +414,8 @@ mod tests {
                 .collect();
             bytes.extend([0; PADDING]);
             let mut codec = EventCodec::default();
-            let mut cursor = Cursor::new(&bytes, 0);
-            while codec.decode(&mut cursor).is_ok() && cursor.at() < bytes.len() {}
+            let mut cursor = Cursor::new(&bytes, (0, bytes.len() / 3));
+            while codec.decode(&mut cursor).is_ok() {}
         }
     }
 
@@ -405,7 +428,7 @@ mod tests {
             update: Update::Cancel { order: 1 },
         };
         let mut codec = EventCodec::default();
-        codec.encode(&at(10, 20, Visibility::Both), &mut Vec::new());
+        codec.encode(&at(10, 20, Visibility::Both), &mut Records::default());
         codec.restart();
         assert!(codec.refuse(&at(9, 21, Visibility::Both)).is_some());
         assert!(codec.refuse(&at(11, 19, Visibility::Both)).is_some());

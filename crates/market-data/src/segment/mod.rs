@@ -4,7 +4,7 @@
 //! segment = "CAMBMKTD" version:u16 header frame* (index trailer)?
 //! frame   = length:u32 check(length):u32 check(payload):u32 payload       little-endian, CRC-32
 //! header  = a frame: content:u8 tick:u64,u8 lot:u64,u8 length:u8 market
-//! payload = kind:u8 count:u32 first time:i64 record*     1: key frame, 2: continues the one before
+//! payload = kind:u8 count:u32 first time:i64 head* value*   1: key frame, 2: continues the one before
 //!           kind:u8 count:u32 (time:i64 offset:u64 record:u64)*               3: index
 //! trailer = offset of the index:u64 check(offset):u32 "CAMBMKTI"
 //! ```
@@ -29,7 +29,7 @@ mod writer;
 use crate::grid::Grid;
 use crate::time::Timestamp;
 pub use reader::{EventSegments, ReadOptions, SnapshotSegments};
-pub use wire::{Cursor, Nonsense};
+pub use wire::{Cursor, Nonsense, Records};
 pub use writer::{EventWriter, Limits, SnapshotWriter, WriteError};
 
 /// What the records of a segment are.
@@ -57,6 +57,9 @@ pub trait Codec: Default {
     /// What it is called in headers.
     const CONTENT: Content;
 
+    /// Bytes of a record's head.
+    const HEAD_BYTES: usize;
+
     /// Forgets the records before: a key frame begins.
     fn restart(&mut self);
     /// The time by which records are found.
@@ -64,7 +67,7 @@ pub trait Codec: Default {
     /// Why a record cannot be written, if it cannot.
     fn refuse(&self, record: &Self::Record) -> Option<&'static str>;
     /// Appends a record that was not refused.
-    fn encode(&mut self, record: &Self::Record, out: &mut Vec<u8>);
+    fn encode(&mut self, record: &Self::Record, out: &mut Records);
     /// Reads the next record into the state.
     fn decode(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Nonsense>;
     /// The record read last.

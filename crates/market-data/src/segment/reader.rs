@@ -38,16 +38,26 @@ impl Default for ReadOptions {
 
 /// Snapshots of a recording.
 #[derive(Debug)]
-pub struct SnapshotSegments(Records<SnapshotCodec>);
+pub struct SnapshotSegments(Recording<SnapshotCodec>);
 
 /// Events of a recording.
 #[derive(Debug)]
-pub struct EventSegments(Records<EventCodec>);
+pub struct EventSegments {
+    recording: Recording<EventCodec>,
+    /// Events that were read and not given out yet, from `at` on.
+    block: Vec<Event>,
+    at: usize,
+    /// The last event of the block comes after a gap, which was not named yet.
+    gap: bool,
+}
+
+/// Events read at a time.
+const BLOCK_EVENTS: usize = 256;
 
 impl SnapshotSegments {
     /// Opens the recording in a folder, or a single segment.
     pub fn open(path: &Path, options: ReadOptions) -> Result<Self> {
-        Records::open(path, options).map(Self)
+        Recording::open(path, options).map(Self)
     }
 
     /// What the recording is of.
@@ -65,12 +75,36 @@ impl SnapshotSegments {
 impl EventSegments {
     /// Opens the recording in a folder, or a single segment.
     pub fn open(path: &Path, options: ReadOptions) -> Result<Self> {
-        Records::open(path, options).map(Self)
+        Ok(Self {
+            recording: Recording::open(path, options)?,
+            block: Vec::with_capacity(BLOCK_EVENTS),
+            at: 0,
+            gap: false,
+        })
     }
 
     /// What the recording is of.
     pub const fn header(&self) -> &Header {
-        &self.0.header
+        &self.recording.header
+    }
+
+    /// Reads the next events; `false` at the end. What is in a block is counted as read.
+    #[inline(never)]
+    fn fill(&mut self) -> Result<bool> {
+        let after_gap = std::mem::take(&mut self.gap).then(|| self.block.last().copied());
+        self.block.clear();
+        self.at = 0;
+        let more = self.recording.block(&mut self.block, after_gap.flatten());
+        match more {
+            Ok(gap) => self.gap = gap,
+            Err(error) => {
+                self.recording.over = true;
+                self.recording.left = 0;
+                self.block.clear();
+                return Err(error);
+            }
+        }
+        Ok(!self.block.is_empty())
     }
 }
 
@@ -91,22 +125,29 @@ impl SnapshotSource for SnapshotSegments {
 
 impl EventSource for EventSegments {
     #[inline]
-    fn next_event(&mut self) -> Result<Option<Event>> {
-        Ok(self.0.next()?.then(|| *self.0.codec.record()))
+    fn next_event(&mut self) -> Result<Option<&Event>> {
+        // An event behind a gap is given out when the gap was named.
+        let ready = self.block.len() - usize::from(self.gap);
+        if self.at == ready && !self.fill()? {
+            return Ok(None);
+        }
+        let event = self.block.get(self.at);
+        self.at += 1;
+        Ok(event)
     }
 
     fn grid(&self) -> Grid {
-        self.0.header.grid
+        self.recording.header.grid
     }
 
     fn report(&self) -> &Report {
-        &self.0.inspector.report
+        &self.recording.inspector.report
     }
 }
 
 /// The records of all segments.
 #[derive(Debug)]
-struct Records<C: Codec> {
+struct Recording<C: Codec> {
     segments: Vec<PathBuf>,
     /// The segment being read, by its position among them.
     current: usize,
@@ -115,8 +156,8 @@ struct Records<C: Codec> {
     options: ReadOptions,
     inspector: Inspector,
     codec: C,
-    /// Place in the payload, records left in it, and records of the segment before the next one.
-    at: usize,
+    /// Places in the payload, records left in it, and records of the segment before the next one.
+    at: (usize, usize),
     left: u32,
     number: u64,
     /// The time of the record before.
@@ -126,7 +167,7 @@ struct Records<C: Codec> {
     over: bool,
 }
 
-impl<C: Codec> Records<C> {
+impl<C: Codec> Recording<C> {
     fn open(path: &Path, options: ReadOptions) -> Result<Self> {
         let inspector = Inspector::new(path.display().to_string(), options.tolerance);
         let segments = if path.is_dir() {
@@ -154,7 +195,7 @@ impl<C: Codec> Records<C> {
             options,
             inspector,
             codec: C::default(),
-            at: 0,
+            at: (0, 0),
             left: 0,
             number: 0,
             last: Timestamp(i64::MIN),
@@ -214,11 +255,12 @@ impl<C: Codec> Records<C> {
         };
         let payload = segment.payload();
         let mut cursor = Cursor::new(payload, self.at);
-        if self.codec.decode(&mut cursor).is_err() || cursor.at() + PADDING > payload.len() {
+        let decoded = self.codec.decode(&mut cursor);
+        if decoded.is_err() || cursor.places().1 + PADDING > payload.len() {
             self.damaged("a record makes no sense")?;
             return self.step();
         }
-        self.at = cursor.at();
+        self.at = cursor.places();
         self.left -= 1;
         self.number += 1;
         Ok(true)
@@ -253,7 +295,11 @@ impl<C: Codec> Records<C> {
                     self.damaged("it does not begin with a key frame")?;
                     return Ok(true);
                 }
-                (self.at, self.left) = (RECORDS_AT, count);
+                let heads = usize::try_from(count).unwrap_or(usize::MAX);
+                let values = heads
+                    .saturating_mul(C::HEAD_BYTES)
+                    .saturating_add(RECORDS_AT);
+                (self.at, self.left) = ((RECORDS_AT, values), count);
                 return Ok(true);
             }
             Ok(Next::Index | Next::End) => {}
@@ -341,5 +387,69 @@ impl<C: Codec> Records<C> {
         }
         (self.left, self.number) = (0, entry.record);
         Ok(())
+    }
+}
+
+impl Recording<EventCodec> {
+    /// Reads events into an empty block, behind one that was read before a gap was named; none at the
+    /// end. `true` if the last one comes after a gap.
+    fn block(&mut self, block: &mut Vec<Event>, after_gap: Option<Event>) -> Result<bool> {
+        if let Some(event) = after_gap {
+            let (since, time) = (self.last, event.exchange_time);
+            let defect = gap(since, time, self.options.max_gap_nanos);
+            self.inspector.defect(Place::Row(self.number - 1), defect)?;
+            block.push(event);
+            self.count(block);
+            return Ok(false);
+        }
+        loop {
+            while self.left == 0 {
+                if self.over || !self.next_frame()? {
+                    self.over = true;
+                    return Ok(false);
+                }
+            }
+            let Some(segment) = &self.segment else {
+                return Ok(false);
+            };
+            let payload = segment.payload();
+            let mut cursor = Cursor::new(payload, self.at);
+            let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let count = left.min(BLOCK_EVENTS);
+            // Before the first event there is no gap.
+            let (since, max_gap) = match self.last {
+                Timestamp(i64::MIN) => (Timestamp(i64::MAX), self.options.max_gap_nanos),
+                last => (last, self.options.max_gap_nanos),
+            };
+            let decoded = self
+                .codec
+                .decode_block(&mut cursor, count, (since, max_gap), block);
+            let places = cursor.places();
+            let (Ok(gap), true) = (decoded, places.1 + PADDING <= payload.len()) else {
+                block.clear();
+                self.damaged("a record makes no sense")?;
+                continue;
+            };
+            let read = block.len();
+            self.at = places;
+            self.left -= u32::try_from(read).unwrap_or(self.left);
+            self.number += read as u64;
+            let named = block.len() - usize::from(gap);
+            self.count(&block[..named]);
+            return Ok(gap);
+        }
+    }
+
+    /// Counts events that are given out.
+    fn count(&mut self, events: &[Event]) {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else {
+            return;
+        };
+        let report = &mut self.inspector.report;
+        report.rows += events.len() as u64;
+        report.kept += events.len() as u64;
+        report.first = report.first.or(Some(first.exchange_time));
+        report.last = Some(last.exchange_time);
+        self.last = last.exchange_time;
     }
 }

@@ -1,7 +1,7 @@
 //! Snapshots as what changed since the one before.
 //!
 //! ```text
-//! record = head times side(bids)? side(asks)?
+//! values = times side(bids)? side(asks)?
 //! head   = 2 bits each: widths of local time, latency, version; then: bids changed, asks changed
 //! times  = local time, as the change of its step; latency and version, as their change
 //! side   = (op value)* end
@@ -14,7 +14,7 @@
 
 use cambist_core::{Price, Qty, Side};
 
-use super::wire::{Cursor, DIFFERENCE, Nonsense, VALUE, code, put, unzigzag, zigzag};
+use super::wire::{Cursor, DIFFERENCE, Nonsense, Records, VALUE, code, put, unzigzag, zigzag};
 use super::{Codec, Content};
 use crate::columns::LEVELS_MAX;
 use crate::snapshot::{Level, Snapshot};
@@ -53,6 +53,7 @@ impl Default for SnapshotCodec {
 impl Codec for SnapshotCodec {
     type Record = Snapshot;
     const CONTENT: Content = Content::Snapshots;
+    const HEAD_BYTES: usize = 1;
 
     fn restart(&mut self) {
         self.last.copy_from(&Snapshot::default());
@@ -79,7 +80,7 @@ impl Codec for SnapshotCodec {
         }
     }
 
-    fn encode(&mut self, snapshot: &Snapshot, out: &mut Vec<u8>) {
+    fn encode(&mut self, snapshot: &Snapshot, out: &mut Records) {
         let step = snapshot.local_time.nanos_since(self.last.local_time);
         let latency = snapshot.local_time.nanos_since(snapshot.exchange_time);
         let values = [
@@ -95,7 +96,7 @@ impl Codec for SnapshotCodec {
         (self.step, self.latency) = (step, latency);
         let codes = values.map(|value| code(value, DIFFERENCE));
         let changed = Side::BOTH.map(|side| snapshot.side(side) != self.last.side(side));
-        out.push(
+        out.heads.push(
             codes[0]
                 | codes[1] << 2
                 | codes[2] << 4
@@ -103,11 +104,12 @@ impl Codec for SnapshotCodec {
                 | u8::from(changed[1]) << 7,
         );
         for (value, code) in values.into_iter().zip(codes) {
-            put(out, value, code, DIFFERENCE);
+            put(&mut out.values, value, code, DIFFERENCE);
         }
         for (side, changed) in Side::BOTH.into_iter().zip(changed) {
             if changed {
-                encode_side(side, self.last.side(side), snapshot.side(side), out);
+                let (old, new) = (self.last.side(side), snapshot.side(side));
+                encode_side(side, old, new, &mut out.values);
             }
         }
         self.written = snapshot.local_time;
@@ -116,7 +118,7 @@ impl Codec for SnapshotCodec {
 
     #[inline]
     fn decode(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Nonsense> {
-        let head = cursor.byte()?;
+        let [head] = cursor.head()?;
         let step = unzigzag(cursor.value(head, DIFFERENCE)?);
         let latency = unzigzag(cursor.value(head >> 2, DIFFERENCE)?);
         let sequence = unzigzag(cursor.value(head >> 4, DIFFERENCE)?);
@@ -337,7 +339,7 @@ fn rebuild_side<const BIDS: bool>(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-    use super::super::wire::PADDING;
+    use super::super::wire::{PADDING, joined};
     use super::*;
 
     /// SplitMix64.
@@ -421,20 +423,19 @@ mod tests {
             snapshots.push(following);
         }
         let mut encoder = SnapshotCodec::default();
-        let mut bytes = Vec::new();
+        let mut records = Records::default();
         for snapshot in &snapshots {
             assert_eq!(encoder.refuse(snapshot), None);
-            encoder.encode(snapshot, &mut bytes);
+            encoder.encode(snapshot, &mut records);
         }
-        let end = bytes.len();
-        bytes.extend([0; PADDING]);
+        let (bytes, values, end) = joined(&records);
         let mut decoder = SnapshotCodec::default();
-        let mut cursor = Cursor::new(&bytes, 0);
+        let mut cursor = Cursor::new(&bytes, (0, values));
         for snapshot in &snapshots {
             decoder.decode(&mut cursor).unwrap();
             assert_eq!(decoder.record(), snapshot);
         }
-        assert_eq!(cursor.at(), end);
+        assert_eq!(cursor.places(), (values, end));
     }
 
     #[test]
@@ -459,13 +460,13 @@ mod tests {
             },
         );
         third.asks.dedup_by_key(|level| level.price);
-        let (mut encoder, mut bytes) = (SnapshotCodec::default(), Vec::new());
+        let (mut encoder, mut records) = (SnapshotCodec::default(), Records::default());
         for snapshot in [&first, &second, &third] {
-            encoder.encode(snapshot, &mut bytes);
+            encoder.encode(snapshot, &mut records);
         }
-        bytes.extend([0; PADDING]);
+        let (bytes, values, _) = joined(&records);
         let mut decoder = SnapshotCodec::default();
-        let mut cursor = Cursor::new(&bytes, 0);
+        let mut cursor = Cursor::new(&bytes, (0, values));
         for snapshot in [&first, &second, &third] {
             decoder.decode(&mut cursor).unwrap();
             assert_eq!(decoder.record(), snapshot);
@@ -482,8 +483,8 @@ mod tests {
                 .collect();
             bytes.extend([0; PADDING]);
             let mut codec = SnapshotCodec::default();
-            let mut cursor = Cursor::new(&bytes, 0);
-            while codec.decode(&mut cursor).is_ok() && cursor.at() < bytes.len() {}
+            let mut cursor = Cursor::new(&bytes, (0, bytes.len() / 3));
+            while codec.decode(&mut cursor).is_ok() {}
             assert!(codec.record().bids.len() <= LEVELS_MAX);
         }
     }
@@ -501,9 +502,8 @@ mod tests {
             bids: vec![level],
             ..Snapshot::default()
         };
-        let mut out = Vec::new();
         assert_eq!(codec.refuse(&sound), None);
-        codec.encode(&sound, &mut out);
+        codec.encode(&sound, &mut Records::default());
         let mut later = sound.clone();
         later.local_time.0 += 1;
         assert_eq!(codec.refuse(&later), None);

@@ -1,6 +1,6 @@
 //! Numbers in a few bytes: little-endian, as wide as a code of two bits says.
 
-/// Bytes behind the records of a frame, so that eight can be read anywhere.
+/// Bytes behind the values of a frame, so that eight can be read anywhere.
 pub const PADDING: usize = 8;
 
 /// Widths in bytes by code: of values that are rarely 0, and of differences that often are.
@@ -37,32 +37,66 @@ pub fn put(out: &mut Vec<u8>, value: u64, code: u8, widths: [u8; 4]) {
     out.extend_from_slice(&value.to_le_bytes()[..width]);
 }
 
-/// Reads from the records of a frame.
+/// Records of a frame while they are written: what every record has in equal length, and the rest.
+///
+/// They lie apart so that the place of a record's values does not wait for the record before.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// Heads, [`super::Codec::HEAD_BYTES`] each.
+    pub heads: Vec<u8>,
+    /// Values.
+    pub values: Vec<u8>,
+}
+
+impl Records {
+    /// Bytes of both.
+    pub const fn bytes(&self) -> usize {
+        self.heads.len() + self.values.len()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.heads.clear();
+        self.values.clear();
+    }
+}
+
+/// Reads the records of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
-    /// The records, with [`PADDING`] behind them.
+    /// The payload, with [`PADDING`] behind it.
     bytes: &'a [u8],
-    at: usize,
+    head: usize,
+    value: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads from a place on; eight bytes that belong to no record stand at the end of `bytes`.
+    /// Reads heads and values from two places on.
     #[inline]
-    pub const fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { bytes, at }
+    pub const fn new(bytes: &'a [u8], (head, value): (usize, usize)) -> Self {
+        Self { bytes, head, value }
     }
 
-    /// The place of what is read next.
+    /// Where the next head and the next value are.
     #[inline]
-    pub const fn at(&self) -> usize {
-        self.at
+    pub const fn places(&self) -> (usize, usize) {
+        (self.head, self.value)
     }
 
-    /// A byte.
+    /// The head of the next record.
+    #[inline]
+    pub fn head<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Nonsense> {
+        let bytes = self.bytes.get(self.head..).ok_or(Nonsense)?;
+        let head = bytes.first_chunk::<BYTES>().ok_or(Nonsense)?;
+        self.head += BYTES;
+        Ok(*head)
+    }
+
+    /// A byte among the values.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, Nonsense> {
-        let byte = *self.bytes.get(self.at).ok_or(Nonsense)?;
-        self.at += 1;
+        let byte = *self.bytes.get(self.value).ok_or(Nonsense)?;
+        self.value += 1;
         Ok(byte)
     }
 
@@ -70,16 +104,74 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn value(&mut self, code: u8, widths: [u8; 4]) -> Result<u64, Nonsense> {
         let width = widths[usize::from(code & 3)];
-        let bytes = self.bytes.get(self.at..).ok_or(Nonsense)?;
+        let bytes = self.bytes.get(self.value..).ok_or(Nonsense)?;
         let eight = bytes.first_chunk::<8>().ok_or(Nonsense)?;
-        self.at += usize::from(width);
-        let mask = if width == 0 {
-            0
-        } else {
-            u64::MAX >> (64 - 8 * u32::from(width))
-        };
-        Ok(u64::from_le_bytes(*eight) & mask)
+        self.value += usize::from(width);
+        Ok(u64::from_le_bytes(*eight) & mask(width))
     }
+
+    /// A time difference, a latency difference, a price and a quantity, each as wide as two bits of
+    /// `widths` say, the lowest first.
+    #[inline]
+    pub fn four(&mut self, widths: u8) -> Result<[u64; 4], Nonsense> {
+        let (ends, masks) = FOUR[usize::from(widths)];
+        // The last of the four may begin 24 bytes behind the first.
+        let bytes = self.bytes.get(self.value..).ok_or(Nonsense)?;
+        let at = |place: u8| -> Result<u64, Nonsense> {
+            let bytes = bytes.get(usize::from(place)..).ok_or(Nonsense)?;
+            let eight = bytes.first_chunk::<8>().ok_or(Nonsense)?;
+            Ok(u64::from_le_bytes(*eight))
+        };
+        let values = [
+            at(0)? & masks[0],
+            at(ends[0])? & masks[1],
+            at(ends[1])? & masks[2],
+            at(ends[2])? & masks[3],
+        ];
+        self.value += usize::from(ends[3]);
+        Ok(values)
+    }
+}
+
+const fn mask(width: u8) -> u64 {
+    match width {
+        0 => 0,
+        width => u64::MAX >> (64 - 8 * width as u32),
+    }
+}
+
+/// Ends and masks of four values by their codes.
+static FOUR: [([u8; 4], [u64; 4]); 256] = {
+    let mut table = [([0; 4], [0; 4]); 256];
+    let mut widths = 0;
+    while widths < 256 {
+        let mut end = 0;
+        let mut field = 0;
+        while field < 4 {
+            let code = (widths >> (2 * field)) & 3;
+            let width = if field < 2 {
+                DIFFERENCE[code]
+            } else {
+                VALUE[code]
+            };
+            end += width;
+            table[widths].0[field] = end;
+            table[widths].1[field] = mask(width);
+            field += 1;
+        }
+        widths += 1;
+    }
+    table
+};
+
+/// Records as they lie in a frame, where their values begin, and where they end.
+#[cfg(test)]
+pub fn joined(records: &Records) -> (Vec<u8>, usize, usize) {
+    let mut bytes = records.heads.clone();
+    bytes.extend(&records.values);
+    let end = bytes.len();
+    bytes.extend([0xaa; PADDING]);
+    (bytes, records.heads.len(), end)
 }
 
 #[cfg(test)]
@@ -98,9 +190,9 @@ mod tests {
                     let narrower = code.checked_sub(1).map(|c| widths[usize::from(c)]);
                     assert!(narrower.is_none_or(|w| w == 0 || value >> (8 * w) != 0) || value == 0);
                     bytes.extend([0xaa; PADDING]);
-                    let mut cursor = Cursor::new(&bytes, 0);
+                    let mut cursor = Cursor::new(&bytes, (0, 0));
                     assert_eq!(cursor.value(code, widths), Ok(value));
-                    assert_eq!(cursor.at(), bytes.len() - PADDING);
+                    assert_eq!(cursor.places(), (0, bytes.len() - PADDING));
                 }
             }
         }
@@ -111,12 +203,26 @@ mod tests {
     }
 
     #[test]
+    fn four_values_are_read_as_one_by_one() {
+        let bytes: Vec<u8> = (1..=40).collect();
+        for widths in 0..=255 {
+            let mut one_by_one = Cursor::new(&bytes, (0, 0));
+            let values = [(0, DIFFERENCE), (2, DIFFERENCE), (4, VALUE), (6, VALUE)]
+                .map(|(shift, table)| one_by_one.value(widths >> shift, table));
+            let mut together = Cursor::new(&bytes, (0, 0));
+            assert_eq!(together.four(widths).map(|four| four.map(Ok)), Ok(values));
+            assert_eq!(together.places(), one_by_one.places());
+        }
+    }
+
+    #[test]
     fn nothing_is_read_behind_the_end() {
-        let mut cursor = Cursor::new(&[0; 7], 0);
-        assert_eq!(cursor.value(0, VALUE), Err(Nonsense));
-        let mut cursor = Cursor::new(&[1], 1);
-        assert_eq!(cursor.byte(), Err(Nonsense));
-        let mut cursor = Cursor::new(&[1], 9);
-        assert_eq!(cursor.value(0, VALUE), Err(Nonsense));
+        assert_eq!(Cursor::new(&[0; 7], (0, 0)).value(0, VALUE), Err(Nonsense));
+        assert_eq!(Cursor::new(&[1], (1, 1)).byte(), Err(Nonsense));
+        assert_eq!(Cursor::new(&[1], (9, 9)).value(0, VALUE), Err(Nonsense));
+        assert_eq!(Cursor::new(&[1], (9, 9)).head::<2>(), Err(Nonsense));
+        assert_eq!(Cursor::new(&[1], (0, 0)).head::<2>(), Err(Nonsense));
+        assert_eq!(Cursor::new(&[0; 10], (0, 0)).four(0xff), Err(Nonsense));
+        assert_eq!(Cursor::new(&[0; 10], (0, 11)).four(0), Err(Nonsense));
     }
 }

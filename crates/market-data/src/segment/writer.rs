@@ -8,7 +8,7 @@ use super::events::EventCodec;
 use super::file::Segment;
 use super::frame::{self, CONTINUATION, ENTRIES_MAX, Entry, KEY, RECORDS_AT};
 use super::snapshots::SnapshotCodec;
-use super::{Codec, Header, folder};
+use super::{Codec, Header, Records, folder};
 use crate::defect::Defect;
 use crate::time::Timestamp;
 
@@ -85,9 +85,12 @@ pub struct SegmentWriter<C: Codec> {
     finished: Vec<(u64, u64)>,
     number: u64,
     open: Option<Open>,
-    /// Payload of the frame being made; empty between two frames.
-    payload: Vec<u8>,
+    /// The frame being made: kind and time of its first record, and the records.
+    frame: (u8, Timestamp),
+    records: Records,
     count: u32,
+    /// Reused for payloads.
+    payload: Vec<u8>,
     /// Records since the last key frame began, those of the payload included.
     since_key: u32,
     failed: bool,
@@ -145,8 +148,10 @@ impl<C: Codec> SegmentWriter<C> {
             finished,
             number,
             open: None,
-            payload: Vec::new(),
+            frame: (KEY, Timestamp(0)),
+            records: Records::default(),
             count: 0,
+            payload: Vec::new(),
             since_key: 0,
             failed: false,
         })
@@ -163,10 +168,10 @@ impl<C: Codec> SegmentWriter<C> {
         if self.count == 0 {
             self.begin_frame(C::time(record))?;
         }
-        self.codec.encode(record, &mut self.payload);
+        self.codec.encode(record, &mut self.records);
         self.count += 1;
         self.since_key += 1;
-        if self.payload.len() >= FRAME_TARGET_BYTES || self.since_key >= self.limits.key_records {
+        if self.records.bytes() >= FRAME_TARGET_BYTES || self.since_key >= self.limits.key_records {
             self.flush()?;
         }
         Ok(())
@@ -178,7 +183,15 @@ impl<C: Codec> SegmentWriter<C> {
             return Ok(());
         }
         let count = std::mem::take(&mut self.count);
-        self.payload[1..5].copy_from_slice(&count.to_le_bytes());
+        let (kind, time) = self.frame;
+        self.payload.clear();
+        self.payload.push(kind);
+        self.payload.extend_from_slice(&count.to_le_bytes());
+        self.payload.extend_from_slice(&time.0.to_le_bytes());
+        debug_assert_eq!(self.payload.len(), RECORDS_AT);
+        self.payload.extend_from_slice(&self.records.heads);
+        self.payload.extend_from_slice(&self.records.values);
+        self.records.clear();
         let head = frame::head(&self.payload);
         if let Some(open) = &mut self.open {
             let written = open
@@ -193,7 +206,6 @@ impl<C: Codec> SegmentWriter<C> {
                 return Err(WriteError::Io { path, source });
             }
         }
-        self.payload.clear();
         Ok(())
     }
 
@@ -239,12 +251,7 @@ impl<C: Codec> SegmentWriter<C> {
                 });
             }
         }
-        self.payload.clear();
-        self.payload
-            .push(if key_is_due { KEY } else { CONTINUATION });
-        self.payload.extend_from_slice(&[0; 4]);
-        self.payload.extend_from_slice(&time.0.to_le_bytes());
-        debug_assert_eq!(self.payload.len(), RECORDS_AT);
+        self.frame = (if key_is_due { KEY } else { CONTINUATION }, time);
         Ok(())
     }
 
