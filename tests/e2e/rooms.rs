@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -28,6 +28,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("crates/report", &["core", "quant"]),
     ("crates/fence-model", &["core"]),
     ("crates/market-data", &["core"]),
+    ("crates/fill-model", &["core", "market-data", "quant"]),
     (
         "crates/sim",
         &[
@@ -46,8 +47,9 @@ const ROOMS: [(&str, &[&str]); 17] = [
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "crates/core",
+    "crates/fill-model",
     "crates/quant",
     "crates/signing",
     "crates/protocol",

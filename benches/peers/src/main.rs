@@ -1,10 +1,11 @@
-//! Prints how long hashing, signing and verifying (`signing`, the default) or matching (`matching`) take here and in
-//! other implementations, in one run.
+//! Prints how long hashing, signing and verifying (`signing`, the default), matching (`matching`) or a backtest
+//! (`backtest`) take here and in other implementations, in one run.
 //!
 //! Times are of the process's CPU clock. The implementations take turns in short batches, so a busy machine slows all of
 //! them alike; the table shows the median batch and, for the peers, how many times longer theirs is. The second peer has
 //! the same curve with other parameters of the hash, of which it takes at most seven inputs: it cannot hash an order.
 
+mod backtest;
 mod matching;
 mod plain;
 
@@ -44,7 +45,8 @@ fn main() {
     match std::env::args().nth(1).as_deref() {
         None | Some("signing") => signing(),
         Some("matching") => matching::run(),
-        Some(other) => panic!("{other}: signing or matching"),
+        Some("backtest") => backtest::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some(other) => panic!("{other}: signing, matching or backtest"),
     }
 }
 

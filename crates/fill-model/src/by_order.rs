@@ -1,0 +1,60 @@
+//! The orders that a recording names, of feeds by order: they make the levels, and they say exactly who
+//! is in front of whom.
+
+use std::collections::BTreeMap;
+
+use cambist_core::{Price, Qty, Side};
+
+/// Orders held at most; of more, new ones count in their level alone, and are counted.
+const ORDERS_MAX: usize = 4 << 20;
+
+/// An order of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarketOrder {
+    pub side: Side,
+    pub price: Price,
+    pub qty: Qty,
+    /// Position among all arrivals at the exchange, ours included.
+    pub arrival: u64,
+}
+
+/// All orders that rest in the recording.
+#[derive(Clone, Debug, Default)]
+pub struct MarketOrders {
+    orders: BTreeMap<u64, MarketOrder>,
+    /// Events about orders that are not known, and orders that were not held.
+    unknown: u64,
+}
+
+impl MarketOrders {
+    /// A new order; what an order of the same id was, if the recording has one.
+    pub fn insert(&mut self, id: u64, order: MarketOrder) -> Option<MarketOrder> {
+        if self.orders.len() >= ORDERS_MAX && !self.orders.contains_key(&id) {
+            self.unknown += 1;
+            return None;
+        }
+        self.orders.insert(id, order)
+    }
+
+    /// An order that rests; counted if there is none.
+    pub fn get(&mut self, id: u64) -> Option<MarketOrder> {
+        let order = self.orders.get(&id).copied();
+        self.unknown += u64::from(order.is_none());
+        order
+    }
+
+    pub fn remove(&mut self, id: u64) -> Option<MarketOrder> {
+        let order = self.orders.remove(&id);
+        self.unknown += u64::from(order.is_none());
+        order
+    }
+
+    pub fn clear(&mut self, side: Option<Side>) {
+        self.orders
+            .retain(|_, order| side.is_some_and(|side| side != order.side));
+    }
+
+    pub const fn unknown(&self) -> u64 {
+        self.unknown
+    }
+}

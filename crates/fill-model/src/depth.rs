@@ -1,0 +1,76 @@
+//! The recorded market as the simulation sees it: a book of single changes, or the last snapshot.
+
+use cambist_core::{Price, Qty, Side};
+use cambist_market_data::{Book, Level, Snapshot};
+
+/// Where levels come from.
+#[derive(Clone, Debug)]
+pub enum Depth {
+    /// Single changes.
+    Book(Box<Book>),
+    /// Snapshots.
+    Snapshot(Box<Snapshot>),
+}
+
+impl Depth {
+    /// The best price of a side.
+    #[inline]
+    pub fn best(&self, side: Side) -> Option<Price> {
+        match self {
+            Self::Book(book) => book.best(side),
+            Self::Snapshot(snapshot) => snapshot.side(side).first().map(|level| level.price),
+        }
+    }
+
+    /// What a price holds; `None` beyond what a snapshot of `depth` levels shows.
+    pub fn quantity(&self, side: Side, price: Price, depth: usize) -> Option<Qty> {
+        match self {
+            Self::Book(book) => Some(book.quantity(side, price)),
+            Self::Snapshot(snapshot) => snapshot.quantity(side, price, depth),
+        }
+    }
+
+    /// The levels of a side whose price an order with this limit reaches, best first.
+    pub fn reached(&self, side: Side, limit: Price) -> impl Iterator<Item = Level> + '_ {
+        let (book, snapshot) = match self {
+            Self::Book(book) => (Some(book.levels(side)), None),
+            Self::Snapshot(snapshot) => (None, Some(snapshot.side(side).iter().copied())),
+        };
+        let levels = book.into_iter().flatten();
+        let levels = levels.chain(snapshot.into_iter().flatten());
+        levels.take_while(move |level| side.opposite().reaches(limit, level.price))
+    }
+}
+
+/// Liquidity that orders of ours have taken from levels and that the recording still shows.
+#[derive(Clone, Debug, Default)]
+pub struct Taken(Vec<(Side, Price, Qty)>);
+
+impl Taken {
+    /// What is left of a level.
+    pub fn left(&self, side: Side, level: Level) -> u64 {
+        let taken = self.0.iter().find(|t| t.0 == side && t.1 == level.price);
+        level.qty.0 - taken.map_or(0, |taken| taken.2.0.min(level.qty.0))
+    }
+
+    /// Takes from a level.
+    pub fn take(&mut self, side: Side, price: Price, qty: u64) {
+        match self.0.iter_mut().find(|t| t.0 == side && t.1 == price) {
+            Some(taken) => taken.2.0 += qty,
+            None => self.0.push((side, price, Qty(qty))),
+        }
+    }
+
+    /// The recording says something new about a level: what it says now is there.
+    #[inline]
+    pub fn renew(&mut self, side: Side, price: Price) {
+        if !self.0.is_empty() {
+            self.0.retain(|t| t.0 != side || t.1 != price);
+        }
+    }
+
+    /// Keeps what was taken from levels for which this holds.
+    pub fn retain(&mut self, mut same: impl FnMut(Side, Price) -> bool) {
+        self.0.retain(|taken| same(taken.0, taken.1));
+    }
+}

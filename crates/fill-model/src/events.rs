@@ -1,0 +1,273 @@
+//! Single events of the recorded market: levels, trades, orders.
+
+use cambist_core::{Price, Qty, Side};
+use cambist_market_data::{Event, Update};
+
+use crate::by_order::MarketOrder;
+use crate::depth::Depth;
+use crate::options::{FillRule, QueueModel};
+use crate::order::ExecutionReport;
+use crate::resting::Place;
+use crate::simulator::{FillSimulator, maker_fill};
+
+impl FillSimulator {
+    /// Takes an event of the exchange in, as far as it belongs to the exchange's view. Reports of fills
+    /// are appended.
+    #[inline]
+    pub fn apply_event(&mut self, event: &Event, reports: &mut Vec<ExecutionReport>) {
+        if !event.visibility.at_exchange() {
+            return;
+        }
+        if event.exchange_time > self.time {
+            self.time = event.exchange_time;
+            if let Depth::Book(book) = &self.depth
+                && book.crossing().is_some()
+            {
+                self.uncross();
+            }
+        }
+        match event.update {
+            Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty } => {
+                self.level(side, price, qty, reports);
+            }
+            Update::Trade {
+                aggressor,
+                price,
+                qty,
+            } => self.trade(aggressor, price, qty, reports),
+            ref update => self.rare(update, reports),
+        }
+    }
+
+    #[cold]
+    fn uncross(&mut self) {
+        if let Depth::Book(book) = &mut self.depth {
+            book.uncross(self.newer.opposite());
+            self.crossings += 1;
+        }
+    }
+
+    /// A level holds something else now.
+    #[inline]
+    fn level(&mut self, side: Side, price: Price, qty: Qty, reports: &mut Vec<ExecutionReport>) {
+        let Depth::Book(book) = &mut self.depth else {
+            return;
+        };
+        let before = book.set(side, price, qty);
+        self.newer = side;
+        self.taken.renew(side, price);
+        if self.own(side).may_rest_at(price) {
+            self.level_of_own(side, price, qty);
+        }
+        // Whether the quantity rose is asked behind a call: a branch on it would be wrong half the time.
+        if self.own(side.opposite()).is_reached_by(price) {
+            self.level_reached_own(side, price, (before, qty), reports);
+        }
+    }
+
+    /// A level has a price that reaches orders of ours on the other side.
+    #[inline(never)]
+    fn level_reached_own(
+        &mut self,
+        side: Side,
+        price: Price,
+        (before, now): (Qty, Qty),
+        reports: &mut Vec<ExecutionReport>,
+    ) {
+        if now > before {
+            self.fill_reached(side.opposite(), price, now.0 - before.0, reports);
+        }
+    }
+
+    /// Tells the orders of ours at a level what it holds now.
+    #[inline(never)]
+    fn level_of_own(&mut self, side: Side, price: Price, qty: Qty) {
+        let (model, lot) = (self.options.queue, self.options.lot);
+        for order in self.own_mut(side).list_mut() {
+            if order.price == price.0 {
+                order.place.depth(qty.0, model, lot);
+            }
+        }
+    }
+
+    /// A trade: what it went through fills, what is at its price moves forward and fills in its turn.
+    #[inline]
+    fn trade(
+        &mut self,
+        aggressor: Side,
+        price: Price,
+        qty: Qty,
+        reports: &mut Vec<ExecutionReport>,
+    ) {
+        let side = aggressor.opposite();
+        if self.own(side).is_reached_by(price) && self.options.queue != QueueModel::Fifo {
+            self.trade_with_own(side, price, qty, reports);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn trade_with_own(
+        &mut self,
+        side: Side,
+        price: Price,
+        qty: Qty,
+        reports: &mut Vec<ExecutionReport>,
+    ) {
+        let whole = self.options.rule == FillRule::WholeOrder;
+        let (time, lot, fees) = (self.time, self.options.lot, self.options.fees);
+        let mut volume = qty.0;
+        let orders = self.own_mut(side);
+        for order in orders.list_mut() {
+            if !side.reaches(order.price(), price) {
+                break;
+            }
+            let most = if whole { u64::MAX } else { volume };
+            let filled = if order.price() == price {
+                // Without partial fills every order has the whole trade to itself.
+                let left = if whole { qty.0 } else { volume };
+                match order.place.trade(qty.0, left, lot) {
+                    0 => 0,
+                    _ if whole => order.remaining,
+                    lots => order.remaining.min(lots).min(volume),
+                }
+            } else {
+                // The trade went through its price.
+                order.remaining.min(most)
+            };
+            if filled > 0 {
+                volume = volume.saturating_sub(filled);
+                reports.push(maker_fill(side, order, filled, time, &fees));
+            }
+        }
+        orders.remove_filled();
+    }
+
+    /// What happens rarely, or only in feeds by order.
+    #[cold]
+    fn rare(&mut self, update: &Update, reports: &mut Vec<ExecutionReport>) {
+        match *update {
+            Update::Clear { side, to } => {
+                if let Depth::Book(book) = &mut self.depth {
+                    book.clear(side, to);
+                }
+                if to.is_none() {
+                    self.market_orders.clear(side);
+                }
+            }
+            Update::Add {
+                order,
+                side,
+                price,
+                qty,
+            } => self.add(order, side, price, qty, reports),
+            Update::Cancel { order } => {
+                if let Some(gone) = self.market_orders.remove(order) {
+                    self.leave(&gone, gone.qty, reports);
+                }
+            }
+            Update::Modify { order, price, qty } => self.modify(order, price, qty, reports),
+            Update::Fill { order, price, qty } => self.fill_of(order, price, qty, reports),
+            Update::Level { .. } | Update::SnapshotLevel { .. } | Update::Trade { .. } => {}
+        }
+    }
+
+    fn add(
+        &mut self,
+        id: u64,
+        side: Side,
+        price: Price,
+        qty: Qty,
+        reports: &mut Vec<ExecutionReport>,
+    ) {
+        self.arrivals += 1;
+        let order = MarketOrder {
+            side,
+            price,
+            qty,
+            arrival: self.arrivals,
+        };
+        if let Some(before) = self.market_orders.insert(id, order) {
+            self.leave(&before, before.qty, reports);
+        }
+        self.change_level(side, price, |level| level + qty.0, reports);
+    }
+
+    fn modify(&mut self, id: u64, price: Price, qty: Qty, reports: &mut Vec<ExecutionReport>) {
+        let Some(before) = self.market_orders.get(id) else {
+            return;
+        };
+        if price == before.price && qty <= before.qty {
+            let now = MarketOrder { qty, ..before };
+            self.market_orders.insert(id, now);
+            self.leave(&before, Qty(before.qty.0 - qty.0), reports);
+        } else {
+            self.market_orders.remove(id);
+            self.leave(&before, before.qty, reports);
+            self.add(id, before.side, price, qty, reports);
+        }
+    }
+
+    /// A part of an order no longer rests: those behind it move forward.
+    fn leave(&mut self, order: &MarketOrder, qty: Qty, reports: &mut Vec<ExecutionReport>) {
+        for own in self.own_mut(order.side).list_mut() {
+            if own.price == order.price.0
+                && own.arrival > order.arrival
+                && let Place::Exact(front) = &mut own.place
+            {
+                *front = front.saturating_sub(qty.0);
+            }
+        }
+        self.change_level(
+            order.side,
+            order.price,
+            |level| level.saturating_sub(qty.0),
+            reports,
+        );
+    }
+
+    fn change_level(
+        &mut self,
+        side: Side,
+        price: Price,
+        change: impl Fn(u64) -> u64,
+        reports: &mut Vec<ExecutionReport>,
+    ) {
+        if let Depth::Book(book) = &self.depth {
+            let qty = Qty(change(book.quantity(side, price).0));
+            self.level(side, price, qty, reports);
+        }
+    }
+
+    /// A recorded order traded: orders of ours that are in front of it would have traded first. What
+    /// rests of it changes by a later event.
+    fn fill_of(&mut self, id: u64, price: Price, qty: Qty, reports: &mut Vec<ExecutionReport>) {
+        let Some(recorded) = self.market_orders.get(id) else {
+            return;
+        };
+        let side = recorded.side;
+        if !self.own(side).is_reached_by(price) {
+            return;
+        }
+        if self.options.queue != QueueModel::Fifo {
+            return self.trade_with_own(side, price, qty, reports);
+        }
+        let whole = self.options.rule == FillRule::WholeOrder;
+        let (time, fees) = (self.time, self.options.fees);
+        let mut volume = qty.0;
+        let orders = self.own_mut(side);
+        for order in orders.list_mut() {
+            if !side.reaches(order.price(), price)
+                || (order.price() == price && order.arrival > recorded.arrival)
+            {
+                break;
+            }
+            let most = if whole { u64::MAX } else { volume };
+            let filled = order.remaining.min(most);
+            if filled > 0 {
+                volume = volume.saturating_sub(filled);
+                reports.push(maker_fill(side, order, filled, time, &fees));
+            }
+        }
+        orders.remove_filled();
+    }
+}

@@ -1,0 +1,222 @@
+//! Places in queues, through the simulation: the published models and the exact queue.
+
+#![allow(clippy::expect_used, clippy::float_cmp, reason = "tests")]
+
+mod common;
+
+use cambist_core::{Price, Qty, Side};
+use cambist_fill_model::FillSimulator;
+use cambist_fill_model::{FillRule, Options, OptionsError, QueueModel};
+use cambist_market_data::Update;
+use cambist_quant::queue::Model;
+use common::{Market, Seen, maker};
+use serde_json::Value;
+
+fn options(queue: QueueModel) -> Options {
+    Options {
+        queue,
+        ..Options::careful()
+    }
+}
+
+fn model(case: &Value) -> Model {
+    let n = case["n"].as_f64().unwrap_or(f64::NAN);
+    match case["model"].as_str().expect("a model") {
+        "risk_averse" => Model::RiskAverse,
+        "power" => Model::Power(n),
+        "power2" => Model::Power2(n),
+        "power3" => Model::Power3(n),
+        "log" => Model::Log,
+        "log2" => Model::Log2,
+        other => panic!("{other}: no model"),
+    }
+}
+
+/// The vectors are those of hftbacktest's queue models: what is in front after every event, and the
+/// trade that fills.
+#[test]
+fn queue_positions_are_those_of_the_published_models() {
+    let text = include_str!("vectors/queue_models.json");
+    let file: Value = serde_json::from_str(text).expect("JSON");
+    let cases = file["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 21, "seven models, three markets each");
+    for case in cases {
+        let (id, input) = (&case["id"], &case["in"]);
+        let mut market = Market::of_events(options(QueueModel::Estimated(model(input))));
+        let number = |value: &Value| value.as_u64().expect("a whole number");
+        market.level(Side::Buy, 100, number(&input["qty_at_level_on_entry"]));
+        market.submit(maker(1, Side::Buy, 100, 1));
+        let fronts = case["out"]["front_after_each_event"]
+            .as_array()
+            .expect("fronts");
+        let filled = case["out"]["fill_event_index"].as_u64();
+        for (index, front) in fronts.iter().enumerate() {
+            let event = &input["events"][index];
+            let qty = number(&event[1]);
+            let seen = match event[0].as_str().expect("a kind") {
+                "depth" => market.level(Side::Buy, 100, qty),
+                _ => market.trade(Side::Sell, 100, qty),
+            };
+            if filled == Some(index as u64) {
+                assert_eq!(seen, [Seen::Filled(1, 100, 1)], "{id}, event {index}");
+                break;
+            }
+            assert_eq!(seen, [], "{id}, event {index}");
+            let front = front.as_f64().expect("a number").max(0.0);
+            let believed = market.in_front(1).expect("it rests");
+            #[expect(clippy::cast_precision_loss, reason = "small")]
+            let apart = front - believed as f64;
+            assert!(
+                (-1e-9..1.0).contains(&apart),
+                "{id}, event {index}: {front} in front, not {believed}"
+            );
+        }
+        assert_eq!(filled.is_none(), market.in_front(1).is_some(), "{id}");
+    }
+}
+
+#[test]
+fn the_risk_averse_order_moves_forward_by_trades_alone() {
+    let mut market = Market::of_events(Options::careful());
+    market.level(Side::Sell, 101, 10);
+    assert_eq!(
+        market.submit(maker(1, Side::Sell, 101, 5)),
+        [Seen::Resting(1)]
+    );
+    market.level(Side::Sell, 101, 14);
+    market.level(Side::Sell, 101, 11);
+    assert_eq!(market.in_front(1), Some(10), "14 to 11: those behind left");
+    assert_eq!(market.trade(Side::Buy, 101, 9), []);
+    assert_eq!(market.in_front(1), Some(1));
+    assert_eq!(market.trade(Side::Buy, 101, 3), [Seen::Filled(1, 101, 2)]);
+    assert_eq!(market.in_front(1), Some(0));
+    assert_eq!(market.trade(Side::Buy, 101, 50), [Seen::Filled(1, 101, 3)]);
+    assert_eq!(market.simulator.open_orders(), 0);
+}
+
+#[test]
+fn one_trade_fills_no_more_than_it_is_over_several_orders_at_a_price() {
+    for queue in [Model::RiskAverse, Model::Power(3.0), Model::Log] {
+        let mut market = Market::of_events(options(QueueModel::Estimated(queue)));
+        market.level(Side::Buy, 100, 4);
+        market.submit(maker(1, Side::Buy, 100, 3));
+        market.level(Side::Buy, 100, 6);
+        market.submit(maker(2, Side::Buy, 100, 3));
+        // 4 in front of the first; 2 between the two.
+        assert_eq!(
+            market.trade(Side::Sell, 100, 6),
+            [Seen::Filled(1, 100, 2)],
+            "{queue:?}"
+        );
+        assert_eq!(
+            market.trade(Side::Sell, 100, 3),
+            [Seen::Filled(1, 100, 1)],
+            "{queue:?}: 1 for the first, 2 for those between"
+        );
+        assert_eq!(
+            market.trade(Side::Sell, 100, 1),
+            [Seen::Filled(2, 100, 1)],
+            "{queue:?}"
+        );
+    }
+}
+
+fn add(market: &mut Market, id: u64, price: u64, qty: u64) {
+    let (order, side) = (id, Side::Buy);
+    market.happens(Update::Add {
+        order,
+        side,
+        price: Price(price),
+        qty: Qty(qty),
+    });
+}
+
+#[test]
+fn exact_queues_know_who_is_in_front() {
+    let mut market = Market::of_events(options(QueueModel::Fifo));
+    add(&mut market, 11, 100, 5);
+    add(&mut market, 12, 100, 2);
+    market.submit(maker(1, Side::Buy, 100, 3));
+    add(&mut market, 13, 100, 9);
+    assert_eq!(market.in_front(1), Some(7));
+    // Behind us: nothing changes. In front: we move forward.
+    market.happens(Update::Cancel { order: 13 });
+    assert_eq!(market.in_front(1), Some(7));
+    market.happens(Update::Cancel { order: 12 });
+    assert_eq!(market.in_front(1), Some(5));
+    let smaller = Update::Modify {
+        order: 11,
+        price: Price(100),
+        qty: Qty(4),
+    };
+    market.happens(smaller);
+    assert_eq!(market.in_front(1), Some(4), "it keeps its place");
+    let larger = Update::Modify {
+        order: 11,
+        price: Price(100),
+        qty: Qty(6),
+    };
+    market.happens(larger);
+    assert_eq!(market.in_front(1), Some(0), "it went to the end");
+    // Who was behind us trades: we would have traded first, and no more than that.
+    let fill = Update::Fill {
+        order: 11,
+        price: Price(100),
+        qty: Qty(2),
+    };
+    assert_eq!(market.happens(fill), [Seen::Filled(1, 100, 2)]);
+    assert_eq!(market.simulator.unknown_orders(), 0);
+    market.happens(Update::Cancel { order: 99 });
+    assert_eq!(market.simulator.unknown_orders(), 1, "counted");
+}
+
+#[test]
+fn a_recorded_fill_in_front_of_us_is_not_ours() {
+    let mut market = Market::of_events(options(QueueModel::Fifo));
+    add(&mut market, 11, 100, 5);
+    market.submit(maker(1, Side::Buy, 100, 3));
+    let fill = Update::Fill {
+        order: 11,
+        price: Price(100),
+        qty: Qty(5),
+    };
+    assert_eq!(market.happens(fill), []);
+    market.happens(Update::Cancel { order: 11 });
+    assert_eq!(market.in_front(1), Some(0));
+    // A fill at a worse price went through ours.
+    add(&mut market, 12, 99, 7);
+    let fill = Update::Fill {
+        order: 12,
+        price: Price(99),
+        qty: Qty(1),
+    };
+    assert_eq!(market.happens(fill), [Seen::Filled(1, 100, 1)]);
+}
+
+#[test]
+fn options_that_mean_nothing_are_refused() {
+    let power = |n| options(QueueModel::Estimated(Model::Power(n)));
+    let made = |options| FillSimulator::of_events(options).err();
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(made(power(bad)), Some(OptionsError::Exponent), "{bad}");
+    }
+    assert_eq!(made(power(f64::MIN_POSITIVE)), None);
+    let share = |traded_share| Options {
+        traded_share,
+        ..Options::careful()
+    };
+    assert_eq!(made(share(1_000_000)), None);
+    assert_eq!(made(share(1_000_001)), Some(OptionsError::TradedShare));
+    let lot = |lot| Options {
+        lot,
+        rule: FillRule::WholeOrder,
+        ..Options::careful()
+    };
+    for bad in [0.0, -1.0, f64::NAN] {
+        assert_eq!(made(lot(bad)), Some(OptionsError::Lot), "{bad}");
+    }
+    assert_eq!(
+        FillSimulator::of_snapshots(options(QueueModel::Fifo)).err(),
+        Some(OptionsError::FifoNeedsOrders)
+    );
+}
