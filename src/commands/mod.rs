@@ -15,6 +15,7 @@ pub mod sim;
 pub mod strategy;
 pub mod vectors;
 pub mod venue;
+pub mod venue_data;
 mod worst;
 
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! `cambist venue`: the exchange alone, and what is done with its data folder.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use cambist_listener::descriptors::connections_fitting;
@@ -10,10 +10,10 @@ use cambist_venue::AccountId;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::venue_data::DataCommand;
 use super::{print_json, print_text};
 use crate::config::Exchange;
 use crate::exchange::data::Keys;
-use crate::exchange::story::Lines;
 use crate::exchange::{data, keys, setup};
 use crate::exit::{Exit, Failure};
 use crate::live::signals::Signals;
@@ -40,54 +40,14 @@ pub struct VenueArgs {
     pub until_stdin_closes: bool,
 }
 
-/// What to do with a data folder.
+/// What to do with a data folder, or with a running exchange.
 #[derive(Debug, Subcommand)]
 pub enum VenueCommand {
-    /// Copy a data folder, also of a running exchange.
-    #[command(
-        after_help = "Example:\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
-    )]
-    Backup {
-        /// The data folder.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-        /// The copy: a folder that is empty or does not exist.
-        #[arg(long, value_name = "DIR")]
-        to: PathBuf,
-    },
-    /// Check a copy and make a data folder out of it.
-    #[command(
-        after_help = "Example:\n  cambist venue restore --from /backup/monday --data /var/lib/cambist-venue"
-    )]
-    Restore {
-        /// The copy.
-        #[arg(long, value_name = "DIR")]
-        from: PathBuf,
-        /// The data folder: one that is empty or does not exist.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-    },
-    /// Tell what a data folder knows of one account, as lines of JSON: balances at both ends, everything asked, trades, orders.
-    #[command(
-        after_help = "The exchange must not be running; of one that runs, export a backup. The lines are described in docs/audit.md.\n\nExample:\n  cambist venue export --data /backup/monday --account 10000 > monday.jsonl"
-    )]
-    Export {
-        /// The folder.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-        /// The account.
-        #[arg(long, value_name = "ID")]
-        account: u32,
-    },
+    /// What is done with a data folder.
+    #[command(flatten)]
+    Data(DataCommand),
     /// Ask a running exchange for what only its operator may, such as deposits, listings and limits.
     Admin(super::admin::AdminArgs),
-    /// Read a data folder or a copy, also of a running exchange: every check, every input, the books.
-    #[command(after_help = "Example:\n  cambist venue verify --data /backup/monday --json")]
-    Verify {
-        /// The folder.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
-    },
 }
 
 /// Runs the exchange until told to stop (exit 79 if its books do not add up at the end), or does
@@ -95,93 +55,8 @@ pub enum VenueCommand {
 pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
     match &args.command {
         None => exchange(args, json),
-        Some(VenueCommand::Backup { data, to }) => {
-            copied(cambist_server::backup(data, to), "copied", to, json)
-        }
-        Some(VenueCommand::Restore { from, data }) => {
-            copied(cambist_server::restore(from, data), "restored", data, json)
-        }
-        Some(VenueCommand::Verify { data }) => verify(data, json),
-        Some(VenueCommand::Export { data, account }) => export(data, *account),
+        Some(VenueCommand::Data(command)) => super::venue_data::run(command, json),
         Some(VenueCommand::Admin(args)) => super::admin::run(args, json),
-    }
-}
-
-fn copied(
-    result: Result<cambist_server::BackupFacts, cambist_server::DataError>,
-    what: &str,
-    to: &Path,
-    json: bool,
-) -> anyhow::Result<Exit> {
-    let facts = result.map_err(data::failure)?;
-    if json {
-        print_json(&json!({
-            "inputs": facts.position,
-            "snapshot_inputs": facts.snapshot_position,
-            "files": facts.files,
-            "bytes": facts.bytes,
-        }))?;
-    } else {
-        print_text(&format!(
-            "{what} {} inputs in {} files, {} bytes, to {}\n",
-            facts.position,
-            facts.files,
-            facts.bytes,
-            to.display()
-        ))?;
-    }
-    Ok(Exit::Done)
-}
-
-fn verify(folder: &Path, json: bool) -> anyhow::Result<Exit> {
-    let facts = cambist_server::verify(folder).map_err(data::failure)?;
-    let recovery = &facts.recovery;
-    if json {
-        print_json(&json!({
-            "ok": true,
-            "inputs": recovery.position,
-            "snapshot_inputs": recovery.snapshot_position,
-            "replayed": recovery.replayed,
-            "batches": recovery.frames,
-            "log_bytes": recovery.log_bytes,
-            "torn_bytes": recovery.torn_bytes,
-            "snapshots": facts.snapshots,
-            "damaged_snapshots": recovery.damaged_snapshots,
-            "log_files": facts.segments,
-            "steps_changed": recovery.steps_changed,
-            "open_orders": facts.open_orders,
-        }))?;
-    } else {
-        print_text(&format!(
-            "good: {} inputs, {} of them in a snapshot and {} replayed from {} batches; {} orders are open and the books add up\n\
-             {} snapshots ({} damaged and not needed), {} log files, {} bytes of an unfinished batch at the end\n",
-            recovery.position,
-            recovery.snapshot_position,
-            recovery.replayed,
-            recovery.frames,
-            facts.open_orders,
-            facts.snapshots,
-            recovery.damaged_snapshots,
-            facts.segments,
-            recovery.torn_bytes,
-        ))?;
-    }
-    Ok(Exit::Done)
-}
-
-fn export(folder: &Path, account: u32) -> anyhow::Result<Exit> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut lines = Lines::new(&mut out, account);
-    cambist_server::tell(folder, |told| lines.hear(&told)).map_err(data::failure)?;
-    let known = lines.is_known();
-    match lines.finish() {
-        Ok(()) if !known => {
-            let what = format!("{} has no account {account}", folder.display());
-            Err(Failure::new(Exit::CheckFailed, what).into())
-        }
-        // A reader that went away is no error.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        Ok(()) | Err(_) => Ok(Exit::Done),
     }
 }
 

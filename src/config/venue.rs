@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cambist_core::{Amount, MarketId, MarketSpec, Price, TokenId, TokenSpec};
+use cambist_server::Retention;
 use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{AccountOpening, PriceBand};
 
@@ -76,6 +77,8 @@ pub struct Exchange {
     pub strict: bool,
     /// Folder in which everything is kept; in memory only without one.
     pub data_dir: Option<PathBuf>,
+    /// How much of the history is kept besides what a start needs.
+    pub retention: Retention,
     /// The operator's door, if it is asked for.
     pub admin: Option<Admin>,
     /// Tokens; LP tokens of the pools come last.
@@ -160,6 +163,8 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
 
     let mut section = root.section("data");
     let data_dir = section.opt::<PathBuf>("dir");
+    let keep_days = section.number("keep_days", 30, 0..=36_500);
+    let keep_mb = section.number("keep_mb", 4_000, 0..=100_000_000);
     section.finish();
 
     let mut section = root.section("admin");
@@ -217,6 +222,10 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         require_wallet_for_funds: require_wallet.value,
         strict: compat.value == "strict",
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
+        retention: Retention {
+            days: small(keep_days.value),
+            bytes: keep_mb.value.saturating_mul(1_000_000),
+        },
         admin: token_file.map(|file| Admin {
             listen: admin_listen.value,
             token_file: folder.join(file.value),

@@ -39,7 +39,9 @@ impl Keys {
 /// The exchange of a folder; a new one if the folder is empty, with keys that are made for it if need be.
 /// Of one that exists no keys are made: its accounts have theirs.
 pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys)> {
-    let data = DataFolder::take(folder).map_err(failure)?;
+    let data = DataFolder::take(folder)
+        .map_err(failure)?
+        .with_retention(exchange.retention);
     let Some(durable) = data.recover().map_err(failure)? else {
         let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
         let (venue, agents) = setup::venue(exchange, &maker)?;
@@ -133,6 +135,7 @@ pub fn failure(error: DataError) -> Failure {
         DataError::Damaged { .. } | DataError::Audit(_) | DataError::Diverged { .. } => {
             Exit::Invariant
         }
+        DataError::Others { .. } | DataError::Gap { .. } => Exit::CheckFailed,
         DataError::Empty { .. } | DataError::NotEmpty { .. } | DataError::Version { .. } => {
             Exit::Refused
         }

@@ -1,88 +1,70 @@
-//! Copies of a data folder, whole and checked, while the exchange runs; and looking whether one is good.
+//! Copies of a data folder, whole and checked, while the exchange runs.
 //!
-//! A copy is a data folder itself. It holds at least everything that was acknowledged before it began.
+//! A copy is a data folder itself, with a manifest that says what belongs to it. It holds at least
+//! everything that was acknowledged before it began.
 
 use std::path::Path;
 
+use super::archive::{self, ARCHIVES};
 use super::disk::{Disk, Folder};
-use super::files::{Files, segment_name, snapshot_name};
+use super::files::{COPY_PARTIAL, Files, segment_name, snapshot_name};
+use super::frame::Opening;
+use super::manifest::{Inside, Kind, Listed, Manifest, Point};
 use super::recover::recover;
+use super::verify::verify;
 use super::walk::walk;
-use super::{DataError, RecoveryFacts, io_of, snapshot};
+use super::{DataError, io_of, snapshot};
 
 /// How often a look at a folder in use may be disturbed: by a snapshot that makes old files go, by a
 /// frame that is being written.
 const LOOKS_MAX: u32 = 20;
+
+/// How much of the history a copy holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All that the folder holds: every snapshot, the log since the oldest, the archives.
+    Everything,
+    /// What a start needs: the newest snapshot and the log since then.
+    Newest,
+}
 
 /// What a copy holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupFacts {
     /// Inputs since the exchange was made.
     pub position: u64,
-    /// Inputs that its snapshot holds.
+    /// Inputs that its newest snapshot holds.
     pub snapshot_position: u64,
+    /// Inputs before the oldest state that it holds.
+    pub oldest_position: u64,
     /// Files.
     pub files: u64,
     /// Bytes.
     pub bytes: u64,
-}
-
-/// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyFacts {
-    /// What reading met.
-    pub recovery: RecoveryFacts,
-    /// Snapshots in the folder.
-    pub snapshots: u64,
-    /// Parts of the log in the folder.
-    pub segments: u64,
-    /// Orders open at the end.
-    pub open_orders: u64,
+    /// What it was made of had no manifest: whether that was whole is not known.
+    pub unknown_source: bool,
 }
 
 /// Copies the exchange in folder `data`, which may be running, to the folder `to`, which must not exist
 /// or be empty.
-pub fn backup(data: &Path, to: &Path) -> Result<BackupFacts, DataError> {
+pub fn backup(data: &Path, to: &Path, extent: Extent) -> Result<BackupFacts, DataError> {
     let from = Folder::look(data)?;
-    copy(&from, to)
+    copy(&from, to, extent)
 }
 
 /// Makes the folder `data`, which must not exist or be empty, out of a copy; the copy is checked as by
-/// `verify` before.
+/// `verify` before, and one that falls short of its manifest is refused.
 pub fn restore(from: &Path, data: &Path) -> Result<BackupFacts, DataError> {
-    verify(from)?;
-    copy(&Folder::look(from)?, data)
-}
-
-/// Reads everything in a folder, which may be running, replays it and audits the books at the end.
-pub fn verify(data: &Path) -> Result<VerifyFacts, DataError> {
-    let disk = Folder::look(data)?;
-    patiently(|| {
-        let files = Files::of(&disk)?;
-        let recovered = recover(&disk, None)?;
-        // The snapshots that recovery had no need of.
-        let mut facts = recovered.facts;
-        for position in files.snapshots.iter().copied() {
-            if position < facts.snapshot_position {
-                match snapshot::read(&disk, position) {
-                    Ok(_) => {}
-                    Err(DataError::Damaged { .. }) => facts.damaged_snapshots += 1,
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        let venue = &recovered.state.venue;
-        venue.audit().map_err(DataError::Audit)?;
-        Ok(VerifyFacts {
-            recovery: facts,
-            snapshots: files.snapshots.len() as u64,
-            segments: files.segments.len() as u64,
-            open_orders: venue.open_orders() as u64,
-        })
+    let facts = verify(from)?;
+    let unknown_source = facts.recovery.manifest.is_none();
+    let copied = copy(&Folder::look(from)?, data, Extent::Everything)?;
+    Ok(BackupFacts {
+        unknown_source,
+        ..copied
     })
 }
 
-fn copy(from: &Folder, to: &Path) -> Result<BackupFacts, DataError> {
+fn copy(from: &Folder, to: &Path, extent: Extent) -> Result<BackupFacts, DataError> {
     let target = Folder::take(to)?;
     let not_empty = !target.list().map_err(io_of(&target, ""))?.is_empty();
     if not_empty {
@@ -90,75 +72,147 @@ fn copy(from: &Folder, to: &Path) -> Result<BackupFacts, DataError> {
             folder: target.name(),
         });
     }
+    let marked = target
+        .create(COPY_PARTIAL)
+        .and_then(|mut mark| mark.sync())
+        .and_then(|()| target.sync_folder());
+    marked.map_err(io_of(&target, COPY_PARTIAL))?;
     let facts = patiently(|| {
-        let files = Files::of(&target)?;
-        let names = files.segments.iter().copied().map(segment_name);
-        let names = names.chain(files.snapshots.iter().copied().map(snapshot_name));
-        for name in names.chain(files.partial) {
-            target.remove(&name).map_err(io_of(&target, &name))?;
+        for name in target.list().map_err(io_of(&target, ""))? {
+            if name == ARCHIVES {
+                target.remove_inside(&name).map_err(io_of(&target, &name))?;
+            } else if name != COPY_PARTIAL {
+                target.remove(&name).map_err(io_of(&target, &name))?;
+            }
         }
-        copy_once(from, &target)
+        copy_once(from, &target, extent)
     })?;
-    target.sync_folder().map_err(io_of(&target, ""))?;
+    target
+        .remove(COPY_PARTIAL)
+        .and_then(|()| target.sync_folder())
+        .map_err(io_of(&target, COPY_PARTIAL))?;
     Ok(facts)
 }
 
-/// The latest good snapshot and the log since then. The snapshot comes last: without it, the copy is
-/// none.
-fn copy_once(from: &Folder, to: &Folder) -> Result<BackupFacts, DataError> {
+/// What a copy of everything has; the manifest comes last, and with it the copy is one.
+fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, DataError> {
     let files = Files::of(from)?;
-    let mut found = None;
-    for position in files.snapshots.iter().rev().copied() {
-        match snapshot::read(from, position) {
-            Ok((opened, _, _)) => {
-                found = Some((position, opened));
-                break;
-            }
-            Err(DataError::Damaged { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let (position, opened) = found.ok_or_else(|| DataError::Empty {
-        folder: from.name(),
-    })?;
-    let walked = walk(from, &files, opened.folder, opened.place, None, |_| Ok(()))?;
-    let mut facts = BackupFacts {
-        position: walked.place.position,
-        snapshot_position: position,
-        files: 0,
-        bytes: 0,
+    let good = good_snapshots(from, &files, extent)?;
+    let (Some(oldest), Some((newest, opened))) = (good.first(), good.last()) else {
+        // Why it cannot be read.
+        return Err(recover(from, None).err().unwrap_or(DataError::Empty {
+            folder: from.name(),
+        }));
     };
-    for segment in files.segments.iter().copied() {
-        if segment < position {
+    // Only what is good goes into a copy.
+    let walked = walk(from, &files, opened.folder, opened.place, None, |_| Ok(()))?;
+    let begin = Point::new(oldest.1.place, None);
+    let end = Point::new(walked.place, None);
+    let mut manifest = Manifest::new(Kind::Copy, opened.folder, Some(begin), end);
+    for position in files.segments.iter().copied() {
+        if position < oldest.0 {
             continue;
         }
-        let name = segment_name(segment);
+        let name = segment_name(position);
         let mut bytes = from.read(&name).map_err(io_of(from, &name))?;
-        if segment == walked.last.position {
+        if position == walked.last.position {
             bytes.truncate(walked.last.good_bytes);
         }
-        put(to, &name, &bytes, &mut facts)?;
+        manifest.files.push(put(to, &name, &bytes)?);
     }
-    let name = snapshot_name(position);
-    let bytes = from.read(&name).map_err(io_of(from, &name))?;
-    put(to, &name, &bytes, &mut facts)?;
+    for (position, _) in &good {
+        let name = snapshot_name(*position);
+        let bytes = from.read(&name).map_err(io_of(from, &name))?;
+        manifest.files.push(put(to, &name, &bytes)?);
+    }
+    let mut facts = BackupFacts {
+        position: walked.place.position,
+        snapshot_position: *newest,
+        oldest_position: oldest.0,
+        files: manifest.files.len() as u64,
+        bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+        unknown_source: false,
+    };
+    if extent == Extent::Everything {
+        copy_archives(from, to, &mut manifest, &mut facts)?;
+    }
+    manifest.write(to).map_err(io_of(to, "manifest"))?;
     Ok(facts)
 }
 
-fn put(to: &Folder, name: &str, bytes: &[u8], facts: &mut BackupFacts) -> Result<(), DataError> {
+/// The snapshots that a copy gets, oldest first.
+fn good_snapshots(
+    from: &Folder,
+    files: &Files,
+    extent: Extent,
+) -> Result<Vec<(u64, Opening)>, DataError> {
+    let mut good = Vec::new();
+    for position in files.snapshots.iter().rev().copied() {
+        match snapshot::read(from, position) {
+            Ok((opened, _, _)) => good.push((position, opened)),
+            Err(damage @ DataError::Damaged { .. }) => {
+                tracing::warn!(%damage, "a snapshot is not copied");
+            }
+            Err(error) => return Err(error),
+        }
+        if extent == Extent::Newest && !good.is_empty() {
+            break;
+        }
+    }
+    good.reverse();
+    Ok(good)
+}
+
+fn copy_archives(
+    from: &Folder,
+    to: &Folder,
+    manifest: &mut Manifest,
+    facts: &mut BackupFacts,
+) -> Result<(), DataError> {
+    let positions = archive::positions(from)?;
+    if positions.is_empty() {
+        return Ok(());
+    }
+    let all = to.inside(ARCHIVES);
+    all.make().map_err(io_of(to, ARCHIVES))?;
+    for position in positions {
+        let packed = archive::packed(from, position);
+        let Some((inner, sum)) = Manifest::read(&*packed)? else {
+            continue;
+        };
+        inner.check_files(&*packed, true)?;
+        let name = archive::name_of(position);
+        let copy = all.inside(&name);
+        copy.make().map_err(io_of(&*all, &name))?;
+        for file in &inner.files {
+            let bytes = packed.read(&file.name);
+            let bytes = bytes.map_err(io_of(&*packed, &file.name))?;
+            put(&*copy, &file.name, &bytes)?;
+            facts.files += 1;
+            facts.bytes += file.bytes;
+        }
+        let bytes = packed.read(super::manifest::MANIFEST);
+        let bytes = bytes.map_err(io_of(&*packed, super::manifest::MANIFEST))?;
+        put(&*copy, super::manifest::MANIFEST, &bytes)?;
+        copy.sync_folder().map_err(io_of(&*copy, "folder"))?;
+        facts.oldest_position = facts.oldest_position.min(position);
+        manifest.archives.push(Inside { name, sum });
+    }
+    all.sync_folder().map_err(io_of(&*all, "folder"))
+}
+
+fn put(to: &dyn Disk, name: &str, bytes: &[u8]) -> Result<Listed, DataError> {
     let write = || {
         let mut file = to.create(name)?;
         file.write_at(0, bytes)?;
         file.sync()
     };
     write().map_err(io_of(to, name))?;
-    facts.files += 1;
-    facts.bytes += bytes.len() as u64;
-    Ok(())
+    Ok(Listed::of(name, bytes))
 }
 
 /// Looks again when a running exchange moved what was being looked at.
-fn patiently<T>(mut look: impl FnMut() -> Result<T, DataError>) -> Result<T, DataError> {
+pub(super) fn patiently<T>(mut look: impl FnMut() -> Result<T, DataError>) -> Result<T, DataError> {
     let mut looks = 1;
     loop {
         match look() {

@@ -26,12 +26,18 @@ pub(crate) trait Disk: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes names durable: what was created, renamed, removed.
     fn sync_folder(&self) -> io::Result<()>;
-    /// A folder inside, made if need be. It is renamed like a file.
-    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>>;
+    /// A folder inside, there or not. It is renamed like a file.
+    fn inside(&self, name: &str) -> Box<dyn Disk>;
+    /// Makes this folder, if need be.
+    fn make(&self) -> io::Result<()>;
     /// Removes a folder inside with all its files, if it is there.
     fn remove_inside(&self, name: &str) -> io::Result<()>;
     /// How people call it.
     fn name(&self) -> String;
+    /// How people call a file in it.
+    fn path_of(&self, file: &str) -> String {
+        format!("{}/{file}", self.name())
+    }
 }
 
 /// A file that is written.
@@ -118,11 +124,15 @@ impl Disk for Folder {
         File::open(&self.path)?.sync_all()
     }
 
-    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>> {
+    fn inside(&self, name: &str) -> Box<dyn Disk> {
         let path = self.path.join(name);
-        match DirBuilder::new().mode(0o700).create(&path) {
+        Box::new(Self { path, _taken: None })
+    }
+
+    fn make(&self) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            Ok(()) | Err(_) => Ok(Box::new(Self { path, _taken: None })),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 

@@ -9,6 +9,12 @@ pub(crate) const LOG_PARTIAL: &str = "log.partial";
 /// A snapshot that is being made.
 pub(crate) const SNAPSHOT_PARTIAL: &str = "snapshot.partial";
 
+/// A manifest that is being made.
+pub(crate) const MANIFEST_PARTIAL: &str = "manifest.partial";
+
+/// Stands in a copy that is being made.
+pub(crate) const COPY_PARTIAL: &str = "copy.partial";
+
 const SEGMENT: &str = "log-";
 const SNAPSHOT: &str = "snapshot-";
 
@@ -39,7 +45,7 @@ impl Files {
                 files.segments.push(position);
             } else if let Some(position) = number(&name, SNAPSHOT) {
                 files.snapshots.push(position);
-            } else if [LOG_PARTIAL, SNAPSHOT_PARTIAL].contains(&name.as_str()) {
+            } else if [LOG_PARTIAL, SNAPSHOT_PARTIAL, MANIFEST_PARTIAL].contains(&name.as_str()) {
                 files.partial.push(name);
             }
         }

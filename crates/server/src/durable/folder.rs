@@ -8,22 +8,25 @@ use std::sync::mpsc::sync_channel;
 use cambist_venue::Venue;
 use cambist_venue::agents::Agents;
 
+use super::archive::Retention;
 use super::commit::Log;
 use super::disk::{Disk, Folder};
-use super::files::{Files, segment_name};
+use super::files::{Files, segment_name, snapshot_name};
 use super::frame::{FolderId, Opening, Place};
+use super::manifest::Manifest;
 use super::recover::{Recovered, recover};
 use super::writer::Writer;
 use super::{DataError, RecoveryFacts, io_of, keeper, snapshot, upgrade};
 use crate::state::State;
 
 /// Bytes of a segment.
-const SEGMENT_BYTES: usize = 32 << 20;
+pub(super) const SEGMENT_BYTES: usize = 32 << 20;
 
 /// A folder taken by this process.
 pub struct DataFolder {
     disk: Arc<dyn Disk>,
     segment_bytes: usize,
+    retention: Retention,
 }
 
 /// An exchange whose every input is written before it is answered.
@@ -50,6 +53,7 @@ impl DataFolder {
         Self {
             disk,
             segment_bytes,
+            retention: Retention::default(),
         }
     }
 
@@ -57,6 +61,13 @@ impl DataFolder {
     #[must_use]
     pub fn with_segment_bytes(mut self, bytes: usize) -> Self {
         self.segment_bytes = bytes;
+        self
+    }
+
+    /// How much of the history is kept besides what a start needs.
+    #[must_use]
+    pub const fn with_retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
         self
     }
 
@@ -73,8 +84,19 @@ impl DataFolder {
     /// Recovers and makes the end of the log ready to be written on.
     pub(super) fn resume(&self) -> Result<Option<Ready>, DataError> {
         let files = Files::of(&*self.disk)?;
-        self.remove(&files.partial)?;
+        if !files.partial.is_empty() {
+            self.remove(&files.partial)?;
+            // Gone for good before another of its name is made and renamed.
+            let gone = self.disk.sync_folder();
+            gone.map_err(io_of(&*self.disk, "folder"))?;
+        }
         if files.snapshots.is_empty() && is_unborn(&*self.disk, &files)? {
+            // One that was there once is not made anew over what is missing.
+            let manifest = Manifest::read(&*self.disk)?;
+            if manifest.is_some_and(|(manifest, _)| manifest.to.inputs > 0) {
+                let what = "it is missing, and the manifest says that there were inputs";
+                return Err(DataError::damaged(&*self.disk, &snapshot_name(0), 0, what));
+            }
             let names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
             self.remove(&names)?;
             return Ok(None);
@@ -84,6 +106,7 @@ impl DataFolder {
         self.settle(&recovered)?;
         let writer = self.writer(recovered.folder, recovered.place)?;
         upgrade::write_down(&*self.disk, &recovered)?;
+        self.shorten(&recovered, writer.place())?;
         upgrade::drop_keys(&*self.disk, &recovered)?;
         Ok(Some(Ready {
             writer,
@@ -117,19 +140,38 @@ impl DataFolder {
     }
 
     /// Makes sure of the end of the log: what was read may have been in memory only. The last frame is
-    /// written again, what a crash left behind it goes.
+    /// written again, and zeros over what a crash left behind it. The part keeps its length until there is a
+    /// newer one.
     fn settle(&self, recovered: &Recovered) -> Result<(), DataError> {
         let name = segment_name(recovered.last.position);
         let bytes = self.disk.read(&name).map_err(io_of(&*self.disk, &name))?;
         let good = recovered.last.good_bytes.min(bytes.len());
         let again = recovered.last.final_frame.unwrap_or(0);
+        let torn = recovered.last.torn_bytes;
         let rewrite = || {
             let mut file = self.disk.open(&name)?;
             file.write_at(again as u64, &bytes[again..good])?;
-            file.truncate(good as u64)?;
+            if torn > 0 {
+                file.write_at(good as u64, &vec![0; torn])?;
+            }
             file.sync()
         };
         rewrite().map_err(io_of(&*self.disk, &name))
+    }
+
+    /// Gives back what the part before the one that has begun was made longer than it became.
+    fn shorten(&self, recovered: &Recovered, begun: Place) -> Result<(), DataError> {
+        let last = &recovered.last;
+        if last.position == begun.position {
+            return Ok(());
+        }
+        let name = segment_name(last.position);
+        let shorten = || {
+            let mut file = self.disk.open(&name)?;
+            file.truncate(last.good_bytes.min(last.bytes) as u64)?;
+            file.sync()
+        };
+        shorten().map_err(io_of(&*self.disk, &name))
     }
 
     fn writer(&self, folder: FolderId, place: Place) -> Result<Writer, DataError> {
@@ -144,7 +186,7 @@ impl DataFolder {
             facts,
         } = ready;
         let (begun, segments) = sync_channel(1);
-        let keeper = keeper::start(Arc::clone(&self.disk), segments)
+        let keeper = keeper::start(Arc::clone(&self.disk), self.retention, segments)
             .map_err(io_of(&*self.disk, "thread"))?;
         // Many restarts must not add up to a long replay.
         let _ = begun.try_send(writer.place().position);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
+use super::archive::{self, Retention};
 use super::disk::Disk;
 use super::files::{Files, SNAPSHOT_PARTIAL, segment_name, snapshot_name};
 use super::frame::Opening;
@@ -26,6 +27,7 @@ const PARTS_BETWEEN: usize = 8;
 /// Starts the thread; it ends when nobody can begin segments any more.
 pub(crate) fn start(
     disk: Arc<dyn Disk>,
+    retention: Retention,
     segments: Receiver<u64>,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new()
@@ -33,7 +35,7 @@ pub(crate) fn start(
         .spawn(move || {
             while let Ok(begun) = segments.recv() {
                 // The log itself is not touched by a failure here; the next segment tries again.
-                if let Err(error) = keep_if_due(&*disk, begun) {
+                if let Err(error) = keep_if_due(&*disk, retention, begun) {
                     tracing::error!(%error, "no snapshot was made");
                 }
             }
@@ -41,7 +43,7 @@ pub(crate) fn start(
 }
 
 /// Makes a snapshot where a segment begins, if enough has happened since the last.
-fn keep_if_due(disk: &dyn Disk, begun: u64) -> Result<(), DataError> {
+fn keep_if_due(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<(), DataError> {
     let files = Files::of(disk)?;
     let last = files.snapshots.last().copied().unwrap_or(0);
     let since = |position: &&u64| (last..begun).contains(*position);
@@ -49,11 +51,11 @@ fn keep_if_due(disk: &dyn Disk, begun: u64) -> Result<(), DataError> {
     if begun.saturating_sub(last) < INPUTS_BETWEEN && parts < PARTS_BETWEEN {
         return Ok(());
     }
-    keep(disk, begun)
+    keep(disk, retention, begun)
 }
 
 /// Makes the snapshot at the beginning of a segment, then drops what it replaces.
-pub(crate) fn keep(disk: &dyn Disk, begun: u64) -> Result<(), DataError> {
+pub(crate) fn keep(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<(), DataError> {
     let recovered = recover(disk, Some(begun))?;
     let opened = Opening {
         folder: recovered.folder,
@@ -62,7 +64,9 @@ pub(crate) fn keep(disk: &dyn Disk, begun: u64) -> Result<(), DataError> {
     let written = snapshot::write(disk, &opened, &recovered.state);
     if written.is_err() {
         // It may be the disk that is full.
-        let _ = disk.remove(SNAPSHOT_PARTIAL);
+        let _ = disk
+            .remove(SNAPSHOT_PARTIAL)
+            .and_then(|()| disk.sync_folder());
     }
     let bytes = written.map_err(io_of(disk, SNAPSHOT_PARTIAL))?;
     tracing::info!(
@@ -71,16 +75,20 @@ pub(crate) fn keep(disk: &dyn Disk, begun: u64) -> Result<(), DataError> {
         replayed = recovered.facts.replayed,
         "snapshot made"
     );
-    prune(disk)
+    prune(disk, retention)?;
+    archive::retain(disk, retention, recovered.state.venue.now().0)
 }
 
-/// Drops snapshots beyond the last ones, and the log before them.
-fn prune(disk: &dyn Disk) -> Result<(), DataError> {
+/// Sets aside snapshots beyond the last ones, and the log before them.
+fn prune(disk: &dyn Disk, retention: Retention) -> Result<(), DataError> {
     let files = Files::of(disk)?;
     let Some(oldest_kept) = files.snapshots.iter().rev().nth(SNAPSHOTS_KEPT - 1) else {
         return Ok(());
     };
     let old = |position: &&u64| *position < oldest_kept;
+    if !retention.is_none() {
+        set_aside(disk, &files, *oldest_kept)?;
+    }
     let names = files.snapshots.iter().filter(old).copied();
     let names = names.map(snapshot_name);
     let segments = files.segments.iter().filter(old).copied();
@@ -88,4 +96,22 @@ fn prune(disk: &dyn Disk) -> Result<(), DataError> {
         disk.remove(&name).map_err(io_of(disk, &name))?;
     }
     disk.sync_folder().map_err(io_of(disk, "folder"))
+}
+
+/// One archive from each snapshot to the next. What lies before the first, or between two of which the
+/// first cannot be read, is of no use to anybody.
+fn set_aside(disk: &dyn Disk, files: &Files, oldest_kept: u64) -> Result<(), DataError> {
+    let ends = files.snapshots.iter().skip(1);
+    for (from, to) in files.snapshots.iter().zip(ends) {
+        if *from >= oldest_kept {
+            break;
+        }
+        match archive::set_aside(disk, files, *from, *to) {
+            Err(damage @ DataError::Damaged { .. }) => {
+                tracing::error!(%damage, from, to, "a part of the history cannot be set aside and is dropped");
+            }
+            done => done?,
+        }
+    }
+    Ok(())
 }

@@ -15,19 +15,23 @@
 //!
 //! Files hold everybody's books, and of API keys the digests: the folder has mode 0700, files 0600.
 
+mod archive;
 mod backup;
 mod commit;
 mod disk;
 mod files;
 mod folder;
 mod frame;
+mod history;
 mod keeper;
+mod manifest;
 mod recover;
 mod snapshot;
 mod story;
 #[cfg(test)]
 mod tests;
 mod upgrade;
+mod verify;
 mod versions;
 mod walk;
 mod writer;
@@ -37,10 +41,12 @@ use std::io;
 
 use cambist_host::folder::FolderError;
 
-pub use backup::{BackupFacts, VerifyFacts, backup, restore, verify};
+pub use archive::Retention;
+pub use backup::{BackupFacts, Extent, backup, restore};
 pub(crate) use commit::{Log, LogState};
 pub use folder::{DataFolder, Durable};
 pub use story::{Told, tell};
+pub use verify::{Generation, VerifyFacts, verify};
 
 use crate::program;
 use disk::Disk;
@@ -68,6 +74,24 @@ pub enum DataError {
     NotEmpty {
         /// The folder.
         folder: String,
+    },
+    /// Folders that were named together are of several exchanges.
+    #[error("{folder} is of another exchange than the folders before it")]
+    Others {
+        /// The first that does not fit.
+        folder: String,
+    },
+    /// Folders that were named together leave inputs out between them.
+    #[error(
+        "inputs {from} to {to} are in none of the folders: name the archive that holds them, or leave out what is older than {before}"
+    )]
+    Gap {
+        /// The first input that is missing.
+        from: u64,
+        /// The first that is there again.
+        to: u64,
+        /// The folder that begins there.
+        before: String,
     },
     /// The system refused.
     #[error("{what}: {source}")]
@@ -148,7 +172,7 @@ impl DataError {
 
     fn damaged(disk: &dyn Disk, file: &str, offset: u64, what: &'static str) -> Self {
         Self::Damaged {
-            file: format!("{}/{file}", disk.name()),
+            file: disk.path_of(file),
             offset,
             what,
         }
@@ -168,7 +192,7 @@ impl DataError {
             None => "Go on with the program that wrote it, or a later one".to_owned(),
         };
         Self::Version {
-            file: format!("{}/{file}", disk.name()),
+            file: disk.path_of(file),
             found,
             known: versions::history().newest(),
             writer: layout
@@ -181,7 +205,7 @@ impl DataError {
 
 /// Says what was being done when the system refused.
 fn io_of(disk: &dyn Disk, name: &str) -> impl FnOnce(io::Error) -> DataError {
-    let what = format!("{}/{name}", disk.name());
+    let what = disk.path_of(name);
     move |source| DataError::Io { what, source }
 }
 
@@ -206,6 +230,11 @@ pub struct RecoveryFacts {
     pub steps_changed: u64,
     /// The newest part, where an earlier program wrote it.
     pub written_by: Option<Earlier>,
+    /// What the folder's manifest is of: `live`, `copy` or `archive`; none in folders of earlier programs.
+    pub manifest: Option<&'static str>,
+    /// Without a manifest, a newest part of the log that is shorter than parts are made: it may have been cut
+    /// off, or it is a copy that an earlier program made.
+    pub may_be_cut: bool,
 }
 
 /// An earlier program that wrote a folder.

@@ -1,9 +1,10 @@
 //! From files to the state: the latest good snapshot, then every input after it.
 
 use super::disk::Disk;
-use super::files::Files;
+use super::files::{Files, segment_name};
 use super::frame::{FolderId, Place};
-use super::walk::{Last, Met, walk};
+use super::manifest::{Kind, Manifest};
+use super::walk::{Last, Met, Walked, walk};
 use super::{DataError, Earlier, RecoveryFacts, snapshot, versions};
 use crate::state::{Answers, Entry, Heard, State};
 
@@ -22,6 +23,14 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, DataError> {
     let files = Files::of(disk)?;
     let mut facts = RecoveryFacts::default();
+    // What a part of the log was made of asks nobody.
+    let manifest = match until {
+        None => Manifest::in_force(disk, &files)?,
+        Some(_) => None,
+    };
+    if let Some(manifest) = &manifest {
+        check_names(disk, &files, manifest)?;
+    }
     let mut problem = None;
     for position in files.snapshots.iter().rev().copied() {
         if until.is_some_and(|until| position > until) {
@@ -41,6 +50,9 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
         let walked = walk(disk, &files, opened.folder, opened.place, until, |met| {
             replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _| ())
         })?;
+        if until.is_none() {
+            check_end(disk, manifest.as_ref(), &walked, &mut facts)?;
+        }
         facts.snapshot_position = position;
         facts.position = walked.place.position;
         facts.frames = walked.frames;
@@ -64,6 +76,43 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
     Err(problem.unwrap_or_else(|| DataError::Empty {
         folder: disk.name(),
     }))
+}
+
+/// Whether everything is there that a manifest names.
+fn check_names(disk: &dyn Disk, files: &Files, manifest: &Manifest) -> Result<(), DataError> {
+    match manifest.kind {
+        Kind::Copy | Kind::Archive => manifest.check_files(disk, false),
+        // A newer part than it names may be there: it is named after it was made.
+        Kind::Live if files.segments.last() >= Some(&manifest.to.inputs) => Ok(()),
+        Kind::Live => {
+            let name = segment_name(manifest.to.inputs);
+            let what = "it is missing, and the manifest names it as the newest part of the log";
+            Err(DataError::damaged(disk, &name, 0, what))
+        }
+    }
+}
+
+/// Whether the log goes as far as it should.
+fn check_end(
+    disk: &dyn Disk,
+    manifest: Option<&Manifest>,
+    walked: &Walked,
+    facts: &mut RecoveryFacts,
+) -> Result<(), DataError> {
+    facts.manifest = manifest.map(|manifest| manifest.kind.word());
+    match manifest {
+        Some(manifest) => manifest.check_end(disk, walked.place)?,
+        // Of a program that left none: a copy of its, or a folder that was cut off.
+        None => facts.may_be_cut = walked.last.is_short(),
+    }
+    let is_live = manifest.is_some_and(|manifest| manifest.kind == Kind::Live);
+    if is_live && walked.last.is_short() {
+        let name = segment_name(walked.last.position);
+        let what = "it is shorter than it was made";
+        let at = walked.last.bytes as u64;
+        return Err(DataError::damaged(disk, &name, at, what));
+    }
+    Ok(())
 }
 
 /// Does every input of a frame again, in order.
@@ -94,7 +143,7 @@ pub(super) fn replay(
     }
     if met.frame.answers.is_some_and(|given| given != answers) {
         return Err(DataError::Diverged {
-            file: format!("{}/{}", disk.name(), met.file),
+            file: disk.path_of(met.file),
             first: met.frame.first,
             writer: met.layout.writer.clone().unwrap_or_default(),
         });

@@ -38,6 +38,15 @@ pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Res
     Ok(size)
 }
 
+/// Where a snapshot was made, whatever state it is in behind its first block.
+pub(crate) fn opening_of(disk: &dyn Disk, position: u64) -> Result<Opening, DataError> {
+    let name = snapshot_name(position);
+    let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
+    let found = read_opening(MAGIC, &bytes);
+    let known = versions::known(disk, &name, found, "it does not begin as a snapshot");
+    Ok(known?.0)
+}
+
 /// Reads a snapshot that this or an earlier program wrote.
 pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, State), DataError> {
     let name = snapshot_name(position);

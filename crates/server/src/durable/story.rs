@@ -9,8 +9,9 @@ use std::path::Path;
 use cambist_core::VenueTime;
 use cambist_venue::{Caller, Refusal, Request, Response, Venue};
 
-use super::disk::Folder;
+use super::disk::Disk;
 use super::files::Files;
+use super::history::History;
 use super::recover::replay;
 use super::walk::walk;
 use super::{DataError, RecoveryFacts, snapshot};
@@ -45,9 +46,10 @@ pub enum Told<'a> {
     },
 }
 
-/// Tells what is in the folder of an exchange that does not run, or in a copy.
-pub fn tell(data: &Path, mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts, DataError> {
-    let disk = Folder::look(data)?;
+/// Tells what is in the folder of an exchange that does not run, or in a copy, with the archives inside;
+/// or what is in several folders and archives of one exchange, as one history from the oldest on.
+pub fn tell(data: &[&Path], mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts, DataError> {
+    let disk = History::open(data)?;
     let files = Files::of(&disk)?;
     let mut facts = RecoveryFacts::default();
     let mut found = None;
@@ -62,7 +64,7 @@ pub fn tell(data: &Path, mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts
         }
     }
     let (opened, _, mut state) = found.ok_or_else(|| DataError::Empty {
-        folder: data.display().to_string(),
+        folder: disk.name(),
     })?;
     facts.snapshot_position = opened.place.position;
     hear(Told::Opening {

@@ -6,6 +6,7 @@
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
 use super::frame::{Opening, read_segment_opening};
+use super::manifest::{Kind, Listed, Manifest, Point};
 use super::recover::Recovered;
 use super::{DataError, io_of, snapshot, versions};
 
@@ -26,7 +27,7 @@ pub(super) fn backup_in(disk: &dyn Disk) -> Option<String> {
     };
     let copies = names.into_iter().filter(is_copy);
     let newest = copies.max_by_key(|name| numbers(name))?;
-    Some(format!("{}/{newest}", disk.name()))
+    Some(disk.path_of(&newest))
 }
 
 /// Copies everything in a folder that an earlier program wrote last.
@@ -39,13 +40,13 @@ pub(super) fn copy(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataErr
     let name = format!("{BEFORE}version-{to_version}-input-{position}");
     // One that is there is complete, and nothing was done since.
     if !disk.list().map_err(io_of(disk, "listing"))?.contains(&name) {
-        copy_whole(disk, &name)?;
+        copy_whole(disk, &name, recovered)?;
     }
     tracing::warn!(
         written_by = earlier.writer.as_deref().unwrap_or("an earlier program"),
         from_version = earlier.version,
         to_version,
-        copy = %format!("{}/{name}", disk.name()),
+        copy = %disk.path_of(&name),
         "the data folder was written by an earlier program and is moved on to this one: from now on an earlier one reads only the copy"
     );
     Ok(())
@@ -104,12 +105,15 @@ pub(super) fn drop_keys(disk: &dyn Disk, recovered: &Recovered) -> Result<(), Da
     Ok(())
 }
 
-fn copy_whole(disk: &dyn Disk, name: &str) -> Result<(), DataError> {
+fn copy_whole(disk: &dyn Disk, name: &str, recovered: &Recovered) -> Result<(), DataError> {
     let partial = format!("{name}{PARTIAL}");
     disk.remove_inside(&partial)
         .map_err(io_of(disk, &partial))?;
-    let copy = disk.inside(&partial).map_err(io_of(disk, &partial))?;
+    let copy = disk.inside(&partial);
+    copy.make().map_err(io_of(disk, &partial))?;
     let files = Files::of(disk)?;
+    let end = Point::new(recovered.place, None);
+    let mut manifest = Manifest::new(Kind::Copy, recovered.folder, None, end);
     let segments = files.segments.iter().copied().map(segment_name);
     let snapshots = files.snapshots.iter().copied().map(snapshot_name);
     for file in segments.chain(snapshots) {
@@ -120,7 +124,9 @@ fn copy_whole(disk: &dyn Disk, name: &str) -> Result<(), DataError> {
             made.sync()
         };
         write().map_err(io_of(&*copy, &file))?;
+        manifest.files.push(Listed::of(&file, &bytes));
     }
+    manifest.write(&*copy).map_err(io_of(&*copy, "manifest"))?;
     copy.sync_folder().map_err(io_of(&*copy, "folder"))?;
     disk.rename(&partial, name).map_err(io_of(disk, name))?;
     disk.sync_folder().map_err(io_of(disk, "folder"))

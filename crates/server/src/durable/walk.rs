@@ -6,6 +6,7 @@
 
 use super::disk::Disk;
 use super::files::{Files, segment_name};
+use super::folder::SEGMENT_BYTES;
 use super::frame::{BLOCK, FolderId, Found, Frame, Layout, Place, read_frame};
 use super::frame::{Opening, read_segment_opening};
 use super::{DataError, io_of, versions};
@@ -34,6 +35,23 @@ pub(crate) struct Last {
     pub torn_bytes: usize,
     /// How it is laid out; `None` of a walk that looked at none.
     pub layout: Option<Layout>,
+    /// Its length.
+    pub bytes: usize,
+}
+
+impl Last {
+    /// Whether it is shorter than it was made. A part is made in its full length and shortened when a
+    /// later one is there; copies are shortened as well.
+    pub fn is_short(&self) -> bool {
+        let made = match &self.layout {
+            // Nothing was read: it is not known.
+            None => 0,
+            // Not written down then, and always the same.
+            Some(layout) if layout.bytes == 0 => SEGMENT_BYTES as u64,
+            Some(layout) => layout.bytes,
+        };
+        (self.bytes as u64) < made
+    }
 }
 
 /// A frame, with what is needed to read it.
@@ -69,6 +87,7 @@ pub(crate) fn walk(
             good_bytes: 0,
             torn_bytes: 0,
             layout: None,
+            bytes: 0,
         },
     };
     if segments.first() != Some(&from.position) && until != Some(from.position) {
@@ -134,6 +153,7 @@ pub(crate) fn walk(
                 .rposition(|byte| *byte != 0)
                 .map_or(0, |at| at + 1),
             layout: Some(layout),
+            bytes: bytes.len(),
         };
     }
     Ok(walked)

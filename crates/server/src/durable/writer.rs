@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::disk::{Disk, DiskFile};
 use super::files::{LOG_PARTIAL, segment_name};
 use super::frame::{BLOCK, Batch, FolderId, Opening, Place, frame, frame_bytes, segment_opening};
+use super::manifest::{Kind, Listed, Manifest, Point};
 use super::versions;
 
 /// Zeros are written this many at a time.
@@ -94,7 +95,16 @@ fn begin_segment(
         offset += part;
     }
     file.sync()?;
-    disk.rename(LOG_PARTIAL, &segment_name(place.position))?;
+    let name = segment_name(place.position);
+    disk.rename(LOG_PARTIAL, &name)?;
     disk.sync_folder()?;
+    // Named once it is there: a manifest never names a part that never was.
+    let mut manifest = Manifest::new(Kind::Live, folder, None, Point::new(place, None));
+    manifest.files.push(Listed {
+        name,
+        bytes: size as u64,
+        sha256: None,
+    });
+    manifest.write(disk)?;
     Ok((file, size))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cambist_server::{DataError, DataFolder, backup, restore, verify};
+use cambist_server::{DataError, DataFolder, Extent, backup, restore, verify};
 use cambist_signing::request_signature::sdk_form;
 
 use super::crash::{Folder, customer, populated};
@@ -42,14 +42,14 @@ fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_becomes_an_excha
         // In use, and copied and looked at all the same.
         let taken = DataFolder::take(&data).err();
         assert!(matches!(taken, Some(DataError::InUse { .. })), "{taken:?}");
-        let facts = backup(&data, &copy).unwrap();
+        let facts = backup(&data, &copy, Extent::Everything).unwrap();
         assert_eq!(facts.position, 10);
         assert_eq!(verify(&data).unwrap().open_orders, 10);
         connection.ask(&maker.submit(Want::Sell, 100_000, 1)).good();
     });
     assert_eq!(verify(&copy).unwrap().recovery.position, 10);
     // No copy is written over anything.
-    let over = backup(&data, &copy).err();
+    let over = backup(&data, &copy, Extent::Everything).err();
     assert!(matches!(over, Some(DataError::NotEmpty { .. })), "{over:?}");
     assert_eq!(restore(&copy, &again).unwrap().position, 10);
     assert_eq!(serve(&again, |connection| listed(connection, 1)), 10);
@@ -101,7 +101,7 @@ fn no_file_of_a_data_folder_holds_an_api_key() {
         connection.ask(&alice.submit(Want::Sell, 100_000, 1)).good();
         keys.push(rotate(connection, &mut alice));
         assert_eq!(fetch(connection, &alice), alice.api_key);
-        backup(&data, &copy).unwrap();
+        backup(&data, &copy, Extent::Everything).unwrap();
     });
     let mut files = 0;
     for place in [&data, &copy] {

@@ -82,7 +82,12 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         drop(Server::bind_durable(&config, opened).unwrap());
         drop(data);
         let [copy] = copies(folder.path()).try_into().unwrap();
-        assert_eq!(files(&copy), was, "{name}: the copy is what was there");
+        let mut copied = files(&copy);
+        assert!(copied.remove("manifest.json").is_some(), "{name}");
+        assert_eq!(copied, was, "{name}: the copy is what was there");
+        let facts_of_copy = verify(&copy).unwrap();
+        assert_eq!(facts_of_copy.recovery.manifest, Some("copy"), "{name}");
+        assert_eq!(facts_of_copy.open_orders, facts.open_orders, "{name}");
         let again = verify(folder.path()).unwrap();
         assert_eq!(again.recovery.position, facts.recovery.position, "{name}");
         assert_eq!(again.open_orders, facts.open_orders, "{name}");

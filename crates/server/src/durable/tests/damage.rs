@@ -13,7 +13,7 @@ use crate::durable::frame::{
     BLOCK, Batch, FORMAT, Found, frame, read_frame, read_segment_opening, segment_opening,
 };
 use crate::durable::recover::recover;
-use crate::durable::{DataError, keeper, versions};
+use crate::durable::{DataError, Retention, keeper, versions};
 use crate::state::{Answers, State};
 
 /// A folder of two snapshots and three segments, and the state after each input.
@@ -41,7 +41,7 @@ fn written() -> (Model, Vec<State>) {
         if began {
             segments += 1;
             if segments == 1 {
-                keeper::keep(&disk, before).unwrap();
+                keeper::keep(&disk, Retention::default(), before).unwrap();
             }
         }
     }
@@ -100,7 +100,9 @@ fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
                 }
                 Err(DataError::Damaged { file, .. }) => {
                     assert!(
-                        file.contains("log-") || file.contains("snapshot-"),
+                        ["log-", "snapshot-", "manifest"]
+                            .iter()
+                            .any(|name| file.contains(name)),
                         "{file}"
                     );
                     refused += 1;
@@ -239,7 +241,7 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
         "before-version-10-input-7",
         "before-version-11-input-9.partial",
     ] {
-        disk.inside(name).unwrap().create("log-0").unwrap();
+        disk.inside(name).create("log-0").unwrap();
     }
     let text = refused(&disk);
     let way = "'cambist venue restore --from model/before-version-10-input-7 --data NEW_FOLDER'";

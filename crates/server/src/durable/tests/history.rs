@@ -98,6 +98,11 @@ impl Source {
         }
     }
 
+    /// Lets time pass.
+    pub fn pass_ms(&mut self, ms: u64) {
+        self.now = self.now.plus_ms(ms);
+    }
+
     /// Time and what happens at it.
     pub fn next(&mut self) -> (VenueTime, Happening) {
         self.made += 1;

@@ -278,6 +278,9 @@ impl Disk for Model {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut inner = self.0.lock().unwrap();
+        if !inner.names.contains_key(name) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         if !inner.operate()? {
             return Err(failed());
         }
@@ -295,11 +298,15 @@ impl Disk for Model {
         Ok(())
     }
 
-    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>> {
-        Ok(Box::new(Inside {
+    fn inside(&self, name: &str) -> Box<dyn Disk> {
+        Box::new(Inside {
             model: self.clone(),
             folder: name.to_owned(),
-        }))
+        })
+    }
+
+    fn make(&self) -> io::Result<()> {
+        Ok(())
     }
 
     fn remove_inside(&self, name: &str) -> io::Result<()> {
@@ -334,7 +341,9 @@ impl Disk for Inside {
             .names
             .keys()
             .filter_map(|name| name.strip_prefix(&inside));
-        Ok(names.map(str::to_owned).collect())
+        let first = |name: &str| name.split('/').next().map(str::to_owned);
+        let names: BTreeSet<String> = names.filter_map(first).collect();
+        Ok(names.into_iter().collect())
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
@@ -361,8 +370,12 @@ impl Disk for Inside {
         self.model.sync_folder()
     }
 
-    fn inside(&self, name: &str) -> io::Result<Box<dyn Disk>> {
+    fn inside(&self, name: &str) -> Box<dyn Disk> {
         self.model.inside(&self.at(name))
+    }
+
+    fn make(&self) -> io::Result<()> {
+        Ok(())
     }
 
     fn remove_inside(&self, name: &str) -> io::Result<()> {

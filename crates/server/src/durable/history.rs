@@ -1,0 +1,154 @@
+//! One history out of several folders: a data folder or a copy, its archives, and archives kept elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use super::archive::{self, Unpacked, read_only};
+use super::disk::{Disk, DiskFile, Folder};
+use super::files::Files;
+use super::manifest::{Kind, Manifest};
+use super::{DataError, io_of};
+
+/// Several folders of one exchange, read as one.
+pub(super) struct History {
+    parts: Vec<Box<dyn Disk>>,
+    /// Which parts have a file, by name.
+    holders: BTreeMap<String, Vec<usize>>,
+}
+
+/// What a part covers.
+struct Covered {
+    from: u64,
+    /// A folder goes as far as it goes.
+    to: Option<u64>,
+    name: String,
+}
+
+impl History {
+    /// Opens the folders, each with its archives. Refused where they are of several exchanges, and where
+    /// inputs are missing between two of them.
+    pub fn open(folders: &[&Path]) -> Result<Self, DataError> {
+        let mut parts: Vec<Box<dyn Disk>> = Vec::new();
+        for folder in folders {
+            let disk = Folder::look(folder)?;
+            let is_archive =
+                Manifest::read(&disk)?.is_some_and(|(manifest, _)| manifest.kind == Kind::Archive);
+            if is_archive {
+                parts.push(Box::new(Unpacked(Box::new(disk))));
+                continue;
+            }
+            for position in archive::positions(&disk)? {
+                parts.push(Box::new(Unpacked(archive::packed(&disk, position))));
+            }
+            parts.push(Box::new(disk));
+        }
+        let mut covered = Vec::new();
+        let mut exchanges = BTreeSet::new();
+        let mut holders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, part) in parts.iter().enumerate() {
+            let files = Files::of(&**part)?;
+            let manifest = Manifest::read(&**part)?.map(|(manifest, _)| manifest);
+            exchanges.extend(manifest.as_ref().map(|manifest| manifest.folder.clone()));
+            if exchanges.len() > 1 {
+                return Err(DataError::Others {
+                    folder: part.name(),
+                });
+            }
+            let Some(from) = files.snapshots.first().copied() else {
+                continue;
+            };
+            let archive = manifest.filter(|manifest| manifest.kind == Kind::Archive);
+            covered.push(Covered {
+                from,
+                to: archive.map(|manifest| manifest.to.inputs),
+                name: part.name(),
+            });
+            let names = part.list().map_err(io_of(&**part, "listing"))?;
+            for name in names {
+                holders.entry(name).or_default().push(index);
+            }
+        }
+        covered.sort_by_key(|part| (part.from, part.to.is_none()));
+        let mut reached = covered.first().map_or(0, |part| part.from);
+        for part in &covered {
+            if part.from > reached {
+                return Err(DataError::Gap {
+                    from: reached,
+                    to: part.from,
+                    before: part.name.clone(),
+                });
+            }
+            reached = reached.max(part.to.unwrap_or(u64::MAX));
+        }
+        Ok(Self { parts, holders })
+    }
+}
+
+impl Disk for History {
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.holders.keys().cloned().collect())
+    }
+
+    /// The longest, where several have it: a part of the log is shorter in a copy that was made while it
+    /// was written.
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let holders = self.holders.get(name).ok_or(io::ErrorKind::NotFound)?;
+        let mut longest: Option<Vec<u8>> = None;
+        for index in holders {
+            let bytes = self.parts[*index].read(name)?;
+            if longest
+                .as_ref()
+                .is_none_or(|known| known.len() < bytes.len())
+            {
+                longest = Some(bytes);
+            }
+        }
+        longest.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn create(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+        Err(read_only())
+    }
+
+    fn open(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+        Err(read_only())
+    }
+
+    fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn remove(&self, _: &str) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn inside(&self, name: &str) -> Box<dyn Disk> {
+        self.parts[0].inside(name)
+    }
+
+    fn make(&self) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn remove_inside(&self, _: &str) -> io::Result<()> {
+        Err(read_only())
+    }
+
+    fn name(&self) -> String {
+        let names: Vec<_> = self.parts.iter().map(|part| part.name()).collect();
+        names.join(", ")
+    }
+
+    fn path_of(&self, file: &str) -> String {
+        let holder = self.holders.get(file).and_then(|holders| holders.first());
+        holder.map_or_else(
+            || format!("{}/{file}", self.name()),
+            |index| self.parts[*index].path_of(file),
+        )
+    }
+}

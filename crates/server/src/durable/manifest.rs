@@ -1,0 +1,274 @@
+//! What a folder says of itself: `manifest.json`.
+//!
+//! Of a folder in use it names the newest part of the log and how long that was made, so that one which lost
+//! its newest part, or the end of it, is not taken for one where less happened. Of a copy and of an archive
+//! it names every file with its digest and how far the inputs in it go. Folders of programs before it have
+//! none.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::disk::Disk;
+use super::files::{COPY_PARTIAL, Files, MANIFEST_PARTIAL, segment_name};
+use super::frame::{FolderId, Place};
+use super::{DataError, io_of, versions};
+use crate::program;
+
+/// Its name.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// Version of the form below.
+const FORM: u32 = 1;
+
+/// What it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    /// A folder in use.
+    Live,
+    /// What `backup` and `restore` made.
+    Copy,
+    /// Inputs between two snapshots, set aside.
+    Archive,
+}
+
+impl Kind {
+    /// In one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Copy => "copy",
+            Self::Archive => "archive",
+        }
+    }
+}
+
+/// A place in the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Point {
+    /// Inputs before it.
+    pub inputs: u64,
+    /// The chain over them, hexadecimal.
+    pub chain: String,
+    /// The exchange's time, where it is known.
+    pub at_ms: Option<u64>,
+}
+
+impl Point {
+    /// A place, and the exchange's time there.
+    pub fn new(place: Place, at_ms: Option<u64>) -> Self {
+        Self {
+            inputs: place.position,
+            chain: hex(&place.chain.0),
+            at_ms,
+        }
+    }
+
+    /// Whether this is the place.
+    pub fn is(&self, place: Place) -> bool {
+        self.inputs == place.position && self.chain == hex(&place.chain.0)
+    }
+}
+
+/// A file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its content, hexadecimal; absent of a file that is being written.
+    pub sha256: Option<String>,
+}
+
+impl Listed {
+    /// A file that is not changed any more.
+    pub fn of(name: &str, bytes: &[u8]) -> Self {
+        Self {
+            name: name.to_owned(),
+            bytes: bytes.len() as u64,
+            sha256: Some(digest(bytes)),
+        }
+    }
+}
+
+/// What a folder says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    #[serde(rename = "manifest")]
+    pub form: u32,
+    pub kind: Kind,
+    /// Name, version and commit of the program that wrote it.
+    pub program: String,
+    /// The version of stored types that it writes.
+    pub version: u32,
+    /// The folder's id, hexadecimal: copies and archives of one exchange have the same.
+    pub folder: String,
+    /// Where the oldest snapshot stands; nothing of a folder in use.
+    pub from: Option<Point>,
+    /// How far the inputs go; of a folder in use, where the newest part of the log begins.
+    pub to: Point,
+    /// Files; of a folder in use only the newest part of the log.
+    pub files: Vec<Listed>,
+    /// Archives inside a copy, by name, with the sums of their manifests.
+    #[serde(default)]
+    pub archives: Vec<Inside>,
+}
+
+/// An archive inside a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Inside {
+    /// Its name.
+    pub name: String,
+    /// The sum in its manifest.
+    pub sum: String,
+}
+
+impl Manifest {
+    /// One with nothing in it yet.
+    pub fn new(kind: Kind, folder: FolderId, from: Option<Point>, to: Point) -> Self {
+        Self {
+            form: FORM,
+            kind,
+            program: program::name().to_owned(),
+            version: versions::history().newest(),
+            folder: hex(&folder.0),
+            from,
+            to,
+            files: Vec::new(),
+            archives: Vec::new(),
+        }
+    }
+
+    /// The one of a folder, with its sum; `None` if there is none.
+    pub fn read(disk: &dyn Disk) -> Result<Option<(Self, String)>, DataError> {
+        let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
+        let bytes = match disk.read(MANIFEST) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let names = disk.list().map_err(io_of(disk, "listing"))?;
+                return if names.iter().any(|name| name == COPY_PARTIAL) {
+                    Err(damaged("it is missing: this copy was not finished"))
+                } else {
+                    Ok(None)
+                };
+            }
+            read => read.map_err(io_of(disk, MANIFEST))?,
+        };
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|_| damaged("it is no JSON, or not all of it"))?;
+        let Value::Object(mut fields) = value else {
+            return Err(damaged("it is no object"));
+        };
+        let sum = fields.remove("sum");
+        let sum = sum.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let rest = Value::Object(fields);
+        if sum != digest(rest.to_string().as_bytes()) {
+            return Err(damaged(
+                "it does not fit its sum; removing it gives up what it guards: whether the newest inputs are all there",
+            ));
+        }
+        let sum = sum.to_owned();
+        if rest["manifest"] != FORM {
+            return Err(damaged("it has a form that this program does not know"));
+        }
+        let manifest = serde_json::from_value(rest);
+        Ok(Some((
+            manifest.map_err(|_| damaged("it lacks fields"))?,
+            sum,
+        )))
+    }
+
+    /// The one that says what has to be there. One of a copy says nothing any more where a part of the log
+    /// begins that it does not name: the copy was gone on from by a program that writes no manifests, or by one
+    /// that was cut off before it wrote its own.
+    pub fn in_force(disk: &dyn Disk, files: &Files) -> Result<Option<Self>, DataError> {
+        let Some((manifest, _)) = Self::read(disk)? else {
+            return Ok(None);
+        };
+        let later = |position: &u64| {
+            let name = segment_name(*position);
+            *position >= manifest.to.inputs && manifest.files.iter().all(|file| file.name != name)
+        };
+        let is_past = manifest.kind == Kind::Copy && files.segments.iter().any(later);
+        Ok((!is_past).then_some(manifest))
+    }
+
+    /// Writes it, whole or not at all; the answer is its sum.
+    pub fn write(&self, disk: &dyn Disk) -> std::io::Result<String> {
+        let mut value = serde_json::to_value(self)?;
+        let sum = digest(value.to_string().as_bytes());
+        if let Value::Object(fields) = &mut value {
+            fields.insert("sum".to_owned(), Value::String(sum.clone()));
+        }
+        let text = format!("{value:#}\n");
+        match disk.remove(MANIFEST_PARTIAL) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+            // Gone for good before another of its name is made and renamed.
+            Ok(()) => disk.sync_folder()?,
+        }
+        let mut file = disk.create(MANIFEST_PARTIAL)?;
+        file.write_at(0, text.as_bytes())?;
+        file.sync()?;
+        disk.rename(MANIFEST_PARTIAL, MANIFEST)?;
+        disk.sync_folder()?;
+        Ok(sum)
+    }
+
+    /// Whether every file that it names is there in its full length; with `digests`, its very content.
+    pub fn check_files(&self, disk: &dyn Disk, digests: bool) -> Result<(), DataError> {
+        for file in &self.files {
+            let short = |what| DataError::damaged(disk, &file.name, 0, what);
+            let bytes = match disk.read(&file.name) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(short("it is missing, and the manifest names it"));
+                }
+                read => read.map_err(io_of(disk, &file.name))?,
+            };
+            if (bytes.len() as u64) < file.bytes {
+                let what = "it is shorter than the manifest says";
+                return Err(DataError::damaged(
+                    disk,
+                    &file.name,
+                    bytes.len() as u64,
+                    what,
+                ));
+            }
+            if digests
+                && file
+                    .sha256
+                    .as_ref()
+                    .is_some_and(|sum| *sum != digest(&bytes))
+            {
+                return Err(short("it is not what the manifest says"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a log that was read to its end went as far as it says.
+    pub fn check_end(&self, disk: &dyn Disk, end: Place) -> Result<(), DataError> {
+        let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
+        if end.position < self.to.inputs {
+            Err(damaged("the log ends before the input that it names"))
+        } else if end.position == self.to.inputs && !self.to.is(end) {
+            Err(damaged("the log leads to another place than it names"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+pub(super) fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,232 @@
+//! What is done with the exchange's data folder beside running it: copies, checks, exports.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use cambist_server::{BackupFacts, DataError, Extent, VerifyFacts};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{print_json, print_text};
+use crate::exchange::data;
+use crate::exchange::story::Lines;
+use crate::exit::{Exit, Failure};
+
+/// What to do with a data folder.
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Copy a data folder with its history, also of a running exchange.
+    #[command(
+        after_help = "Example:\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
+    )]
+    Backup {
+        /// The data folder.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The copy: a folder that is empty or does not exist.
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+        /// Only what a start needs: the newest snapshot and the log since then, no archives.
+        #[arg(long)]
+        newest: bool,
+    },
+    /// Check a copy and make a data folder out of it. One that falls short of its manifest is refused.
+    #[command(
+        after_help = "Example:\n  cambist venue restore --from /backup/monday --data /var/lib/cambist-venue"
+    )]
+    Restore {
+        /// The copy.
+        #[arg(long, value_name = "DIR")]
+        from: PathBuf,
+        /// The data folder: one that is empty or does not exist.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+    /// Tell what a data folder and its archives know of one account, as lines of JSON: balances at both ends, everything asked, trades, orders.
+    #[command(
+        after_help = "The exchange must not be running; of one that runs, export a backup. Folders and archives of one exchange may be named together: they are one history from the oldest on, and inputs that none of them has are named. The lines are described in docs/audit.md.\n\nExamples:\n  cambist venue export --data /backup/monday --account 10000 > monday.jsonl\n  cambist venue export --data /old/archive/0000000000030d40 --data /backup/monday --account 10000"
+    )]
+    Export {
+        /// A folder; may be given several times.
+        #[arg(long, value_name = "DIR", required = true)]
+        data: Vec<PathBuf>,
+        /// The account.
+        #[arg(long, value_name = "ID")]
+        account: u32,
+    },
+    /// Read everything in a data folder or a copy, also of a running exchange: every file, every input, the books, and all that a start would fall back to.
+    #[command(
+        after_help = "Exit codes: 0 everything is good, 1 a start would succeed but an older generation or an archive is broken, 79 a start would refuse the folder.\n\nExample:\n  cambist venue verify --data /backup/monday --json"
+    )]
+    Verify {
+        /// The folder.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+}
+
+/// Does it.
+pub fn run(command: &DataCommand, json: bool) -> anyhow::Result<Exit> {
+    match command {
+        DataCommand::Backup { data, to, newest } => {
+            let extent = if *newest {
+                Extent::Newest
+            } else {
+                Extent::Everything
+            };
+            copied(cambist_server::backup(data, to, extent), "copied", to, json)
+        }
+        DataCommand::Restore { from, data } => {
+            copied(cambist_server::restore(from, data), "restored", data, json)
+        }
+        DataCommand::Verify { data } => verify(data, json),
+        DataCommand::Export { data, account } => export(data, *account),
+    }
+}
+
+fn copied(
+    result: Result<BackupFacts, DataError>,
+    what: &str,
+    to: &Path,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let facts = result.map_err(data::failure)?;
+    if facts.unknown_source {
+        eprintln!(
+            "warning: the copy has no manifest, as copies of earlier versions have none: whether it is whole is not known"
+        );
+    }
+    if json {
+        print_json(&json!({
+            "inputs": facts.position,
+            "snapshot_inputs": facts.snapshot_position,
+            "oldest_inputs": facts.oldest_position,
+            "files": facts.files,
+            "bytes": facts.bytes,
+            "checked_by_manifest": !facts.unknown_source,
+        }))?;
+    } else {
+        print_text(&format!(
+            "{what} {} inputs, the history since input {}, in {} files, {} bytes, to {}\n",
+            facts.position,
+            facts.oldest_position,
+            facts.files,
+            facts.bytes,
+            to.display()
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn verify(folder: &Path, json: bool) -> anyhow::Result<Exit> {
+    let facts = cambist_server::verify(folder).map_err(data::failure)?;
+    if json {
+        print_json(&as_json(&facts))?;
+    } else {
+        print_text(&as_text(&facts))?;
+    }
+    Ok(if facts.is_whole() {
+        Exit::Done
+    } else {
+        Exit::CheckFailed
+    })
+}
+
+fn as_json(facts: &VerifyFacts) -> Value {
+    let recovery = &facts.recovery;
+    let generations = facts.generations.iter().map(|one| {
+        json!({
+            "from_input": one.from,
+            "to_input": one.to,
+            "archive": one.archived,
+            "good": one.problem.is_none(),
+            "problem": one.problem,
+        })
+    });
+    let earlier = recovery
+        .written_by
+        .as_ref()
+        .map(|earlier| json!({"program": earlier.writer, "version": earlier.version}));
+    json!({
+        "ok": facts.is_whole(),
+        "inputs": recovery.position,
+        "snapshot_inputs": recovery.snapshot_position,
+        "replayed": recovery.replayed,
+        "batches": recovery.frames,
+        "log_bytes": recovery.log_bytes,
+        "torn_bytes": recovery.torn_bytes,
+        "snapshots": facts.snapshots,
+        "damaged_snapshots": recovery.damaged_snapshots,
+        "log_files": facts.segments,
+        "steps_changed": recovery.steps_changed,
+        "open_orders": facts.open_orders,
+        "manifest": recovery.manifest,
+        "may_be_cut": recovery.may_be_cut,
+        "earlier_program": earlier,
+        "generations": generations.collect::<Vec<_>>(),
+    })
+}
+
+fn as_text(facts: &VerifyFacts) -> String {
+    let recovery = &facts.recovery;
+    let broken = facts.generations.iter().filter(|one| one.problem.is_some());
+    let verdict = match broken.count() {
+        0 => "good".to_owned(),
+        broken => {
+            format!("a start would succeed, and {broken} of what it would fall back to is broken")
+        }
+    };
+    let mut text = format!(
+        "{verdict}: {} inputs, {} of them in a snapshot and {} replayed from {} batches; {} orders are open and the books add up\n\
+         {} snapshots, {} log files, {} bytes of an unfinished batch at the end\n",
+        recovery.position,
+        recovery.snapshot_position,
+        recovery.replayed,
+        recovery.frames,
+        facts.open_orders,
+        facts.snapshots,
+        facts.segments,
+        recovery.torn_bytes,
+    );
+    for one in &facts.generations {
+        let kind = if one.archived {
+            "archive"
+        } else {
+            "generation"
+        };
+        let state = one.problem.as_deref().map_or("good", |problem| problem);
+        let (from, to) = (one.from, one.to);
+        let _ = writeln!(text, "{kind} of inputs {from} to {to}: {state}");
+    }
+    if let Some(earlier) = &recovery.written_by {
+        let writer = earlier.writer.as_deref().unwrap_or("an earlier program");
+        let _ = writeln!(
+            text,
+            "written by {writer}, stored types of version {}",
+            earlier.version
+        );
+    }
+    if recovery.may_be_cut {
+        text.push_str(
+            "the folder has no manifest and the newest part of its log is shorter than parts are made: it is a copy by an earlier version, or its end was cut off\n",
+        );
+    }
+    text
+}
+
+fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut lines = Lines::new(&mut out, account);
+    let folders: Vec<_> = folders.iter().map(PathBuf::as_path).collect();
+    cambist_server::tell(&folders, |told| lines.hear(&told)).map_err(data::failure)?;
+    let known = lines.is_known();
+    match lines.finish() {
+        Ok(()) if !known => {
+            let what = format!("{} has no account {account}", folders[0].display());
+            Err(Failure::new(Exit::CheckFailed, what).into())
+        }
+        // A reader that went away is no error.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(Exit::Done),
+    }
+}
