@@ -3,11 +3,19 @@
 use cambist_quant::Exact;
 use num_bigint::{BigInt, Sign};
 
-/// Digits of one number, at most; averages over many fills have thousands.
+/// Digits of a stated result, at most; averages over many fills have thousands.
 const DIGITS_MAX: usize = 100_000;
+
+/// Digits of an input, at most; the largest in use have 77.
+const INPUT_DIGITS_MAX: usize = 400;
 
 /// Largest power of ten.
 const POWER_MAX: u32 = 400;
+
+/// As [`rational`], of no more digits than an input can need.
+pub(super) fn input(text: &str) -> Option<Exact> {
+    rational(text).filter(|_| text.len() <= INPUT_DIGITS_MAX)
+}
 
 /// `12`, `-1.25`, `3e-5` or `7/3`. `None` for anything else.
 pub(super) fn rational(text: &str) -> Option<Exact> {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use cambist_quant::{Exact, Number};
 use cambist_signing::vectors::{Json, Node, VectorError};
 
-use super::exact::rational;
+use super::exact;
 
 /// Elements of one list, at most.
 const ITEMS_MAX: usize = 1_000_000;
@@ -127,7 +127,7 @@ pub(super) fn list<'a, T>(node: &Node<'a>, read: impl Fn(&Node<'a>) -> Read<T>) 
 
 /// An exact number.
 pub(super) fn exact(node: &Node<'_>) -> Read<Exact> {
-    rational(node.text()?).ok_or_else(|| node.malformed("a number or a fraction"))
+    exact::input(node.text()?).ok_or_else(|| node.malformed("a number or a fraction"))
 }
 
 /// A whole number from 0 of any size.

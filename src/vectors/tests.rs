@@ -293,3 +293,55 @@ fn numbers_out_of_range_are_refused_by_name() {
         assert!(evaluate(&bad).is_err(), "{name} {member}");
     }
 }
+
+/// Inputs that no file should have: an error or a difference, never a panic, never a long wait.
+#[test]
+fn nonsense_is_answered() {
+    let nonsense = [
+        json!(0),
+        json!(-1),
+        json!(3),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(1e308),
+        json!(-1e-308),
+        json!(0.1),
+        json!("0"),
+        json!("-7"),
+        json!("1e400"),
+        json!("9".repeat(400)),
+        json!("1/0"),
+        json!("nonsense"),
+        json!(null),
+        json!([]),
+        json!([[]]),
+        json!({}),
+        json!(true),
+    ];
+    for (name, cases) in FAMILIES {
+        if matches!(name, "as_simulation" | "strategy_value") {
+            continue;
+        }
+        let good = alone(&read(name), cases - 1);
+        let few = if good.to_string().len() > 20_000 {
+            3
+        } else {
+            8
+        };
+        let mut found = Vec::new();
+        places(&good["cases"][0]["in"], "/cases/0/in", &mut found);
+        let members = good["cases"][0]["in"].as_object().unwrap().keys();
+        found.extend(members.map(|member| format!("/cases/0/in/{member}")));
+        for place in found.iter().step_by(found.len().div_ceil(few)) {
+            for value in &nonsense {
+                let mut bad = good.clone();
+                *bad.pointer_mut(place).unwrap() = value.clone();
+                let answered = evaluate(&bad).map(|report| report.cases);
+                assert!(
+                    !matches!(answered, Ok(cases) if cases != 1),
+                    "{name}{place}"
+                );
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@
 //! | quote under an inventory bound | [`glft`]: `Parameters::asymptotic` for a table by inventory |
 //! | compare with Avellaneda–Stoikov, or value a rule of quoting | [`avellaneda_stoikov`], [`policy_value`], [`simulation`] |
 //! | sell or buy before a deadline | [`liquidation`] with limit orders, [`schedule`] over time |
-//! | know the price | [`book`], [`micro_price`], [`reference`] for several sources |
+//! | know the price | [`book`], [`micro_price`], [`mod@reference`] for several sources |
 //! | know σ, A and k while trading | [`volatility::live`], [`intensity::live`]: states that can be stored |
 //! | pay for being late, spend messages | [`latency`] |
 //! | place levels, lean against inventory | [`grid`], [`inventory`], [`lp::curve`] |

@@ -91,13 +91,13 @@ fn counts(input: &Input<'_>, name: &'static str) -> Result<Vec<Vec<f64>>, Vector
 
 fn compute_chain(input: &Input<'_>, _: &Context<'_>) -> Result<Computed, VectorError> {
     let tick = input.float("tick")?;
-    let states: usize = input.whole::<usize>("n_imb")? * input.whole::<usize>("n_spread")?;
+    let (buckets, spreads): (usize, usize) = (input.whole("n_imb")?, input.whole("n_spread")?);
     let counted = Counts {
         no_move: counts(input, "no_move_counts")?,
         jump: counts(input, "jump_counts")?,
         moved: counts(input, "move_counts")?,
     };
-    if counted.no_move.len() != states {
+    if buckets.checked_mul(spreads) != Some(counted.no_move.len()) {
         let node = input.get("no_move_counts")?;
         return Err(node.malformed("a row for each state"));
     }

@@ -230,7 +230,7 @@ fn ladder(first: i64, towards: i64, interval: i64, levels: usize, empty: bool) -
     let mut step = first;
     while made.len() < levels && step > 0 {
         made.push(step.checked_mul(interval).ok_or(TOO_WIDE)?);
-        step += towards;
+        step = step.checked_add(towards).ok_or(TOO_WIDE)?;
     }
     Ok(made)
 }

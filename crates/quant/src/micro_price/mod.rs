@@ -73,7 +73,7 @@ pub fn micro_price(counts: &Counts, jumps: &[f64]) -> Result<MicroPrice> {
 /// Goes on summing until nothing changes; `None` when terms stop shrinking.
 fn limit(mut sum: Matrix, mut term: Matrix, again: &Matrix) -> Option<Vec<f64>> {
     let scale = sum.largest();
-    for _ in 0..100_000 {
+    for _ in 0..40_000 {
         term = again.times(&term);
         sum.add(&term);
         let size = term.largest();

@@ -16,7 +16,7 @@ use crate::avellaneda_stoikov::intensity_spread;
 use crate::error::{Error, Result, finite, non_negative, positive, require};
 
 /// Steps of an experiment, at most.
-const STEPS_MAX: usize = 4_000;
+const STEPS_MAX: usize = 2_000;
 
 /// How the experiment quotes.
 #[derive(Clone, Copy, PartialEq, Debug)]
