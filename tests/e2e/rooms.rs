@@ -162,6 +162,8 @@ fn every_room_knows_only_whom_it_may() {
                 name.strip_prefix("cambist")
                     .map(|n| n.trim_matches('-').to_owned())
             })
+            // Its own tests may ask for its features.
+            .filter(|name| room.rsplit('/').next() != Some(name.as_str()))
             .filter(|name| !allowed.contains(&name.as_str()))
             .collect();
         assert!(known.is_empty(), "{room} must not know {known:?}");

@@ -1,7 +1,7 @@
 //! Recorded market data as streams.
 //!
-//! Ticks in the normalised format of hftbacktest (`.npy`, `.npz`), depth snapshots, and a compact
-//! format of our own are read row by row in bounded memory. Prices become whole ticks and quantities
+//! Ticks in the normalised format of hftbacktest (`.npy`, `.npz`), depth snapshots as CSV or Parquet,
+//! and a compact format of our own are read row by row in bounded memory. Prices become whole ticks and quantities
 //! whole lots, exactly ([`Grid`]). Bad input is named with file and row and ends the reading, unless
 //! the caller tolerates its kind ([`Tolerance`]); what was skipped is counted ([`Report`]).
 //!
@@ -16,12 +16,15 @@ pub mod defect;
 pub mod event;
 pub mod grid;
 pub mod npy;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod report;
 pub mod segment;
 pub mod snapshot;
 mod snapshot_check;
 pub mod source;
 pub mod time;
+pub mod units;
 
 pub use book::Book;
 pub use check::DEFAULT_MAX_GAP_NANOS;

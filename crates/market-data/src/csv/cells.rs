@@ -3,13 +3,13 @@
 use cambist_core::Side;
 
 use super::level;
-use super::settings::{Unit, Units};
 use crate::columns::Columns;
 use crate::decimal::Decimal;
 use crate::defect::Defect;
 use crate::grid::{Grid, Step};
 use crate::snapshot::{Level, Snapshot};
 use crate::time::{TimeUnit, Timestamp};
+use crate::units::{Unit, Units};
 use ::csv::ByteRecord;
 
 /// How cells are written.

@@ -13,7 +13,6 @@
 //! `time`; without it such a column holds RFC 3339. Levels that a side does not have are empty cells.
 
 mod cells;
-mod settings;
 mod table;
 mod writer;
 
@@ -33,8 +32,8 @@ use crate::report::{Inspector, Report, Tolerance};
 use crate::snapshot::{Level, Snapshot};
 use crate::snapshot_check::SnapshotCheck;
 use crate::source::SnapshotSource;
+pub use crate::units::{Unit, Units};
 use cells::Cells;
-pub use settings::{Unit, Units};
 use table::{Row, Table};
 pub use writer::CsvWriter;
 

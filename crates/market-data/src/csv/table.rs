@@ -5,10 +5,10 @@ use std::io::{self, BufRead, BufReader, Read};
 use ::csv::{ByteRecord, ErrorKind, Position, ReaderBuilder, Trim};
 
 use super::CsvOptions;
-use super::settings::Units;
 use crate::columns::Columns;
 use crate::defect::{Defect, Place, Result};
 use crate::report::Inspector;
+use crate::units::Units;
 
 /// Records one after the other. One is read ahead, so that the last one is known as such.
 pub struct Table {

@@ -1,4 +1,4 @@
-//! What a CSV file says about itself: comment lines before its header.
+//! What the columns of a table of snapshots are measured in, as a file says itself or its reader is told.
 
 use crate::grid::{Grid, Step};
 use crate::time::TimeUnit;
@@ -35,38 +35,44 @@ impl Units {
     }
 
     /// Takes a comment in: words of the form `key=value`; others are for people.
-    pub(super) fn comment(&mut self, text: &str) -> Result<(), String> {
+    pub(crate) fn comment(&mut self, text: &str) -> Result<(), String> {
         let words = text.split([' ', ',', '\t']);
         for (key, value) in words.filter_map(|word| word.split_once('=')) {
-            let bad = |must: &str| format!("{key}={value} in its comment: {key} must be {must}");
-            let step = || Step::parse(value).map_err(|_| bad("a number such as 0.01"));
-            let unit = |steps: &str| match value {
-                "decimal" => Ok(Some(Unit::Decimal)),
-                _ if value == steps => Ok(Some(Unit::Steps)),
-                _ => Err(bad(&format!("decimal or {steps}"))),
-            };
-            match key {
-                "tick" => self.tick = Some(step()?),
-                "lot" => self.lot = Some(step()?),
-                "time" => {
-                    let unit = TimeUnit::from_name(value);
-                    self.time = Some(unit.ok_or_else(|| bad("s, ms, us or ns"))?);
-                }
-                "price" => self.price = unit("ticks")?,
-                "qty" => self.qty = unit("lots")?,
-                _ => {}
+            self.property(key, value)
+                .map_err(|must| format!("{key}={value} in its comment: {key} must be {must}"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes one property in, if it is one of these; the error says what it must be.
+    pub(crate) fn property(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let step = || Step::parse(value).map_err(|_| "a number such as 0.01".to_owned());
+        let unit = |steps: &str| match value {
+            "decimal" => Ok(Some(Unit::Decimal)),
+            _ if value == steps => Ok(Some(Unit::Steps)),
+            _ => Err(format!("decimal or {steps}")),
+        };
+        match key {
+            "tick" => self.tick = Some(step()?),
+            "lot" => self.lot = Some(step()?),
+            "time" => {
+                let unit = TimeUnit::from_name(value);
+                self.time = Some(unit.ok_or("s, ms, us or ns")?);
             }
+            "price" => self.price = unit("ticks")?,
+            "qty" => self.qty = unit("lots")?,
+            _ => {}
         }
         Ok(())
     }
 
     /// These units, completed by others; an error if both say something else.
-    pub(super) fn and(self, other: Self) -> Result<Self, String> {
+    pub(crate) fn and(self, other: Self) -> Result<Self, String> {
         fn same<T: PartialEq>(name: &str, a: Option<T>, b: Option<T>) -> Result<Option<T>, String> {
             match (a, b) {
-                (Some(a), Some(b)) if a != b => Err(format!(
-                    "the file's comment says another {name} than was asked for"
-                )),
+                (Some(a), Some(b)) if a != b => {
+                    Err(format!("the file says another {name} than was asked for"))
+                }
                 (a, b) => Ok(a.or(b)),
             }
         }
