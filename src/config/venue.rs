@@ -79,6 +79,8 @@ pub struct Exchange {
     pub data_dir: Option<PathBuf>,
     /// How much of the history is kept besides what a start needs.
     pub retention: Retention,
+    /// How far the time of a folder may be ahead of the machine's clock at a start.
+    pub time_ahead_max_ms: u64,
     /// The operator's door, if it is asked for.
     pub admin: Option<Admin>,
     /// Tokens; LP tokens of the pools come last.
@@ -164,6 +166,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let mut section = root.section("data");
     let data_dir = section.opt::<PathBuf>("dir");
     let keep_days = section.number("keep_days", 30, 0..=36_500);
+    let time_ahead_max_s = section.number("time_ahead_max_s", 3_600, 0..=4_000_000_000);
     let keep_mb = section.number("keep_mb", 4_000, 0..=100_000_000);
     section.finish();
 
@@ -222,6 +225,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         require_wallet_for_funds: require_wallet.value,
         strict: compat.value == "strict",
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
+        time_ahead_max_ms: time_ahead_max_s.value.saturating_mul(1_000),
         retention: Retention {
             days: small(keep_days.value),
             bytes: keep_mb.value.saturating_mul(1_000_000),

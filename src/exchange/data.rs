@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use cambist_server::{DataError, DataFolder, Durable, Handle, api_key_digest};
+use cambist_server::{Clock, DataError, DataFolder, Durable, Handle, api_key_digest};
 use cambist_venue::{Account, AccountOpening, Operator};
 
 use super::keys::{self, MakerKeys};
@@ -41,7 +41,8 @@ impl Keys {
 pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys)> {
     let data = DataFolder::take(folder)
         .map_err(failure)?
-        .with_retention(exchange.retention);
+        .with_retention(exchange.retention)
+        .with_time_bound(Clock::system().now(), exchange.time_ahead_max_ms);
     let Some(durable) = data.recover().map_err(failure)? else {
         let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
         let (venue, agents) = setup::venue(exchange, &maker)?;
@@ -136,9 +137,10 @@ pub fn failure(error: DataError) -> Failure {
             Exit::Invariant
         }
         DataError::Others { .. } | DataError::Gap { .. } => Exit::CheckFailed,
-        DataError::Empty { .. } | DataError::NotEmpty { .. } | DataError::Version { .. } => {
-            Exit::Refused
-        }
+        DataError::Empty { .. }
+        | DataError::NotEmpty { .. }
+        | DataError::Version { .. }
+        | DataError::TimeAhead { .. } => Exit::Refused,
         error if error.is_misconfigured() => Exit::Refused,
         DataError::Folder(_) | DataError::Io { .. } => Exit::CheckFailed,
     };

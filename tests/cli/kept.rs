@@ -164,3 +164,53 @@ fn an_exchange_that_exists_gets_no_keys_that_nobody_has() {
         before
     );
 }
+
+#[test]
+fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
+    use cambist_server::{Clock, DataFolder, Server, ServerConfig};
+    use cambist_venue::{AccountId, Operator};
+    let folder = Folder::new("wrong-clock");
+    let config = configured(&folder);
+    let data = folder.0.join("data");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let start = |more: &str| {
+        let with = text.replace("[data]\n", &format!("[data]\n{more}\n"));
+        folder.write("venue.toml", &with);
+        let data = data.display().to_string();
+        let line = ["venue", "--config", &config, "--data", &data];
+        cambist(&[&line[..], &["--until-stdin-closes"]].concat())
+    };
+    assert_eq!(exit(&start("")), 0);
+    // A year ahead, an hour long.
+    {
+        let taken = DataFolder::take(&data).unwrap();
+        let durable = taken.recover().unwrap().unwrap();
+        let year = Clock::system().now().plus_ms(31_536_000_000);
+        let mut wrong = ServerConfig::new(([127, 0, 0, 1], 0).into());
+        wrong.clock = Clock::by_hand(year);
+        let server = Server::bind_durable(&wrong, durable).unwrap();
+        let deposit = Operator::Deposit {
+            account: AccountId(10_000),
+            token: cambist_core::TokenId(1),
+            amount: 1,
+        };
+        server.handle().operate(deposit).unwrap();
+    }
+    let output = start("");
+    assert_eq!(exit(&output), 77, "{}", stderr(&output));
+    let said = stderr(&output);
+    for part in [
+        "ahead of the machine's clock",
+        "data.time_ahead_max_s",
+        "3600 s",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let output = start("time_ahead_max_s = 40000000");
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("advances by the monotonic clock"),
+        "{}",
+        stderr(&output)
+    );
+}

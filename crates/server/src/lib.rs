@@ -34,6 +34,7 @@ pub mod admin;
 mod api_keys;
 mod browsers;
 mod clock;
+mod clock_watch;
 mod config;
 mod denial;
 mod durable;
@@ -57,7 +58,7 @@ mod state;
 
 pub use api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 pub use cambist_listener::BindError;
-pub use clock::Clock;
+pub use clock::{Clock, Reading};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
     BackupFacts, DataError, DataFolder, Durable, Earlier, Extent, Generation, RecoveryFacts,

@@ -18,6 +18,7 @@ use cambist_protocol::{Endpoint, Method, openapi};
 use http_body_util::BodyExt;
 
 use crate::browsers::Browsers;
+use crate::clock_watch::AHEAD_MS;
 use crate::config::ConnectionLimits;
 use crate::denial::Denial;
 use crate::shell::{Call, Shell};
@@ -80,13 +81,21 @@ fn described(context: &Context, request: &Request<Body>, text: &Bytes) -> Respon
     for_everybody(context, request, || Ok(text.to_vec()))
 }
 
-/// Whether it answers at all, for whoever watches it.
+/// Whether it answers at all, and by how much its time is ahead of the machine's clock, for whoever watches it.
 fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
     for_everybody(context, request, || {
         if context.shell.machine.is_broken() {
             return Err(Denial::internal());
         }
-        Ok(br#"{"status":"ok"}"#.to_vec())
+        let reading = context.shell.clock.reading();
+        let status = if reading.ahead_ms < AHEAD_MS {
+            "ok"
+        } else {
+            "clock_ahead"
+        };
+        let (time, ahead_ms) = (reading.now.0, reading.ahead_ms);
+        let text = format!(r#"{{"status":"{status}","time":{time},"clockAheadMs":{ahead_ms}}}"#);
+        Ok(text.into_bytes())
     })
 }
 

@@ -12,6 +12,7 @@ use cambist_venue::Venue;
 use cambist_venue::agents::Agents;
 
 use crate::browsers::Browsers;
+use crate::clock_watch::ClockWatch;
 use crate::config::{ConnectionLimits, ServerConfig};
 use crate::durable::{Durable, Log};
 use crate::handle::Handle;
@@ -104,12 +105,14 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let router = router(Arc::clone(&self.shell), self.limits, self.browsers);
         tracing::info!(address = %self.listener.address(), "listening");
+        let mut watch = ClockWatch::default();
+        watch.look(self.shell.clock.reading());
         let mut ended = Ok(());
         let stop = async {
             ended = tokio::select! {
                 () = shutdown => Ok(()),
                 why = self.shell.machine.broken() => Err(why.into()),
-                () = let_time_pass(&self.shell) => Err(self.shell.machine.why_broken().into()),
+                () = let_time_pass(&self.shell, watch) => Err(self.shell.machine.why_broken().into()),
             };
         };
         self.listener.serve(router, stop).await?;
@@ -118,8 +121,9 @@ impl Server {
 }
 
 /// Wakes the venue when something is due; ends only when the machine is broken.
-async fn let_time_pass(shell: &Shell) {
+async fn let_time_pass(shell: &Shell, mut watch: ClockWatch) {
     loop {
+        watch.look(shell.clock.reading());
         let ticked = catch_unwind(AssertUnwindSafe(|| shell.machine.tick()));
         if ticked.is_err() || shell.machine.is_broken() {
             tracing::error!("the venue broke while time passed");

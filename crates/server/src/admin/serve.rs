@@ -16,6 +16,7 @@ use cambist_protocol::query::Parameters;
 use cambist_venue::{Caller, Operator, Request as Asked, Response as Answered};
 
 use super::PREFIX;
+use super::metrics;
 use super::read::{self, Fields};
 use super::shown;
 use super::table::{self, Wish};
@@ -139,7 +140,10 @@ impl Door {
                 Answered::Exchange(view) => {
                     let sizes = machine.read(|venue| (venue.now(), venue.open_orders()))?;
                     let failures = machine.audit_failures();
-                    Ok(to_bytes(&shown::Status::of(&view, sizes, failures)))
+                    let ahead_ms = self.shell.clock.reading().ahead_ms;
+                    Ok(to_bytes(&shown::Status::of(
+                        &view, sizes, ahead_ms, failures,
+                    )))
                 }
                 _ => Err(Denial::internal()),
             },
@@ -152,15 +156,25 @@ impl Door {
     }
 }
 
-/// The one route: everything below the prefix.
+/// Where Prometheus asks.
+const METRICS: &str = "/metrics";
+
+/// The one route: everything below the prefix, and the page of metrics.
 pub(super) fn router(door: Arc<Door>) -> Router {
     Router::new().fallback(move |request: Request<Body>| serve(Arc::clone(&door), request))
 }
 
 async fn serve(door: Arc<Door>, request: Request<Body>) -> Response<Body> {
+    let is_metrics = request.uri().path() == METRICS;
     let result = answered(&door, request).await;
+    let mut content_type = "application/json";
     let (status, body) = match result {
-        Ok(body) => (200, body),
+        Ok(body) => {
+            if is_metrics {
+                content_type = metrics::CONTENT_TYPE;
+            }
+            (200, body)
+        }
         Err(denial) => {
             tracing::info!(status = denial.status, detail = %denial.detail, "the operator was refused");
             (denial.status, denial.body())
@@ -170,10 +184,7 @@ async fn serve(door: Arc<Door>, request: Request<Body>) -> Response<Body> {
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // A short word each: nothing is kept open.
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -185,6 +196,12 @@ async fn answered(door: &Door, request: Request<Body>) -> Result<Vec<u8>, Denial
     door.admit(&head.headers)?;
     if let Some(peer) = head.extensions.get::<Peer>() {
         peer.vouch();
+    }
+    if head.uri.path() == METRICS {
+        return match head.method {
+            Method::GET => metrics::page(&door.shell),
+            _ => Err(Denial::transport(405, "GET looks")),
+        };
     }
     let wish = head
         .uri

@@ -42,16 +42,24 @@ impl Account {
 pub(super) struct Status {
     mode: &'static str,
     time: u64,
+    /// By which its time is ahead of the machine's clock.
+    clock_ahead_ms: u64,
     exchange_address: String,
     open_orders: usize,
     failed_audits: u64,
 }
 
 impl Status {
-    pub fn of(view: &ExchangeView, sizes: (VenueTime, usize), failed_audits: u64) -> Self {
+    pub fn of(
+        view: &ExchangeView,
+        sizes: (VenueTime, usize),
+        clock_ahead_ms: u64,
+        failed_audits: u64,
+    ) -> Self {
         Self {
             mode: mode_word(view.mode),
             time: sizes.0.0,
+            clock_ahead_ms,
             exchange_address: Address(view.exchange).to_string(),
             open_orders: sizes.1,
             failed_audits,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
+use cambist_core::VenueTime;
 use cambist_venue::Venue;
 use cambist_venue::agents::Agents;
 
@@ -27,6 +28,14 @@ pub struct DataFolder {
     disk: Arc<dyn Disk>,
     segment_bytes: usize,
     retention: Retention,
+    time_bound: Option<TimeBound>,
+}
+
+/// How far the exchange's time may be ahead of the machine's clock at a start.
+#[derive(Clone, Copy, Debug)]
+struct TimeBound {
+    wall: VenueTime,
+    ahead_max_ms: u64,
 }
 
 /// An exchange whose every input is written before it is answered.
@@ -54,6 +63,7 @@ impl DataFolder {
             disk,
             segment_bytes,
             retention: Retention::default(),
+            time_bound: None,
         }
     }
 
@@ -68,6 +78,14 @@ impl DataFolder {
     #[must_use]
     pub const fn with_retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Refuses an exchange whose time is ahead of `wall`, what the machine's clock says, by more than
+    /// `ahead_max_ms`.
+    #[must_use]
+    pub const fn with_time_bound(mut self, wall: VenueTime, ahead_max_ms: u64) -> Self {
+        self.time_bound = Some(TimeBound { wall, ahead_max_ms });
         self
     }
 
@@ -102,6 +120,7 @@ impl DataFolder {
             return Ok(None);
         }
         let recovered = recover(&*self.disk, None)?;
+        self.check_time(recovered.state.venue.now())?;
         upgrade::copy(&*self.disk, &recovered)?;
         self.settle(&recovered)?;
         let writer = self.writer(recovered.folder, recovered.place)?;
@@ -113,6 +132,22 @@ impl DataFolder {
             state: recovered.state,
             facts: recovered.facts,
         }))
+    }
+
+    /// Before anything is written: a clock that was wrong once must not go unnoticed for ever.
+    fn check_time(&self, now: VenueTime) -> Result<(), DataError> {
+        let Some(TimeBound { wall, ahead_max_ms }) = self.time_bound else {
+            return Ok(());
+        };
+        let ahead_ms = now.ms_since(wall);
+        if ahead_ms <= ahead_max_ms {
+            return Ok(());
+        }
+        Err(DataError::TimeAhead {
+            folder: self.disk.name(),
+            ahead_s: ahead_ms.div_ceil(1_000),
+            max_s: ahead_max_ms / 1_000,
+        })
     }
 
     /// Writes the first files.

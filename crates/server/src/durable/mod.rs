@@ -93,6 +93,18 @@ pub enum DataError {
         /// The folder that begins there.
         before: String,
     },
+    /// Its time is far ahead of the machine's clock.
+    #[error(
+        "the exchange in {folder} stands {ahead_s} s ahead of the machine's clock, more than the {max_s} s of data.time_ahead_max_s; nothing was changed. If the machine's clock is wrong, set it right. If it is right, the exchange ran under a wrong one: restore a backup from before, or set data.time_ahead_max_s to at least {ahead_s}: its time then goes on from there, and clients must take the time from it (GET /api/v3/timestamp) instead of from their own clocks"
+    )]
+    TimeAhead {
+        /// The folder.
+        folder: String,
+        /// By how much, in seconds, rounded up.
+        ahead_s: u64,
+        /// The bound, in seconds.
+        max_s: u64,
+    },
     /// The system refused.
     #[error("{what}: {source}")]
     Io {

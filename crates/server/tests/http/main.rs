@@ -4,6 +4,7 @@
 mod admin;
 mod backup;
 mod checks;
+mod clocks;
 mod crash;
 mod forms;
 mod funds;

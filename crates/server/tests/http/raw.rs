@@ -297,9 +297,10 @@ fn web_pages_may_ask_where_the_operator_names_their_origin() {
 #[test]
 fn health_is_told_to_everybody() {
     let exchange = Exchange::start();
+    let time = exchange.clock.now().0;
     assert_eq!(
         exchange.ask(&Call::get("/health")).good(),
-        &json!({"status": "ok"})
+        &json!({"status": "ok", "time": time, "clockAheadMs": 0})
     );
     assert_eq!(exchange.ask(&Call::new("POST", "/health")).status, 405);
 }

@@ -145,9 +145,12 @@ impl Exchange {
 
     /// An exchange whose answers wait until the disk has what they tell.
     pub fn durable(exchange: Durable) -> Self {
-        let config = config();
-        let server = Server::bind_durable(&config, exchange).unwrap();
-        Self::of(server, config.clock)
+        Self::durable_by(&config(), exchange)
+    }
+
+    pub fn durable_by(config: &ServerConfig, exchange: Durable) -> Self {
+        let server = Server::bind_durable(config, exchange).unwrap();
+        Self::of(server, config.clock.clone())
     }
 
     fn of(server: Server, clock: Clock) -> Self {

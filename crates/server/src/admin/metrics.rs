@@ -1,0 +1,62 @@
+//! `GET /metrics` of the operator's listener: the exchange for Prometheus, text format 0.0.4.
+
+use std::fmt::Write as _;
+
+use crate::denial::Denial;
+use crate::shell::Shell;
+
+/// What the header says of it.
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The page.
+pub(super) fn page(shell: &Shell) -> Result<Vec<u8>, Denial> {
+    let reading = shell.clock.reading();
+    let open_orders = shell.machine.read(cambist_venue::Venue::open_orders)?;
+    let (batches, bytes) = shell.machine.log_written();
+    let mut text = String::new();
+    let mut metric = |name: &str, kind: &str, about: &str, value: String| {
+        // Writing to a text cannot fail.
+        let _ = write!(
+            text,
+            "# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value}\n"
+        );
+    };
+    let seconds = |ms: u64| format!("{}.{:03}", ms / 1_000, ms % 1_000);
+    metric(
+        "cambist_venue_time_seconds",
+        "gauge",
+        "The exchange's time, by which orders expire.",
+        seconds(reading.now.0),
+    );
+    metric(
+        "cambist_venue_clock_ahead_seconds",
+        "gauge",
+        "By how much the exchange's time is ahead of the machine's clock; 0 where it is the machine's.",
+        seconds(reading.ahead_ms),
+    );
+    metric(
+        "cambist_venue_open_orders",
+        "gauge",
+        "Orders that are open.",
+        open_orders.to_string(),
+    );
+    metric(
+        "cambist_venue_failed_audits_total",
+        "counter",
+        "Audits of the books that failed.",
+        shell.machine.audit_failures().to_string(),
+    );
+    metric(
+        "cambist_venue_log_batches_total",
+        "counter",
+        "Batches of inputs written and synced since the start; 0 in memory.",
+        batches.to_string(),
+    );
+    metric(
+        "cambist_venue_log_bytes_total",
+        "counter",
+        "Bytes of these.",
+        bytes.to_string(),
+    );
+    Ok(text.into_bytes())
+}

@@ -1,0 +1,127 @@
+//! A machine whose clock was wrong: the exchange's time goes on, and it is said by how much it is ahead.
+
+use std::path::Path;
+
+use cambist_core::VenueTime;
+use cambist_server::{Clock, DataError, DataFolder, ServerConfig};
+use serde_json::json;
+
+use super::admin::Door;
+use super::crash::{Folder, customer, populated};
+use super::support::{Call, Exchange, Want, config};
+
+const YEAR_MS: u64 = 31_536_000_000;
+
+/// Runs the exchange of a folder by a clock.
+fn run<T>(data: &Path, clock: Clock, task: impl FnOnce(&Exchange) -> T) -> T {
+    let folder = DataFolder::take(data).unwrap();
+    let durable = folder
+        .recover()
+        .unwrap()
+        .unwrap_or_else(|| folder.begin(populated(), Vec::new()).unwrap());
+    let config = ServerConfig { clock, ..config() };
+    let exchange = Exchange::durable_by(&config, durable);
+    task(&exchange)
+}
+
+/// An order that is valid for an hour from `now`.
+fn order(number: u8, slot: u32, now: VenueTime) -> Call {
+    let mut customer = customer(number);
+    customer.next_storage_id = slot;
+    let mut order = customer.order(Want::Sell, 100_000, 1);
+    order["validUntil"] = json!(now.as_s() + 3_600);
+    customer.sign(&mut order);
+    customer.post_order(&order)
+}
+
+#[test]
+fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by_how_much_it_is_ahead()
+ {
+    let folder = Folder::new("wrong-year");
+    let wall = Clock::system().now();
+    let wrong = wall.plus_ms(YEAR_MS);
+    run(folder.path(), Clock::by_hand(wrong), |exchange| {
+        exchange.ask(&order(1, 0, wrong)).good();
+        let health = exchange.ask(&Call::get("/health"));
+        assert_eq!(health.good()["clockAheadMs"], 0);
+        assert_eq!(health.good()["status"], "ok");
+    });
+    run(folder.path(), Clock::system(), |exchange| {
+        let first = exchange.clock.reading();
+        let ahead = |ms: u64| (YEAR_MS - 600_000..=YEAR_MS).contains(&ms);
+        assert!(first.now >= wrong && ahead(first.ahead_ms), "{first:?}");
+        // It advances: no order expires never, and none is taken as expired by it.
+        let later = loop {
+            let reading = exchange.clock.reading();
+            if reading.now.0 > first.now.0 + 20 {
+                break reading;
+            }
+            std::thread::yield_now();
+        };
+        let (went, passed) = (
+            later.now.ms_since(first.now),
+            later.monotonic_ms - first.monotonic_ms,
+        );
+        assert!(went <= passed + 1, "{went} {passed}");
+        exchange.ask(&order(1, 2, later.now)).good();
+
+        let health = exchange.ask(&Call::get("/health"));
+        let health = health.good();
+        assert_eq!(health["status"], "clock_ahead");
+        assert!(ahead(health["clockAheadMs"].as_u64().unwrap()), "{health}");
+        assert!(health["time"].as_u64().unwrap() >= later.now.0, "{health}");
+        let door = Door::open(exchange);
+        let status = door.look("status", "");
+        assert!(ahead(status.good()["clockAheadMs"].as_u64().unwrap()));
+        let page = door.call(Call::get("/metrics"));
+        assert_eq!(page.status, 200, "{}", page.text);
+        assert!(
+            page.header("content-type")
+                .unwrap()
+                .starts_with("text/plain")
+        );
+        let value = |name: &str| -> u64 {
+            let mut lines = page.text.lines();
+            let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            value.unwrap().replace('.', "").parse().unwrap()
+        };
+        assert!(ahead(value("cambist_venue_clock_ahead_seconds")));
+        assert!(value("cambist_venue_time_seconds") >= later.now.0);
+        assert_eq!(value("cambist_venue_open_orders"), 2);
+        // Nobody reads it without the token, or through the exchange's own address.
+        let mut bare = super::support::Connection::open(door.address);
+        assert_eq!(bare.ask(&Call::get("/metrics")).status, 401);
+        assert_eq!(door.call(Call::new("POST", "/metrics")).status, 405);
+        assert_eq!(exchange.ask(&Call::get("/metrics")).status, 404);
+    });
+}
+
+#[test]
+fn a_folder_far_ahead_of_the_clock_is_refused_before_anything_is_written() {
+    let folder = Folder::new("far-ahead");
+    let wrong = VenueTime(2_000_000_000_000);
+    run(folder.path(), Clock::by_hand(wrong), |exchange| {
+        exchange.ask(&order(1, 0, wrong)).good();
+    });
+    let names = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let resumed = |wall: u64, ahead_max_ms: u64| {
+        let folder = DataFolder::take(folder.path()).unwrap();
+        let bound = folder.with_time_bound(VenueTime(wall), ahead_max_ms);
+        bound.recover().map(|exchange| exchange.map(drop))
+    };
+    // A millisecond beyond the bound, and at it.
+    let Err(DataError::TimeAhead { ahead_s, max_s, .. }) = resumed(wrong.0 - 60_001, 60_000) else {
+        panic!("refused");
+    };
+    assert_eq!((ahead_s, max_s), (61, 60));
+    assert_eq!(names(), before);
+    assert_eq!(resumed(wrong.0 - 60_000, 60_000).unwrap(), Some(()));
+    // A clock that is later is right, however much.
+    assert_eq!(resumed(wrong.0 + YEAR_MS, 0).unwrap(), Some(()));
+}
