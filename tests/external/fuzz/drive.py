@@ -36,6 +36,8 @@ def main(binary, template, compat, seconds, seed):
         "endpoint_per_s": 1_000_000, "endpoint_burst": 1_000_000,
         "# address_per_s": 1_000_000, "# address_burst": 1_000_000,
         "# wrong_signatures_per_s": 1_000_000, "# wrong_signatures_burst": 1_000_000,
+        # Only then has the signing key alone transfers and withdrawals taken.
+        "require_wallet_for_funds": "false",
         "compat": f'"{compat}"', "# dir": '"data"', "# connections_max": 6_000, "# connections_per_address_max": 6_000,
         # Sockets that no longer answer would look like a server that does not.
         "# connection_age_max_ms": 86_400_000,
