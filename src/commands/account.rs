@@ -27,6 +27,12 @@ pub enum AccountCommand {
         after_help = "Example:\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Adopt(AdoptArgs),
+    /// Tell the running daemon that another cambist instance is gone for good and left its open orders:
+    /// they count as ours and are cancelled. Without it they are waited out.
+    #[command(
+        after_help = "Example:\n  cambist account adopt-orders --config config/demo.toml --instance 7530e7d1 --reason 'its state folder was lost'"
+    )]
+    AdoptOrders(AdoptOrdersArgs),
     /// Every flow that was explained so far, oldest first, from the state folder.
     #[command(after_help = "Example:\n  cambist account flows --config config/demo.toml")]
     Flows(Which),
@@ -58,12 +64,26 @@ pub struct AdoptArgs {
     reason: String,
 }
 
+/// Arguments of `account adopt-orders`.
+#[derive(Debug, Args)]
+pub struct AdoptOrdersArgs {
+    #[command(flatten)]
+    which: Which,
+    /// The instance: the eight digits after the c of its orders' ids.
+    #[arg(long, value_name = "ID")]
+    instance: String,
+    /// Why it is certain that it runs no more; kept in the log and on the tape.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
 /// Asks the venue, or tells the daemon.
 pub fn run(command: &AccountCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
         AccountCommand::Balances(which) => balances(which, json),
         AccountCommand::Orders(args) => orders(args, json),
         AccountCommand::Adopt(args) => adopt(args, json),
+        AccountCommand::AdoptOrders(args) => adopt_orders(args, json),
         AccountCommand::Flows(which) => explained(which, json),
     }
 }
@@ -75,6 +95,17 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
     let wish = Written::Adopt {
         token: args.token.clone(),
         amount: args.amount.clone(),
+        reason: args.reason.clone(),
+    };
+    operate::tell(&args.which, &wish, json)
+}
+
+fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {
+    if args.reason.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "--reason must say why it runs no more").into());
+    }
+    let wish = Written::AdoptOrders {
+        instance: args.instance.clone(),
         reason: args.reason.clone(),
     };
     operate::tell(&args.which, &wish, json)

@@ -58,6 +58,7 @@ impl Answers {
             Command::Drain
             | Command::Leave
             | Command::Adopt { .. }
+            | Command::AdoptInstance { .. }
             | Command::Reconfigure { .. } => false,
         };
         self.present = Present {

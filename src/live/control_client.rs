@@ -62,7 +62,8 @@ pub fn ask(dir: &Path, written: &Written) -> Result<Option<Value>, AskError> {
         | Written::Drain { .. }
         | Written::Leave { .. }
         | Written::Reload { .. }
-        | Written::Adopt { .. } => {
+        | Written::Adopt { .. }
+        | Written::AdoptOrders { .. } => {
             if ask_within(dir, &Written::Status, SILENCE)?.is_none() {
                 return Ok(None);
             }

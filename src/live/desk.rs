@@ -321,6 +321,7 @@ impl Desk {
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
             | Note::Withheld { .. }
+            | Note::OtherInstance { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
             | Note::MoveSent { .. }

@@ -113,7 +113,8 @@ impl Startup<'_> {
             | Written::Unpause { .. }
             | Written::Lower { .. }
             | Written::Reload { .. }
-            | Written::Adopt { .. } => {
+            | Written::Adopt { .. }
+            | Written::AdoptOrders { .. } => {
                 let what = format!(
                     "the daemon is still starting ({}); ask again when it trades, or stop it with drain or kill",
                     self.starting.line()

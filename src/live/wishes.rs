@@ -61,6 +61,13 @@ pub enum Written {
         #[serde(default)]
         allow_loosening: bool,
     },
+    /// Orders of another instance are ours: it is gone, and left them.
+    AdoptOrders {
+        /// Its number, as ids show it.
+        instance: String,
+        /// Why.
+        reason: String,
+    },
     /// Book a flow that did not come from our orders.
     Adopt {
         /// Symbol.
@@ -156,6 +163,10 @@ impl Names {
             },
             Written::Drain { .. } => Command::Drain,
             Written::Leave { .. } => Command::Leave,
+            Written::AdoptOrders { instance, reason } => Command::AdoptInstance {
+                instance: instance_number(&instance)?,
+                reason: short(&reason),
+            },
             Written::Adopt {
                 token,
                 amount,
@@ -237,6 +248,21 @@ impl Names {
                 .ok_or_else(|| format!("the venue lists no token {name:?}")),
         }
     }
+}
+
+/// The number of an instance: eight hexadecimal digits, or a whole id of one of its orders.
+fn instance_number(text: &str) -> Result<u32, String> {
+    let first = text.split('-').next().unwrap_or(text);
+    // The digits may begin with a c themselves.
+    let digits = match first.len() {
+        9 => first.strip_prefix('c').unwrap_or(first),
+        _ => first,
+    };
+    let are_digits = digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u32::from_str_radix(digits, 16).ok();
+    number.filter(|_| are_digits).ok_or_else(|| {
+        format!("{text:?} is no instance; it is the eight digits after the c of an order's id")
+    })
 }
 
 /// Longest reason kept.
@@ -338,6 +364,25 @@ mod tests {
         ] {
             let why = meaning(wrong).unwrap_err();
             assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_its_eight_digits_or_an_id_of_its_orders() {
+        let adopted = |instance: &str| {
+            let text =
+                format!(r#"{{"wish":"adopt_orders","instance":"{instance}","reason":"lost"}}"#);
+            match meaning(&text) {
+                Ok(What::Tell(Command::AdoptInstance { instance, .. })) => Some(instance),
+                _ => None,
+            }
+        };
+        for right in ["c8292274", "cc8292274", "cc8292274-0-17", "C8292274"] {
+            assert_eq!(adopted(right), Some(0xc829_2274), "{right}");
+        }
+        assert_eq!(adopted("0000002a"), Some(42));
+        for wrong in ["", "c", "829227", "+8292274", "d82922741", "x8292274"] {
+            assert_eq!(adopted(wrong), None, "{wrong}");
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES];
 
 /// Version 2: why nothing is quoted is known for each side; at a start for none.
 const SIDES: &[Step] = &[
@@ -48,6 +48,22 @@ const SIDES: &[Step] = &[
         value: || Value::NONE,
     },
 ];
+
+/// Version 3: orders of other instances. None was known, and as it is not said when that engine began, none
+/// counts as made later.
+const INSTANCES: &[Step] = &[Step::Add {
+    of: "State",
+    field: "instances",
+    value: || {
+        Value::Struct(vec![
+            ("since".to_owned(), Value::Unsigned(u64::MAX.into())),
+            ("alive".to_owned(), Value::Map(Vec::new())),
+            ("quiet_at".to_owned(), Value::Unsigned(0)),
+            ("raised".to_owned(), Value::List(Vec::new())),
+            ("adopted".to_owned(), Value::List(Vec::new())),
+        ])
+    },
+}];
 
 #[cfg(test)]
 mod tests {

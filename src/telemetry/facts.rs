@@ -71,11 +71,13 @@ impl Facts {
 
     /// The one word of the run state.
     pub(super) fn up_state(&self) -> &'static str {
+        let quoting = withheld::quoting(&self.withheld);
         match (self.level, self.draining, self.ready) {
             (Level::Halted, _, _) => "halted",
             (Level::CancelOnly, _, _) | (Level::Trading, true, _) => "cancel_only",
-            (Level::Trading, false, true) => match withheld::quoting(&self.withheld) {
-                Quoting::Active => "active",
+            _ if quoting == Quoting::BesideInstance => "cancel_only",
+            (Level::Trading, false, true) => match quoting {
+                Quoting::Active | Quoting::BesideInstance => "active",
                 Quoting::Paused => "paused",
                 Quoting::Not => "not_quoting",
             },

@@ -44,6 +44,7 @@ pub(super) struct Metrics {
     pub(super) open: IntGaugeVec,
     pub(super) unknown_oldest: Gauge,
     pub(super) foreign: IntCounter,
+    pub(super) other_instance: IntCounter,
     pub(super) ack: Histogram,
     pub(super) cancel: Histogram,
     pub(super) fills: IntCounterVec,
@@ -243,6 +244,10 @@ impl Metrics {
             foreign: m.counter(
                 "cambist_orders_foreign_total",
                 "Orders seen on the account that this journal does not know.",
+            )?,
+            other_instance: m.counter(
+                "cambist_orders_other_instance_total",
+                "Orders on the account that another cambist instance made.",
             )?,
             ack: m.histogram(
                 "cambist_order_ack_duration_seconds",

@@ -235,6 +235,12 @@ pub(super) fn note(
                 error!(%hash, times, "an order on the account is not ours");
             }
         }
+        Note::OtherInstance {
+            order,
+            hash: _,
+            until,
+            later,
+        } => withheld::other_instance(about, m, facts, now, *order, (*until, *later)),
         Note::ForeignMove { hash, kind } => {
             m.foreign_moves.with_label_values(&[kind.name()]).inc();
             if let Some(times) = facts.throttle.tell(now, "foreign move") {

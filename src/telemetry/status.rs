@@ -2,7 +2,7 @@
 
 use cambist_core::event::{Amounts, Level, Pause};
 use cambist_core::market::MarketSpec;
-use cambist_core::note::{Control, MarketStatus, PoolStatus, Status};
+use cambist_core::note::{Control, MarketStatus, OtherOrder, PoolStatus, Status};
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
@@ -297,6 +297,7 @@ impl Telemetry {
                 .iter()
                 .map(|p| pause(&self.about, p))
                 .collect();
+            page["other_instances"] = status.others.iter().map(other).collect();
             page["ledger"] = self.amounts(&status.ledger);
             page["venue"] = self.amounts(&status.venue);
             let markets = self
@@ -357,6 +358,15 @@ fn pause(about: &About, pause: &Pause) -> Value {
         "what": part(about, pause.filter),
         "why": pause.cause,
         "until_s": pause.until.map(cambist_core::VenueTime::as_s),
+    })
+}
+
+fn other(other: &OtherOrder) -> Value {
+    json!({
+        "instance": format!("{:08x}", other.order.instance),
+        "order": other.order.to_string(),
+        "side": other.side.name(),
+        "valid_until_s": other.valid_until_s,
     })
 }
 

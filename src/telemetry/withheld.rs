@@ -6,9 +6,9 @@ use std::fmt::Write;
 use cambist_core::market::MarketSpec;
 use cambist_core::note::{Control, Withheld};
 use cambist_core::withheld::Unit;
-use cambist_core::{MarketId, Side, Time};
+use cambist_core::{ClientOrderId, MarketId, Side, Time, VenueTime};
 use serde_json::{Value, json};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::About;
 use super::facts::Facts;
@@ -25,6 +25,8 @@ pub(super) enum Quoting {
     Active,
     /// Everything is paused.
     Paused,
+    /// Another instance is there.
+    BesideInstance,
     /// No side is quoted.
     Not,
 }
@@ -40,8 +42,16 @@ pub(super) fn quoting(markets: &[Reasons]) -> Quoting {
     let controls: Option<Vec<_>> = meant.map(|why| why.map(|why| why.control)).collect();
     match controls {
         None => Quoting::Active,
-        Some(all) if all.iter().all(|control| *control == Control::Paused) => Quoting::Paused,
-        Some(_) => Quoting::Not,
+        Some(all) => {
+            let are = |control| all.iter().all(|found| *found == control);
+            if are(Control::Paused) {
+                Quoting::Paused
+            } else if are(Control::OtherInstance) {
+                Quoting::BesideInstance
+            } else {
+                Quoting::Not
+            }
+        }
     }
 }
 
@@ -125,6 +135,40 @@ fn log(facts: &mut Facts, now: Time, spec: &MarketSpec, side: Side, withheld: Op
             times,
             remedy,
             "not quoted: {text}"
+        );
+    }
+}
+
+/// An order of another instance was seen: named, with what to do.
+pub(super) fn other_instance(
+    about: &About,
+    m: &Metrics,
+    facts: &mut Facts,
+    now: Time,
+    order: ClientOrderId,
+    (until, later): (VenueTime, bool),
+) {
+    m.other_instance.inc();
+    let instance = format!("{:08x}", order.instance);
+    let key = format!("other instance {instance} {later}");
+    // One line a minute names the newest; status names them all.
+    let Some(times) = facts.throttle.tell(now, &key) else {
+        return;
+    };
+    let alive_until_s = until.as_s();
+    if later {
+        error!(
+            %order, instance, times, alive_until_s,
+            "another cambist instance trades on this account: nothing new is ordered; stop one of the two, then cambist resume"
+        );
+    } else {
+        let adopt = format!(
+            "cambist account adopt-orders --config {} --instance {instance} --reason TEXT",
+            about.config
+        );
+        warn!(
+            %order, instance, times, alive_until_s, adopt,
+            "an order of another cambist instance is open on this account; if no other daemon runs, an earlier state folder left it: it is waited out, or adopted"
         );
     }
 }

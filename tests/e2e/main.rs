@@ -10,6 +10,7 @@ mod clients;
 mod crash;
 mod demo;
 mod hostile;
+mod instances;
 mod neighbours;
 mod operator;
 mod panic;

@@ -135,6 +135,9 @@ controls! {
     VenueRefusal "venue_refusal" ["orders.resend_after_ms"]
         "the venue has refused the last order, and is not asked again at once"
         "see the venue's reason in the log"
+    OtherInstance "other_instance" ["orders.ttl_s"]
+        "orders of another cambist instance are open on this account, or were a moment ago"
+        "stop the other daemon; if none runs, an earlier state folder left them: wait, or cambist account adopt-orders --instance ID --reason TEXT"
     UnknownOrder "unknown_order" ["orders.ttl_s"]
         "an order of unknown state stands in the place of this quote until its end is proven"
         "wait; a shorter ttl shortens the wait"

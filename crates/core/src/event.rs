@@ -127,6 +127,14 @@ pub enum Command {
         /// Why.
         reason: String,
     },
+    /// Orders of another instance of cambist are ours: it is gone for good, and left them. They count, and
+    /// are cancelled.
+    AdoptInstance {
+        /// Its number.
+        instance: u32,
+        /// Why.
+        reason: String,
+    },
     /// Take over limits and poll numbers. Markets, tokens and strategies stay.
     Reconfigure {
         /// The whole configuration.
@@ -147,6 +155,7 @@ impl Command {
             Self::Pause { .. } => "pause",
             Self::Unpause { .. } => "unpause",
             Self::Adopt { .. } => "adopt",
+            Self::AdoptInstance { .. } => "adopt_instance",
             Self::Reconfigure { .. } => "reconfigure",
         }
     }

@@ -179,6 +179,17 @@ pub struct PoolStatus {
     pub withheld: Option<Withheld>,
 }
 
+/// An order of another instance of cambist that may be alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherOrder {
+    /// The id that it bears.
+    pub order: ClientOrderId,
+    /// Side.
+    pub side: Side,
+    /// End of its validity.
+    pub valid_until_s: u32,
+}
+
 /// State of everything, at most a few times a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -210,6 +221,8 @@ pub struct Status {
     pub allowed: u64,
     /// When the oldest unknown order became unknown.
     pub unknown_since: Option<Time>,
+    /// Orders of other instances that may be alive, the longest-lived first; twenty at most.
+    pub others: Vec<OtherOrder>,
 }
 
 /// Something the engine tells.
@@ -379,6 +392,18 @@ pub enum Note {
     Foreign {
         /// Its hash.
         hash: Hash,
+    },
+    /// An order of another instance of cambist on the account: one that trades beside this one, or that an
+    /// earlier state folder left. Nothing new is ordered.
+    OtherInstance {
+        /// The id that it bears.
+        order: ClientOrderId,
+        /// Its hash.
+        hash: Hash,
+        /// When it is certainly dead, venue time.
+        until: VenueTime,
+        /// It was created after this daemon began: somebody trades now.
+        later: bool,
     },
     /// A complete pass over the orders list.
     Reconciled {

@@ -207,6 +207,7 @@ impl Session {
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
             | Note::Withheld { .. }
+            | Note::OtherInstance { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
             | Note::ForeignMove { .. }

@@ -427,6 +427,7 @@ impl Checks {
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
             | Note::Withheld { .. }
+            | Note::OtherInstance { .. }
             | Note::BudgetDenied { .. }
             | Note::Reconciled { .. }
             | Note::Balanced

@@ -18,6 +18,9 @@ use crate::sweep;
 /// Our account.
 pub const OWN_ACCOUNT: AccountId = AccountId(7);
 
+/// Number of our installation in every world.
+pub(crate) const INSTANCE: u32 = 0x00ca_b157;
+
 /// Its owner.
 pub(crate) const OWN_OWNER: cambist_venue::Address = [0x77; 20];
 

@@ -57,6 +57,8 @@ pub(crate) struct Storms {
     pub(crate) foreign: Option<Hash>,
     /// Orders of somebody else so far.
     pub(crate) foreign_made: u32,
+    /// Those of another cambist instance, and whether this start of the daemon has told of them.
+    pub(crate) others: BTreeMap<Hash, bool>,
 }
 
 impl Storms {
@@ -81,6 +83,7 @@ impl Storms {
             unheard_until: Time(0),
             foreign: None,
             foreign_made: 0,
+            others: BTreeMap::new(),
         }
     }
 

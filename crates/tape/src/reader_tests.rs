@@ -63,7 +63,7 @@ fn every_event_and_action_comes_back() {
         assert_eq!(end.unwrap(), Tail::Clean);
     }
     // As many as arms below, where a new variant does not compile until it is named.
-    assert_eq!(seen.len(), 77, "{seen:?}");
+    assert_eq!(seen.len(), 78, "{seen:?}");
 }
 
 #[test]
@@ -278,6 +278,7 @@ fn note_kind(note: &Note) -> &'static str {
         Note::DepthRefused { .. } => "depth refused",
         Note::RiskRefused { .. } => "risk refused",
         Note::Withheld { .. } => "withheld",
+        Note::OtherInstance { .. } => "other instance",
         Note::BudgetDenied { .. } => "budget denied",
         Note::Foreign { .. } => "foreign",
         Note::Reconciled { .. } => "reconciled",

@@ -21,7 +21,7 @@ pub(crate) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES];
 
 /// Version 2: why nothing is quoted is said for each side, with the numbers compared.
 const SIDES: &[Step] = &[
@@ -42,6 +42,13 @@ const SIDES: &[Step] = &[
         value: || Value::NONE,
     },
 ];
+
+/// Version 3: orders of other instances are named. Before, none were known.
+const INSTANCES: &[Step] = &[Step::Add {
+    of: "Status",
+    field: "others",
+    value: || Value::List(Vec::new()),
+}];
 
 /// A reason that compares nothing.
 fn plain(control: Value) -> Value {

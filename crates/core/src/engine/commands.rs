@@ -31,6 +31,9 @@ impl State {
                 amount,
                 reason,
             } => self.adopt(*token, *amount, reason, actions),
+            Command::AdoptInstance { instance, reason } => {
+                said(reason).and_then(|_| self.adopt_instance(now, *instance, actions))
+            }
             Command::Reconfigure {
                 config,
                 allow_loosening,

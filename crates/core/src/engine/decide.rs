@@ -344,6 +344,7 @@ impl State {
                 Some(
                     Control::Level
                         | Control::Recovering
+                        | Control::OtherInstance
                         | Control::Permission
                         | Control::Listing
                         | Control::StaleData

@@ -141,6 +141,27 @@ impl State {
         report: &OrderReport,
         actions: &mut Vec<Action>,
     ) {
+        self.observe_foreign_as(now, self.config.foreign, report, actions);
+    }
+
+    /// A report about an order that was made elsewhere and is ours to manage, whatever the file says of
+    /// others.
+    pub(crate) fn manage_foreign(
+        &mut self,
+        now: Time,
+        report: &OrderReport,
+        actions: &mut Vec<Action>,
+    ) {
+        self.observe_foreign_as(now, ForeignOrders::Adopt, report, actions);
+    }
+
+    fn observe_foreign_as(
+        &mut self,
+        now: Time,
+        meaning: ForeignOrders,
+        report: &OrderReport,
+        actions: &mut Vec<Action>,
+    ) {
         if let Some(Some(managed)) = self.foreign.told.get_mut(&report.hash) {
             let (market, side) = (managed.market, managed.side);
             if let Some(step) = Increment::between(managed.filled, report) {
@@ -166,7 +187,7 @@ impl State {
         actions.push(Action::Note(Note::Foreign { hash }));
         let spec = self.markets.iter().map(|market| &market.spec);
         let spec = spec.clone().find(|spec| spec.name == report.market);
-        let managed = match self.config.foreign {
+        let managed = match meaning {
             ForeignOrders::Alarm => {
                 self.raise(Level::CancelOnly, "foreign_order", actions);
                 None
@@ -259,7 +280,10 @@ impl State {
         if let Outcome::Reply(Reply::Order(report)) = outcome
             && report.hash == hash
         {
-            self.observe_foreign(now, report, actions);
+            match report.client_id {
+                Some(_) => self.manage_foreign(now, report, actions),
+                None => self.observe_foreign(now, report, actions),
+            }
         }
     }
 }

@@ -195,6 +195,7 @@ impl State {
             for market in &mut self.markets {
                 market.meter.begin_anew();
             }
+            self.forgive_instances(self.stepped);
         }
     }
 

@@ -16,6 +16,7 @@ mod diff;
 mod drain;
 mod foreign;
 mod hear;
+mod instances;
 mod ledger;
 mod levels;
 mod life;

@@ -107,7 +107,10 @@ impl State {
         }
         let ours = report.client_id.filter(|id| id.instance == self.instance);
         let Some(id) = ours else {
-            return self.observe_foreign(now, report, actions);
+            return match report.client_id {
+                Some(id) => self.observe_instance(now, id, report, actions),
+                None => self.observe_foreign(now, report, actions),
+            };
         };
         if report.status.is_final() {
             return;

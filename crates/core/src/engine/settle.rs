@@ -203,6 +203,7 @@ impl State {
                     || planted::armed(Defect::CutAcrossMoves))
         });
         let stood = self.stood.is_some() || planted::armed(Defect::RestingForgotten);
+        let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
         match self.ledger.pass_ended(pass.begun, all_seen && stood) {
             // A fill came between, and nothing else is in the way of the opening.
             None if all_seen && !self.ready => self.polls.balances_soon(),

@@ -42,6 +42,9 @@ impl State {
         if self.drain.is_some() {
             return Some(Control::Ending.into());
         }
+        if let Some(beside) = self.beside_instance(now) {
+            return Some(beside);
+        }
         if self.is_stopped() {
             return Some(Control::Level.into());
         }

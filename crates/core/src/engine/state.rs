@@ -21,6 +21,7 @@ use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
 use super::foreign::Foreign;
+use super::instances::Instances;
 use super::ledger::{Ledger, OwnLocks};
 use super::levels::Permits;
 use super::market::{Market, Rest};
@@ -121,6 +122,8 @@ pub(crate) struct State {
     pub(crate) recovered: u32,
     /// Open orders of somebody else.
     pub(crate) foreign: Foreign,
+    /// Orders of other cambist instances.
+    pub(crate) instances: Instances,
     pub(crate) tally: Tally,
     pub(crate) ramp: Ramp,
     /// Joins and exits created up to here may be those of earlier runs.
@@ -206,6 +209,7 @@ impl State {
             frozen: None,
             recovered: u32::try_from(start.open.len() + start.open_moves.len()).unwrap_or(u32::MAX),
             foreign: Foreign::default(),
+            instances: Instances::new(start.venue_time),
             tally: Tally::default(),
             ramp: Ramp::default(),
             // A header tells whole seconds.
@@ -233,6 +237,7 @@ impl State {
         self.notice_gap(now, actions);
         self.give_up_lost(now, actions);
         self.tend_levels(now, actions);
+        self.tend_instances(now);
         self.drop_unsent(now, actions);
         self.send_cancels(now, actions);
         self.cancel_foreign(now, actions);

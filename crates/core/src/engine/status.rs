@@ -93,6 +93,7 @@ impl State {
             sent: self.budget.sent(),
             allowed: self.budget.allowed(now),
             unknown_since,
+            others: self.instances.named(),
         }
     }
 

@@ -77,6 +77,8 @@ impl State {
             .into_iter()
             .for_each(&mut at);
         self.foreign.due().into_iter().for_each(&mut at);
+        let others_gone = self.instances.gone_at(self.config.grace_ms);
+        others_gone.map(local).into_iter().for_each(&mut at);
         self.ramp
             .grows_at(now, &self.config.ramp)
             .into_iter()

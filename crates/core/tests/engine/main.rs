@@ -9,6 +9,7 @@ mod fence;
 mod gaps;
 mod gate;
 mod hostile;
+mod instances;
 mod losses;
 mod others;
 mod pace;

@@ -6,6 +6,7 @@ use cambist_core::{Amount, ClientOrderId, Hash, OrderStatus};
 
 use crate::conduct::Broken;
 use crate::disk::Durable;
+use crate::exchange::INSTANCE;
 
 /// One of them.
 #[derive(Clone, Debug)]
@@ -29,7 +30,8 @@ impl Own {
         let mut unknown = 0;
         for (hash, known) in &self.0 {
             let id: Option<ClientOrderId> = known.id.as_ref().and_then(|id| id.parse().ok());
-            let Some(id) = id else {
+            let ours = id.filter(|id| id.instance == INSTANCE);
+            let Some(id) = ours else {
                 unknown += 1;
                 continue;
             };

@@ -15,6 +15,9 @@ pub(super) const CARE_MS: u64 = 30_000;
 /// Somebody else's storage ids begin here, out of the way of ours.
 const FOREIGN_IDS: u32 = 14_000;
 
+/// Another installation of cambist.
+const OTHER_INSTANCE: u32 = 0x00ca_b158;
+
 impl World {
     /// The person looks: what stands still for a reason that is over is started again, with the level
     /// lowered. Bugs are not excused by it: a rule of the engine that failed has been told before.
@@ -165,6 +168,14 @@ impl World {
         let mut hash = [1; 32];
         hash[1..9].copy_from_slice(&self.storms.random.next_u64().to_be_bytes());
         let valid_until = self.exchange.clock(self.now).plus_ms(length_ms).as_s() + 2;
+        // Every second one is of another cambist.
+        let number = self.storms.foreign_made;
+        let client_id = if number.is_multiple_of(2) {
+            self.storms.others.insert(Hash(hash), false);
+            format!("c{OTHER_INSTANCE:08x}-0-{number}")
+        } else {
+            format!("somebody-{number}")
+        };
         let order = NewOrder {
             hash: Hash(hash),
             exchange: self.config.venue.exchange,
@@ -181,7 +192,7 @@ impl World {
             taker: [0; 20],
             kind: OrderKind::MakerOnly,
             pool: None,
-            client_id: Some(format!("somebody-{}", self.storms.foreign_made)),
+            client_id: Some(client_id),
         };
         self.touch();
         if self

@@ -111,6 +111,14 @@ impl World {
                 self.lose_control();
             }
         }
+        if let Note::OtherInstance { hash, .. } = note {
+            match self.storms.others.get_mut(hash) {
+                Some(told) => *told = true,
+                None => self
+                    .checks
+                    .fail("own_called_other", format!("{hash} is nobody's")),
+            }
+        }
         if let Note::Filled(fill) = note {
             self.write(Write::Filled(fill.clone()));
             self.plan_flush();
@@ -137,5 +145,16 @@ impl World {
         let venue = self.exchange.venue();
         self.checks
             .note(note, self.disk.durable(), &self.truth, venue);
+    }
+
+    /// Nothing new is made while an order of another instance is open that the daemon has told of.
+    pub(super) fn check_beside_instance(&mut self, makes: bool) {
+        let venue = self.exchange.venue();
+        let mut told = self.storms.others.iter().filter(|(_, told)| **told);
+        let beside = told.find(|(hash, _)| venue.is_open(hash));
+        if let Some((hash, _)) = beside.filter(|_| makes) {
+            let detail = format!("{hash} is open, and orders are made");
+            self.checks.fail("ordered_beside_instance", detail);
+        }
     }
 }

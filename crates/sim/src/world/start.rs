@@ -11,16 +11,13 @@ use cambist_report::Session;
 
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, INSTANCE};
 use crate::limits::Wishes;
 use crate::profit::Profit;
 use crate::trouble::Trouble;
 
 use super::World;
 use super::wire::header_time;
-
-/// The installation's number in every world.
-const INSTANCE: u32 = 0x00ca_b157;
 
 impl World {
     /// The daemon starts from what is durable.
@@ -58,6 +55,10 @@ impl World {
             store_failed: self.storms.is(Trouble::StoreFailed),
         });
         self.storms.unexplained = false;
+        self.storms
+            .others
+            .values_mut()
+            .for_each(|told| *told = false);
         let level = self.disk.durable().levels.level;
         self.checks.starts_at(level);
         let is_first = self.disk.durable().next_number <= 1;

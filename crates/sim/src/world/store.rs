@@ -102,6 +102,7 @@ impl World {
                 .moves
                 .extend(kept.map(|sealed| (sealed.0.client_id, sealed)));
         }
+        self.check_beside_instance(!orders.is_empty() || !moves.is_empty());
         self.limits_judge(&orders);
         let (sealer, exchange) = (self.sealer, self.config.venue.exchange);
         let sealed: Vec<_> = orders

@@ -82,6 +82,12 @@ impl World {
     /// A poll or a cancel leaves.
     pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
         self.conduct.asks(request, query);
+        if let Query::Cancel(hash) = query
+            && self.storms.others.contains_key(hash)
+        {
+            let detail = format!("{hash} is of another instance");
+            self.checks.fail("cancelled_anothers", detail);
+        }
         self.obey_budget(query.endpoint());
         let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
             .unwrap_or_else(|| adapter::request(OWN_ACCOUNT, &self.specs, query));

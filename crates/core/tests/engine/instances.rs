@@ -1,0 +1,280 @@
+//! Orders of other cambist instances on the account: cancel-only, a reason, and never a cancel of theirs.
+
+use cambist_core::config::{EngineConfig, ForeignOrders};
+use cambist_core::event::{Command, Event, Level};
+use cambist_core::note::{Control, Note};
+use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus};
+use cambist_core::request::{Outcome, Reply};
+use cambist_core::{Price, Qty, Side, StrategyId, VenueTime};
+
+use crate::desk::{BOTH, Desk, ORIGIN, config, spec};
+
+/// The desk's own is 7.
+const OTHER: u32 = 0x7530_e7d1;
+
+/// An order of another instance, created so long after the desk began, valid for so long.
+fn other(number: u64, created_ms: i64, ttl_ms: u64) -> OrderReport {
+    let created = VenueTime(ORIGIN.0.saturating_add_signed(created_ms));
+    let mut hash = [8; 32];
+    hash[..8].copy_from_slice(&number.to_be_bytes());
+    OrderReport {
+        hash: Hash(hash),
+        client_id: Some(ClientOrderId {
+            instance: OTHER,
+            strategy: StrategyId(0),
+            number,
+        }),
+        market: "T0-T1".into(),
+        side: Side::Sell,
+        status: OrderStatus::Processing,
+        base_amount: spec().base_amount(Qty(10)).unwrap(),
+        quote_amount: spec().quote_amount(Price(10_100), Qty(10)).unwrap(),
+        base_filled: 0,
+        quote_filled: 0,
+        fee: 0,
+        valid_until_s: u32::try_from(created.plus_ms(ttl_ms).as_s()).unwrap(),
+        valid_since: created,
+    }
+}
+
+fn desk(policy: ForeignOrders, orders: Vec<OrderReport>) -> Desk {
+    let mut config: EngineConfig = config();
+    config.foreign = policy;
+    config.status_ms = 50;
+    let mut desk = Desk::with(&BOTH, config, Vec::new());
+    desk.list = orders;
+    desk
+}
+
+const POLICIES: [ForeignOrders; 3] = [
+    ForeignOrders::Alarm,
+    ForeignOrders::Tolerate,
+    ForeignOrders::Adopt,
+];
+
+/// The reasons of both sides by the last status, and the orders it names.
+fn status(desk: &Desk) -> ([Option<Control>; 2], Vec<u64>) {
+    let told = desk.notes.iter().rev().find_map(|note| match note {
+        Note::Status(status) => {
+            let sides = status.markets[0]
+                .withheld
+                .map(|why| why.map(|why| why.control));
+            let named = status.others.iter().map(|other| other.order.number);
+            Some((sides, named.collect()))
+        }
+        _ => None,
+    });
+    told.expect("a status was told")
+}
+
+const BESIDE: [Option<Control>; 2] = [Some(Control::OtherInstance); 2];
+
+#[test]
+fn what_an_earlier_state_folder_left_is_named_and_waited_out_whatever_the_file_says_of_others() {
+    for policy in POLICIES {
+        // Made five seconds before the start, dead at 15 s, and the grace is 3 s.
+        let mut desk = desk(policy, vec![other(1, -5_000, 20_000)]);
+        desk.run_ms(17_900);
+        assert!(desk.submits.is_empty(), "{policy:?}");
+        assert_eq!(status(&desk), (BESIDE, vec![1]), "{policy:?}");
+        assert_eq!(desk.levels, [], "a person is not needed");
+        let named = desk.notes.iter().filter(|note| match note {
+            Note::OtherInstance {
+                order,
+                until,
+                later,
+                ..
+            } => {
+                let dead = ORIGIN.plus_ms(18_000);
+                assert_eq!((order.instance, *until, *later), (OTHER, dead, false));
+                true
+            }
+            _ => false,
+        });
+        assert_eq!(named.count(), 1, "told once");
+        desk.run_ms(3_000);
+        assert_eq!(desk.submits.len(), 2, "{policy:?}: behind expiry and grace");
+        assert!(
+            desk.cancels.is_empty(),
+            "{policy:?}: nobody else's order is cancelled"
+        );
+        assert_eq!(status(&desk).1, []);
+    }
+}
+
+#[test]
+fn one_that_ended_before_is_no_reason_and_one_that_ends_is_none_any_more() {
+    let mut gone = other(1, -60_000, 20_000);
+    gone.status = OrderStatus::Expired;
+    let mut desk = desk(ForeignOrders::Tolerate, vec![gone]);
+    desk.run_ms(3_000);
+    assert_eq!((desk.submits.len(), desk.levels.len()), (2, 0));
+    let mut left = other(1, -1_000, 3_600_000);
+    let mut desk = self::desk(ForeignOrders::Tolerate, vec![left.clone()]);
+    desk.run_ms(10_000);
+    assert!(desk.submits.is_empty());
+    left.status = OrderStatus::Cancelled;
+    desk.list = vec![left];
+    desk.run_ms(3_000);
+    assert_eq!(desk.submits.len(), 2, "its owner has cancelled it");
+}
+
+#[test]
+fn one_that_was_made_after_our_start_is_cancel_only_within_one_list() {
+    for policy in POLICIES {
+        for status_of_it in [OrderStatus::Processing, OrderStatus::Processed] {
+            let mut desk = desk(policy, Vec::new());
+            desk.run_ms(3_000);
+            desk.accept_all();
+            desk.run_ms(20_000);
+            desk.accept_all();
+            let mut made = other(1, 22_500, 20_000);
+            made.status = status_of_it;
+            desk.list.push(made);
+            // Lists are read every second.
+            desk.run_ms(1_100);
+            assert_eq!(
+                desk.levels,
+                [Level::CancelOnly],
+                "{policy:?} {status_of_it:?}"
+            );
+            let ours = desk.cancels.iter().all(|(_, hash)| hash.0[8..] == [0; 24]);
+            assert!(
+                ours && !desk.cancels.is_empty(),
+                "ours go, theirs are left alone"
+            );
+            let later = |note: &&Note| matches!(note, Note::OtherInstance { later: true, .. });
+            assert_eq!(desk.notes.iter().filter(later).count(), 1);
+            assert_eq!(status(&desk).0, BESIDE);
+        }
+    }
+}
+
+#[test]
+fn a_time_that_the_start_cannot_know_is_no_proof_of_a_second_daemon() {
+    for (created_ms, raised) in [(6_000, false), (6_001, true)] {
+        let mut desk = desk(ForeignOrders::Tolerate, vec![other(1, created_ms, 20_000)]);
+        desk.run_ms(3_000);
+        assert_eq!(!desk.levels.is_empty(), raised, "{created_ms}");
+        assert!(desk.submits.is_empty(), "either way it is waited for");
+    }
+}
+
+fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
+    desk.hear(&Event::Operator(command));
+    let answer = desk.notes.iter().rev().find_map(|note| match note {
+        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        _ => None,
+    });
+    answer.unwrap()
+}
+
+#[test]
+fn after_a_person_has_looked_what_was_made_before_is_no_news_and_what_is_made_later_is() {
+    let mut desk = desk(ForeignOrders::Tolerate, Vec::new());
+    desk.run_ms(3_000);
+    desk.accept_all();
+    let mut first = other(1, 8_000, 5_000);
+    first.status = OrderStatus::Processed;
+    desk.run_ms(6_000);
+    desk.list.push(first);
+    desk.run_ms(2_000);
+    assert_eq!(desk.levels, [Level::CancelOnly]);
+    let reason = "it is stopped".to_owned();
+    let level = Level::Trading;
+    tell(&mut desk, Command::Lower { level, reason }).unwrap();
+    desk.run_ms(5_000);
+    assert_eq!(
+        desk.levels,
+        [Level::CancelOnly, Level::Trading],
+        "not raised again"
+    );
+    desk.list.push(other(2, 26_000, 5_000));
+    desk.run_ms(12_000);
+    assert_eq!(desk.levels.last(), Some(&Level::CancelOnly));
+}
+
+fn adopt(desk: &mut Desk, instance: u32) -> Result<String, String> {
+    let reason = "the folder was lost".to_owned();
+    tell(desk, Command::AdoptInstance { instance, reason })
+}
+
+#[test]
+fn what_was_left_is_adopted_by_a_person_cancelled_and_then_the_opening_is_taken() {
+    let mut left = other(1, -1_000, 3_600_000);
+    let mut desk = desk(ForeignOrders::Alarm, vec![left.clone()]);
+    desk.run_ms(3_000);
+    let why = adopt(&mut desk, 1).unwrap_err();
+    assert!(why.contains("00000001"), "{why}");
+    let done = adopt(&mut desk, OTHER).unwrap();
+    assert!(done.contains("1 orders of instance 7530e7d1"), "{done}");
+    desk.run_ms(200);
+    let (request, hash) = desk.cancels.pop_front().expect("it is cancelled");
+    assert_eq!(hash, left.hash);
+    let ready = |desk: &Desk| desk.notes.iter().any(|n| matches!(n, Note::Ready { .. }));
+    desk.run_ms(3_000);
+    assert!(!ready(&desk), "not while it may trade");
+    // It filled half before that: in the opening, and booked nowhere else.
+    left.base_filled = left.base_amount / 2;
+    left.quote_filled = left.quote_amount / 2;
+    left.status = OrderStatus::Cancelled;
+    desk.balances.0 -= left.base_filled;
+    desk.balances.1 += left.quote_filled;
+    desk.list = vec![left];
+    let status = OrderStatus::Cancelling;
+    desk.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
+    desk.run_ms(6_000);
+    assert!(ready(&desk) && desk.submits.len() == 2);
+    let differs = |note: &Note| matches!(note, Note::Mismatch { .. });
+    assert!(!desk.notes.iter().any(differs));
+    assert_eq!(desk.levels, []);
+}
+
+#[test]
+fn an_instance_that_trades_now_is_not_adopted() {
+    let mut desk = desk(ForeignOrders::Tolerate, vec![other(1, -1_000, 3_600_000)]);
+    desk.run_ms(10_000);
+    desk.list.push(other(2, 9_000, 20_000));
+    desk.run_ms(2_000);
+    let why = adopt(&mut desk, OTHER).unwrap_err();
+    assert!(why.contains("has to end first"), "{why}");
+    assert!(desk.cancels.is_empty());
+    let reason = String::new();
+    let nothing = tell(
+        &mut desk,
+        Command::AdoptInstance {
+            instance: OTHER,
+            reason,
+        },
+    );
+    assert!(nothing.unwrap_err().contains("reason"));
+}
+
+#[test]
+fn of_more_orders_than_are_remembered_the_longest_lived_is_waited_for() {
+    let mut many: Vec<_> = (1..=1_024)
+        .map(|number| other(number, -5_000, 7_000))
+        .collect();
+    // One more, shown last, is dead at 12 s, and the grace is 3 s.
+    many.push(other(1_025, -5_000, 17_000));
+    let mut desk = desk(ForeignOrders::Tolerate, many);
+    desk.run_ms(14_900);
+    assert!(desk.submits.is_empty());
+    assert_eq!(status(&desk), (BESIDE, vec![1_025]));
+    desk.run_ms(3_000);
+    assert_eq!(desk.submits.len(), 2);
+}
+
+#[test]
+fn between_two_orders_of_a_daemon_that_trades_nothing_is_open_and_nothing_is_ordered() {
+    let mut ended = other(1, -1_000, 3_600_000);
+    ended.status = OrderStatus::Cancelled;
+    let mut desk = desk(ForeignOrders::Tolerate, vec![ended]);
+    desk.run_ms(8_900);
+    assert!(desk.submits.is_empty(), "another one may follow it");
+    assert_eq!(status(&desk), (BESIDE, vec![]));
+    desk.run_ms(3_000);
+    assert_eq!(desk.submits.len(), 2, "none followed within ten seconds");
+    assert_eq!(desk.levels, []);
+}
