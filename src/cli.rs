@@ -222,7 +222,8 @@ pub struct CheckArgs {
     /// Configuration file, of the daemon or of the exchange.
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Do not open the files with the secrets.
+    /// Do not open the files with the secrets, nor look at the state folder: for a file that another user
+    /// or machine will run.
     #[arg(long)]
     pub no_secrets: bool,
     /// Ask the venue too: its minimums, holdings and books; says of each side whether it would be quoted

@@ -15,6 +15,11 @@ pub fn span(seconds: u64) -> String {
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
 }
 
+/// `1s 250ms` of milliseconds.
+pub fn span_ms(ms: u64) -> String {
+    humantime::format_duration(Duration::from_millis(ms)).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,9 @@
 //! `cambist account`: what the venue says of the account, and flows that a person explains.
 
+use cambist_core::Side;
+use cambist_core::order::OrderReport;
 use clap::{Args, Subcommand};
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::operate::{self, Which};
@@ -10,6 +13,7 @@ use crate::demo::proof;
 use crate::exit::{Exit, Failure};
 use crate::live::wishes::Written;
 use crate::store::flows;
+use crate::times;
 
 /// What about the account.
 #[derive(Debug, Subcommand)]
@@ -114,13 +118,22 @@ fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {
 fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&which.config)?;
     let flows = flows::explained(&daemon.store.dir)?;
+    let whole = |flow: &flows::Flow| {
+        let sign = if flow.amount < 0 { '-' } else { '+' };
+        let decimals = daemon.decimals_of(&flow.symbol)?;
+        let amount = money::whole(flow.amount.unsigned_abs(), decimals);
+        Some(format!("{sign}{amount}"))
+    };
+    let at = |flow: &flows::Flow| times::iso(flow.at_us / 1_000_000);
     if json {
         let shapes: Vec<_> = flows
             .iter()
             .map(|flow| {
                 json!({
+                    "at": at(flow),
                     "at_us": flow.at_us,
                     "token": flow.symbol,
+                    "amount": whole(flow),
                     "units": flow.amount.to_string(),
                     "reason": flow.reason,
                 })
@@ -130,16 +143,13 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     } else if flows.is_empty() {
         print_text("no flows were explained\n")?;
     } else {
-        let head = ["at_s", "token", "base units", "reason"].map(str::to_owned);
+        let head = ["at", "amount", "reason"].map(str::to_owned);
         let rows = flows.iter().map(|flow| {
-            let at_s = flow.at_us / 1_000_000;
-            let amount = format!("{:+}", flow.amount);
-            vec![
-                at_s.to_string(),
-                flow.symbol.clone(),
-                amount,
-                flow.reason.clone(),
-            ]
+            let amount = whole(flow).map_or_else(
+                || format!("{:+} base units of {}", flow.amount, flow.symbol),
+                |whole| format!("{whole} {}", flow.symbol),
+            );
+            vec![at(flow), amount, flow.reason.clone()]
         });
         let rows: Vec<_> = std::iter::once(head.to_vec()).chain(rows).collect();
         print_text(&columns(&rows))?;
@@ -181,51 +191,126 @@ fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {
 
 fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
     let books = books(&args.which)?;
-    let shown = books
+    let orders = books
         .orders
         .iter()
         .filter(|order| args.all || !order.status.is_final());
-    let mut rows = vec![
-        [
-            "order", "market", "side", "status", "base", "filled", "quote", "until_s",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
-    let mut shapes: Vec<Value> = Vec::new();
-    for order in shown {
-        let id = order.client_id.map(|id| id.to_string());
-        let status = order.status.name().to_owned();
-        rows.push(vec![
-            id.clone().unwrap_or_else(|| order.hash.to_string()),
-            order.market.clone(),
-            order.side.name().to_owned(),
-            status.clone(),
-            order.base_amount.to_string(),
-            order.base_filled.to_string(),
-            order.quote_amount.to_string(),
-            order.valid_until_s.to_string(),
-        ]);
-        shapes.push(json!({
-            "hash": order.hash.to_string(),
-            "client_order_id": id,
-            "market": order.market,
-            "side": order.side.name(),
-            "status": status,
-            "base_units": order.base_amount.to_string(),
-            "quote_units": order.quote_amount.to_string(),
-            "base_filled_units": order.base_filled.to_string(),
-            "quote_filled_units": order.quote_filled.to_string(),
-            "fee_units": order.fee.to_string(),
-            "valid_until_s": order.valid_until_s,
-        }));
-    }
+    let orders: Vec<_> = orders.map(|order| Shown::of(order, &books)).collect();
     if json {
-        print_json(&shapes)?;
-    } else if shapes.is_empty() {
+        print_json(&orders.iter().map(Shown::json).collect::<Vec<_>>())?;
+    } else if orders.is_empty() {
         print_text("no orders\n")?;
     } else {
+        let now_s = crate::clock::Clock::new().unix_micros() / 1_000_000;
+        let head = [
+            "order", "market", "side", "price", "amount", "filled", "status", "age", "until",
+        ];
+        let head = head.map(str::to_owned).to_vec();
+        let rows = orders.iter().map(|order| order.row(now_s));
+        let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
         print_text(&columns(&rows))?;
     }
     Ok(Exit::Done)
+}
+
+/// An order with the tokens of its market, as far as the venue lists them.
+struct Shown<'a> {
+    order: &'a OrderReport,
+    /// Symbol and decimals of base and quote.
+    tokens: Option<[(&'a str, u8); 2]>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(order: &'a OrderReport, books: &'a proof::Books) -> Self {
+        let symbols = order.market.rsplit_once('-');
+        let known = |symbol: &'a str| Some((symbol, *books.decimals.get(symbol)?));
+        let tokens = symbols.and_then(|(base, quote)| {
+            let base = base.strip_prefix("AMM-").unwrap_or(base);
+            Some([known(base)?, known(quote)?])
+        });
+        Self { order, tokens }
+    }
+
+    fn whole(&self, token: usize, units: u128) -> Option<String> {
+        self.tokens
+            .map(|tokens| money::whole(units, tokens[token].1))
+    }
+
+    fn text(&self, token: usize, units: u128) -> String {
+        match (self.whole(token, units), self.tokens) {
+            (Some(whole), Some(tokens)) => format!("{whole} {}", tokens[token].0),
+            _ => format!("{units} base units"),
+        }
+    }
+
+    /// Quote tokens for one base token.
+    fn price(&self) -> Option<String> {
+        let [(_, base), (_, quote)] = self.tokens?;
+        let whole = |units: u128, decimals: u8| {
+            let units = i128::try_from(units).ok()?;
+            Decimal::try_from_i128_with_scale(units, decimals.into()).ok()
+        };
+        let price = whole(self.order.quote_amount, quote)?
+            .checked_div(whole(self.order.base_amount, base)?)?;
+        Some(price.round_dp(12).normalize().to_string())
+    }
+
+    fn name(&self) -> String {
+        let id = self.order.client_id.map(|id| id.to_string());
+        id.unwrap_or_else(|| self.order.hash.to_string())
+    }
+
+    fn row(&self, now_s: u64) -> Vec<String> {
+        let order = self.order;
+        let price = match (self.price(), self.tokens) {
+            (Some(price), Some([_, (quote, _)])) => format!("{price} {quote}"),
+            _ => "-".to_owned(),
+        };
+        vec![
+            self.name(),
+            order.market.clone(),
+            order.side.name().to_owned(),
+            price,
+            self.text(0, order.base_amount),
+            self.whole(0, order.base_filled)
+                .unwrap_or_else(|| order.base_filled.to_string()),
+            order.status.name().to_owned(),
+            times::span(now_s.saturating_sub(order.valid_since.as_s())),
+            times::iso(order.valid_until_s.into()),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let order = self.order;
+        let symbol = |token: usize| self.tokens.map(|tokens| tokens[token].0);
+        let bought = match order.side {
+            Side::Buy => 0,
+            Side::Sell => 1,
+        };
+        json!({
+            "hash": order.hash.to_string(),
+            "client_order_id": order.client_id.map(|id| id.to_string()),
+            "market": order.market,
+            "side": order.side.name(),
+            "status": order.status.name(),
+            "price": self.price(),
+            "base": self.whole(0, order.base_amount),
+            "base_token": symbol(0),
+            "base_units": order.base_amount.to_string(),
+            "quote": self.whole(1, order.quote_amount),
+            "quote_token": symbol(1),
+            "quote_units": order.quote_amount.to_string(),
+            "base_filled": self.whole(0, order.base_filled),
+            "base_filled_units": order.base_filled.to_string(),
+            "quote_filled": self.whole(1, order.quote_filled),
+            "quote_filled_units": order.quote_filled.to_string(),
+            "fee": self.whole(bought, order.fee),
+            "fee_token": symbol(bought),
+            "fee_units": order.fee.to_string(),
+            "created": times::iso(order.valid_since.as_s()),
+            "created_ms": order.valid_since.0,
+            "valid_until": times::iso(order.valid_until_s.into()),
+            "valid_until_s": order.valid_until_s,
+        })
+    }
 }

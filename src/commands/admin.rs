@@ -15,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::{print_json, print_text};
+use super::{plain, print_json, print_text};
 use crate::config::Exchange;
 use crate::exit::{Exit, Failure};
 use crate::secrets;
@@ -29,7 +29,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// Arguments of `venue admin`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  cambist venue admin --config config/venue.toml status\n  cambist venue admin --config config/venue.toml deposit --account 10000 --token ETH --amount 1000000000000000000\n  cambist venue admin --address 127.0.0.1:8788 --token-file admin_token set-mode --mode cancel-only\n\nAmounts are base units. Each command has its own --help with an example."
+    after_help = "Examples:\n  cambist venue admin --config config/venue.toml status\n  cambist venue admin --config config/venue.toml deposit --account 10000 --token ETH --amount \"1.5 ETH\"\n  cambist venue admin --address 127.0.0.1:8788 --token-file admin_token set-mode --mode cancel-only\n\nAmounts are whole tokens with their symbol, or base units. Each command has its own --help with an example."
 )]
 pub struct AdminArgs {
     /// Configuration file of the exchange: it names the address and the file with the token.
@@ -133,13 +133,13 @@ const fn value_name(kind: FieldKind) -> &'static str {
     match kind {
         FieldKind::Number => "NUMBER",
         FieldKind::Token => "TOKEN",
-        FieldKind::Amount => "UNITS",
+        FieldKind::Amount => "AMOUNT",
         FieldKind::Address => "ADDRESS",
         FieldKind::Hash => "HEX",
         FieldKind::Text | FieldKind::Secret => "TEXT",
         FieldKind::Flag => "true|false",
         FieldKind::Word(_) => "WORD",
-        FieldKind::Amounts => "NAME=UNITS",
+        FieldKind::Amounts => "NAME=AMOUNT",
     }
 }
 
@@ -150,7 +150,7 @@ fn add(body: &mut Map<String, Value>, field: &Field, value: &str) -> Result<(), 
         return Ok(());
     }
     let Some((name, amount)) = value.split_once('=') else {
-        let what = format!("{value:?} is not NAME=UNITS\n");
+        let what = format!("{value:?} is not NAME=AMOUNT\n");
         return Err(clap::Error::raw(ErrorKind::ValueValidation, what));
     };
     let table = body.entry(field.name.to_owned()).or_insert(json!({}));
@@ -193,7 +193,7 @@ pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
         if json {
             print_json(&answer)?;
         } else {
-            print_text(&shown(&answer))?;
+            print_text(&plain::lines(&answer))?;
         }
         return Ok(Exit::Done);
     }
@@ -243,26 +243,6 @@ fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, 
     Ok((status.context("the answer is no HTTP")?, text.to_owned()))
 }
 
-/// For people: names and values, one line each.
-fn shown(answer: &Value) -> String {
-    let mut lines: Vec<String> = match answer {
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| format!("{name}: {}", plain(value)))
-            .collect(),
-        Value::Array(items) => items.iter().map(plain).collect(),
-        other => vec![plain(other)],
-    };
-    lines.push(String::new());
-    lines.join("\n")
-}
-
-fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
@@ -275,8 +255,14 @@ mod tests {
             #[command(flatten)]
             args: AdminArgs,
         }
-        let line = format!("admin --config x.toml {line}");
-        Only::try_parse_from(line.split(' ')).map(|only| only.args.asked)
+        // Quoted words are one word, as in a shell.
+        let parts = line.split('"').enumerate();
+        let words = parts.flat_map(|(at, part)| match at % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        });
+        let line = ["admin", "--config", "x.toml"].into_iter().chain(words);
+        Only::try_parse_from(line).map(|only| only.args.asked)
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! `cambist check`: whether a configuration is right, and what it means in money and requests.
 
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::Path;
 
+use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,6 +19,7 @@ use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::{Exit, Failure};
 use crate::live::access::Access;
 use crate::secrets::{self, SecretError};
+use crate::store::StoreError;
 
 #[derive(Serialize)]
 struct Meaning {
@@ -104,6 +108,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     if !args.no_secrets {
         let secrets = secrets::load(&daemon.keys).map_err(absent)?;
         Access::with(&daemon, &secrets, daemon.request_timeout_ms)?;
+        state_folder(&daemon.store.dir)?;
     }
     let online = args
         .online
@@ -122,6 +127,14 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         secrets_checked: !args.no_secrets,
         online,
     })))
+}
+
+/// Refuses a state folder that a start would refuse; the first start makes one that is not there.
+fn state_folder(dir: &Path) -> Result<(), StoreError> {
+    match PrivateFolder::visit(dir) {
+        Err(FolderError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(()),
+        found => Ok(found.map(|_| ())?),
+    }
 }
 
 /// Where keys come from, for somebody who has none yet.

@@ -128,6 +128,7 @@ fn shape(
         object.remove("ends");
         object.remove("quote");
         object.remove("inventory_tokens");
+        object.remove("residual_tokens");
         object.insert("crash".to_owned(), serde_json::to_value(crash)?);
         object.insert("scenario".to_owned(), playbill.json());
     }
@@ -421,11 +422,16 @@ fn conclude(
         problems.push("the daemon's profit and loss is not that of its tape".to_owned());
     }
     let all_lives = all_lives.filter(|_| was_killed);
+    let residual = residual(&told, books);
     Summary {
         seed: Some(args.seed),
         duration_s,
         resting_after: Some(books.resting()),
-        residual_units: residual(&told, books),
+        residual_tokens: residual
+            .iter()
+            .map(|(token, units)| (token.clone(), books.whole(token, units)))
+            .collect(),
+        residual_units: residual,
         replay_equal: played.map(|played| played.equal),
         // What is held, and what is not proven gone, is the last life's to say.
         inventory: told.inventory.clone(),
@@ -477,7 +483,9 @@ fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
         let there = books.totals.get(token).copied().unwrap_or(0);
         if i128::try_from(there).ok() != Some(*held) {
             problems.push(format!(
-                "profit and loss counts with {held} units of {token}, the exchange has {there}"
+                "profit and loss counts with {} {token}, the exchange has {}",
+                books.whole(token, &held.to_string()),
+                books.whole(token, &there.to_string())
             ));
         }
     }
@@ -496,11 +504,9 @@ fn unproven(summary: &Summary) -> Vec<String> {
             summary.orders.unknown_left
         ));
     }
-    for (token, units) in &summary.residual_units {
-        if units != "0" {
-            problems.push(format!(
-                "ledger and exchange differ by {units} units of {token}"
-            ));
+    for (token, amount) in &summary.residual_tokens {
+        if amount != "0" {
+            problems.push(format!("ledger and exchange differ by {amount} {token}"));
         }
     }
     if summary.replay_equal != Some(true) {

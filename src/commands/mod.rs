@@ -9,6 +9,7 @@ mod check_pin;
 pub mod demo;
 pub mod operate;
 pub mod panic;
+mod plain;
 pub mod replay;
 pub mod run;
 pub mod sim;

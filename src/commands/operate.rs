@@ -9,13 +9,14 @@ use cambist_core::event::Level;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{print_json, print_text};
+use super::{plain, print_json, print_text};
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
 use crate::live::control_client::{self, AskError};
 use crate::live::latch::Latch;
 use crate::live::wishes::{Part, Written};
 use crate::store::{Store, StoreError, view};
+use crate::times;
 
 /// Which daemon.
 #[derive(Debug, Args)]
@@ -124,7 +125,7 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(&page)?;
     } else {
-        print_text(&lines(&page, 0))?;
+        print_text(&plain::status(page))?;
     }
     Ok(exit)
 }
@@ -181,6 +182,10 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
         (Err(error), _) => return Err(unheard(&daemon, error, raised.is_ok())),
     };
     answer["latch"] = json!(raised.is_ok());
+    if raised.is_ok() && answer["done"] == true && answer["durable"].is_null() {
+        // The daemon had nothing to store: it had seen the latch before it was asked. The latch is on disk.
+        answer["durable"] = json!(true);
+    }
     let exit = shown(&answer, json)?;
     match raised {
         Ok(()) => Ok(exit),
@@ -417,7 +422,9 @@ fn stopped(dir: &Path) -> anyhow::Result<Value> {
     match view::without_end(dir) {
         Ok(open) => {
             page["not_proven_gone"] = json!(open.len());
-            page["last_expiry_s"] = json!(open.iter().map(|one| one.valid_until_s).max());
+            let last_s = open.iter().map(|one| one.valid_until_s).max();
+            page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
+            page["last_expiry_s"] = json!(last_s);
             page["level"] = json!(view::level(dir)?.0.name());
         }
         Err(StoreError::Database { .. }) if !dir.join(crate::store::FILE).exists() => {
@@ -426,30 +433,4 @@ fn stopped(dir: &Path) -> anyhow::Result<Value> {
         Err(error) => return Err(error.into()),
     }
     Ok(page)
-}
-
-/// Names and values, a line each.
-fn lines(page: &Value, depth: usize) -> String {
-    let indent = "  ".repeat(depth);
-    let one = |name: &str, value: &Value| match value {
-        Value::Object(_) | Value::Array(_) => {
-            format!("{indent}{name}\n{}", lines(value, depth + 1))
-        }
-        Value::String(text) => format!("{indent}{name}: {text}\n"),
-        Value::Null => format!("{indent}{name}: -\n"),
-        plain => format!("{indent}{name}: {plain}\n"),
-    };
-    match page {
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| one(name, value))
-            .collect(),
-        Value::Array(items) => {
-            let items = items.iter().enumerate();
-            items
-                .map(|(at, item)| one(&format!("#{}", at + 1), item))
-                .collect()
-        }
-        plain => format!("{indent}{plain}\n"),
-    }
 }

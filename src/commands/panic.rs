@@ -78,13 +78,14 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(&came.shape(latch.as_ref().err()))?;
     } else {
-        print_text(&came.text(&daemon.source.path))?;
+        print_text(&came.text(&daemon.source.path, latch.as_ref().err()))?;
     }
     if let Err(error) = &latch {
-        let what = format!("the latch was not raised, a daemon may go on: {error}");
+        let what = format!("the latch was not raised, a daemon may go on: {error:#}");
         crate::exit::tell(&what);
     }
-    Ok(if swept.proven {
+    // Without the latch nothing keeps a daemon from ordering again: what is proven holds for no longer.
+    Ok(if swept.proven && latch.is_ok() {
         Exit::Done
     } else {
         Exit::PanicNotProven

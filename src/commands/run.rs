@@ -10,7 +10,7 @@ use crate::exit::{self, Exit, Failure};
 use crate::live::daemon::{self, Run};
 use crate::live::earlier::Earlier;
 use crate::live::verdict;
-use crate::telemetry;
+use crate::{telemetry, times};
 
 /// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.
 pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
@@ -40,6 +40,7 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
             shape["left"] = serde_json::json!({
                 "orders": left.orders,
                 "unknown": left.unknown,
+                "until": times::iso(left.until.as_s()),
                 "until_s": left.until.as_s(),
             });
         }

@@ -221,6 +221,24 @@ impl Daemon {
         })
     }
 
+    /// Decimals of a token by its symbol, where the file states them.
+    pub fn decimals_of(&self, symbol: &str) -> Option<u8> {
+        let of_market = |market: &Market| {
+            let expected = &market.expected;
+            let decimals = if market.base == symbol {
+                &expected.base_decimals
+            } else if market.quote == symbol {
+                &expected.quote_decimals
+            } else if symbol == format!("LP-{}", market.name.value) {
+                &market.pool.as_ref()?.lp_units[0]
+            } else {
+                return None;
+            };
+            decimals.as_ref().map(|at| at.value)
+        };
+        self.markets.iter().find_map(of_market)
+    }
+
     /// Where a running daemon writes the address of its metrics.
     pub fn metrics_address_file(&self) -> PathBuf {
         self.store.dir.join("metrics.address")

@@ -17,7 +17,7 @@ use cambist_sim::profit::Profit;
 use cambist_tape::{Reader, compare};
 
 use super::once::Once;
-use crate::config::Daemon;
+use crate::config::{Daemon, money};
 use crate::live::access::Access;
 use crate::recording::Player;
 
@@ -40,6 +40,17 @@ pub struct Books {
 }
 
 impl Books {
+    /// Whole tokens of a signed number of base units, for people; as it is where no token of this symbol or no
+    /// number is known.
+    pub fn whole(&self, token: &str, units: &str) -> String {
+        let Some((decimals, amount)) = self.decimals.get(token).zip(units.parse::<i128>().ok())
+        else {
+            return format!("{units} base units of");
+        };
+        let sign = if amount < 0 { "-" } else { "" };
+        format!("{sign}{}", money::whole(amount.unsigned_abs(), *decimals))
+    }
+
     /// Own orders that rest, and joins and exits that are not decided.
     pub fn resting(&self) -> u64 {
         let open = self.orders.iter().filter(|order| !order.status.is_final());

@@ -34,6 +34,8 @@ struct Present {
     flow: Option<Result<u64, ()>>,
     /// It is answered with what the run comes to.
     at_end: bool,
+    /// What it is about, said before what the engine says.
+    about: Option<String>,
 }
 
 /// Answers, given or waiting.
@@ -69,6 +71,11 @@ impl Answers {
         };
     }
 
+    /// What the present wish is about, for its answer.
+    pub fn about(&mut self, about: Option<String>) {
+        self.present.about = about;
+    }
+
     /// What the engine says while it obeys.
     pub fn note(&mut self, note: &Note) {
         if let Note::CommandTaken { detail, .. } = note {
@@ -88,7 +95,10 @@ impl Answers {
     pub fn end(&mut self, levels_are_pending: bool) -> bool {
         let present = std::mem::take(&mut self.present);
         let detail = match present.verdict {
-            Some(Ok(detail)) => detail,
+            Some(Ok(detail)) => match present.about {
+                Some(about) => format!("{about}; {detail}"),
+                None => detail,
+            },
             Some(Err(why)) => {
                 give(present.answer, refused(&why));
                 return false;

@@ -146,11 +146,18 @@ impl People {
                 }
             },
         };
+        let about = match &command {
+            Command::Adopt { token, amount, .. } => {
+                Some(format!("{} adopted", self.names.flow_text(*token, *amount)))
+            }
+            _ => None,
+        };
         if matches!(command, Command::Raise { .. }) {
             telemetry.operator_asked();
         }
         self.config = config;
         self.answers.begin(answer, &command, at_end);
+        self.answers.about(about);
         Some(command)
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::desk::{Ended, Left};
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure, with_failures};
+use crate::times;
 
 /// Every reason, the one that decides the exit first. None: it is proven that nothing rests, and our
 /// books are the venue's.
@@ -60,12 +61,12 @@ pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
 
 /// What was left at the venue on purpose, for people.
 pub fn left(left: Left) -> String {
-    let until = clock_time(left.until.as_s());
+    let until = times::iso(left.until.as_s());
     match (left.orders, left.unknown) {
         (0, _) => "no order of ours is known to rest".to_owned(),
-        (orders, 0) => format!("{orders} orders were left and may fill until {until} UTC"),
+        (orders, 0) => format!("{orders} orders were left and may fill until {until}"),
         (orders, unknown) => format!(
-            "{orders} orders were left and may fill until {until} UTC; of {unknown} it is not known whether they rest"
+            "{orders} orders were left and may fill until {until}; of {unknown} it is not known whether they rest"
         ),
     }
 }
@@ -82,16 +83,10 @@ fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
         (_, Some(expiry_s)) => {
             let dead_s = u64::from(expiry_s) + daemon.orders.grace_s;
             let last = if left == 1 { "" } else { "the last " };
-            format!(", {last}until {} UTC (expiry + grace)", clock_time(dead_s))
+            format!(", {last}until {} (expiry + grace)", times::iso(dead_s))
         }
     };
     format!("not proven within {within_s} s that nothing rests: {orders}{until}")
-}
-
-/// Time of day of seconds since the Unix epoch.
-fn clock_time(unix_s: u64) -> String {
-    let (hours, minutes) = (unix_s / 3_600 % 24, unix_s / 60 % 60);
-    format!("{hours:02}:{minutes:02}:{:02}", unix_s % 60)
 }
 
 fn different(session: &Session) -> String {
@@ -190,7 +185,7 @@ mod tests {
         assert_eq!(
             failures[0].message,
             "not proven within 25 s that nothing rests: 7 orders may be alive, \
-             the last until 12:00:33 UTC (expiry + grace)"
+             the last until 1970-01-01T12:00:33Z (expiry + grace)"
         );
     }
 
@@ -208,7 +203,7 @@ mod tests {
         assert!(failures(&ended, &session(), &daemon()).is_empty());
         assert_eq!(
             left(ended.left.unwrap()),
-            "3 orders were left and may fill until 12:00:33 UTC; of 1 it is not known whether they rest"
+            "3 orders were left and may fill until 1970-01-01T12:00:33Z; of 1 it is not known whether they rest"
         );
     }
 

@@ -1,7 +1,7 @@
 //! From a line of JSON to a wish: names of markets, strategies and tokens become what the engine knows.
 
 use cambist_core::event::{Command, Filter, Level};
-use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenSpec};
+use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenId, TokenSpec};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
@@ -180,6 +180,17 @@ impl Names {
                 }
             }
         }))
+    }
+
+    /// A signed amount of a token for people: `+1.5 ETH`.
+    pub fn flow_text(&self, token: TokenId, amount: i128) -> String {
+        let sign = if amount < 0 { '-' } else { '+' };
+        let units = amount.unsigned_abs();
+        let known = self.tokens.iter().find(|spec| spec.id == token);
+        known.map_or_else(
+            || format!("{sign}{units} base units of token {}", token.0),
+            |spec| format!("{sign}{}", spec.text(units)),
+        )
     }
 
     fn filter(&self, part: &Part) -> Result<Filter, String> {

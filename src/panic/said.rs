@@ -6,6 +6,7 @@ use cambist_core::Amount;
 use serde_json::{Map, Value, json};
 
 use super::Swept;
+use crate::times;
 
 /// Funds that something binds.
 pub struct Bound {
@@ -43,7 +44,7 @@ pub fn progress(swept: &Swept) -> String {
     };
     let proof = match swept.dead_at {
         _ if swept.proven => "proven".to_owned(),
-        Some(at) => format!("proof possible after {} UTC", time_of_day(at.as_s())),
+        Some(at) => format!("proof possible after {}", times::iso(at.as_s())),
         None => "the venue tells no time".to_owned(),
     };
     let (found, cancels) = (swept.found.len(), swept.cancels);
@@ -58,8 +59,9 @@ fn undecided(swept: &Swept) -> usize {
 }
 
 impl Came<'_> {
-    /// For people; `config` is the file that the next command names.
-    pub fn text(&self, config: &Path) -> String {
+    /// For people; `config` is the file that the next command names, `latch` why the latch could not be
+    /// raised.
+    pub fn text(&self, config: &Path, latch: Option<&anyhow::Error>) -> String {
         let swept = self.swept;
         let (found, cancels) = (swept.found.len(), swept.cancels);
         let mut lines = vec![format!(
@@ -71,9 +73,9 @@ impl Came<'_> {
         }
         lines.push(self.verdict());
         for order in swept.left.values() {
-            let expiry = time_of_day(order.valid_until_s.into());
+            let expiry = times::iso(order.valid_until_s.into());
             let (hash, market, side) = (order.hash, &order.market, order.side.name());
-            lines.push(format!("  {hash} {market} {side} until {expiry} UTC"));
+            lines.push(format!("  {hash} {market} {side} until {expiry}"));
         }
         if undecided(swept) > 0 {
             let count = undecided(swept);
@@ -82,9 +84,9 @@ impl Came<'_> {
             ));
         }
         for one in swept.moves.iter().flat_map(|moves| moves.values()) {
-            let since = time_of_day(one.created.as_s());
+            let since = times::iso(one.created.as_s());
             let (hash, kind) = (one.hash, one.kind.name());
-            lines.push(format!("  {hash} {kind} since {since} UTC"));
+            lines.push(format!("  {hash} {kind} since {since}"));
         }
         lines.extend(self.bound_text());
         if let Some(trouble) = swept.trouble.as_ref().filter(|_| !swept.proven) {
@@ -94,15 +96,20 @@ impl Came<'_> {
             ));
         }
         let config = config.display();
-        lines.push(format!(
-            "trading stays off until: cambist resume --config {config} --reason TEXT\n"
-        ));
+        lines.push(match latch {
+            None => {
+                format!("trading stays off until: cambist resume --config {config} --reason TEXT\n")
+            }
+            Some(error) => format!(
+                "TRADING IS NOT OFF: the latch was not raised ({error:#}); a daemon that runs, or starts, orders again. Stop its service, then run this again\n"
+            ),
+        });
         lines.join("\n")
     }
 
     fn verdict(&self) -> String {
         let swept = self.swept;
-        let until = time_of_day(self.dead_s);
+        let until = times::iso(self.dead_s);
         if swept.proven {
             let took_s = self.took_s;
             return format!(
@@ -111,13 +118,13 @@ impl Came<'_> {
         }
         let why = match (swept.lists, swept.left.len(), undecided(swept)) {
             (0, ..) => {
-                format!("no complete list could be read; anything may be alive until {until} UTC")
+                format!("no complete list could be read; anything may be alive until {until}")
             }
             (_, 0, 0) => format!(
-                "nothing is shown open, but what was signed before may appear until {until} UTC"
+                "nothing is shown open, but what was signed before may appear until {until}"
             ),
             (_, 0, _) => "no order is shown open, but pools have not decided everything".to_owned(),
-            (_, left, _) => format!("{left} orders are open, the last until {until} UTC:"),
+            (_, left, _) => format!("{left} orders are open, the last until {until}:"),
         };
         format!("NOT PROVEN: {why}")
     }
@@ -156,6 +163,7 @@ impl Came<'_> {
                     "client_order_id": order.client_id.map(|id| id.to_string()),
                     "market": order.market,
                     "side": order.side.name(),
+                    "valid_until": times::iso(order.valid_until_s.into()),
                     "valid_until_s": order.valid_until_s,
                 })
             })
@@ -165,6 +173,7 @@ impl Came<'_> {
                 json!({
                     "hash": report.hash.to_string(),
                     "kind": report.kind.name(),
+                    "created": times::iso(report.created.as_s()),
                     "created_ms": report.created.0,
                 })
             };
@@ -187,16 +196,11 @@ impl Came<'_> {
             "left_alone": swept.left_alone,
             "moves": moves,
             "bound": bound,
+            "dead_at": times::iso(self.dead_s),
             "dead_at_s": self.dead_s,
             "took_s": self.took_s,
             "troubles": swept.troubles,
             "trouble": swept.trouble,
         })
     }
-}
-
-/// Time of day of seconds since the Unix epoch.
-fn time_of_day(unix_s: u64) -> String {
-    let (hours, minutes) = (unix_s / 3_600 % 24, unix_s / 60 % 60);
-    format!("{hours:02}:{minutes:02}:{:02}", unix_s % 60)
 }

@@ -31,8 +31,8 @@ pub struct Facts {
     pub(super) said_withheld: BTreeMap<(MarketId, Side), Time>,
     /// The last status and when it was told.
     pub(super) status: Option<(Time, Status)>,
-    /// Markets of orders that have not ended.
-    pub(super) orders: BTreeMap<ClientOrderId, MarketId>,
+    /// Market and side of orders that have not ended.
+    pub(super) orders: BTreeMap<ClientOrderId, (MarketId, Side)>,
     /// An answer whose outcome was not told yet: if no refusal follows, it was a success.
     pub(super) answered: Option<Endpoint>,
     /// Requests that never left, by endpoint.

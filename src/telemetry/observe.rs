@@ -5,7 +5,7 @@ use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::note::{Control, Fill, Note};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
-use cambist_core::{Reason, Side, Time};
+use cambist_core::{ClientOrderId, Reason, Side, Time};
 use cambist_protocol::code;
 use tracing::{debug, error, info, warn};
 
@@ -14,6 +14,7 @@ use super::metrics::Metrics;
 use super::series::UP_STATES;
 use super::{About, seconds, status, withheld};
 use crate::config::money;
+use crate::times;
 
 /// Longest piece of foreign text in a log line.
 const TEXT_MAX: usize = 200;
@@ -55,16 +56,20 @@ pub(super) fn note(
             valid_until_s,
         } => {
             if facts.orders.len() < ORDERS_MAX {
-                facts.orders.insert(*order, *market);
+                facts.orders.insert(*order, (*market, *side));
             }
             m.submitted
                 .with_label_values(&[name(*market), side.name()])
                 .inc();
             m.attempts.with_label_values(&[name(*market)]).inc();
-            debug!(%order, market = name(*market), side = side.name(), ticks = price.0, lots = qty.0, valid_until_s, "order sent");
+            if let Some(spec) = market_spec(about, *market) {
+                let (price, amount) = (spec.price_text(*price), spec.qty_text(*qty));
+                let valid_until = times::iso((*valid_until_s).into());
+                debug!(%order, market = spec.name, side = side.name(), price, amount, valid_until, "order sent");
+            }
         }
         Note::Resent { order, attempt } => {
-            if let Some(market) = facts.orders.get(order) {
+            if let Some((market, _)) = facts.orders.get(order) {
                 m.attempts.with_label_values(&[name(*market)]).inc();
             }
             info!(%order, attempt, "same bytes sent again");
@@ -258,14 +263,18 @@ pub(super) fn note(
         } => {
             let labels = [name(*market), kind.name()];
             m.pool_moves_sent.with_label_values(&labels).inc();
-            let [first, second] = amounts;
-            info!(%order, market = labels[0], kind = labels[1], first, second, lp, valid_until_s, "move sent");
+            let [first, second, shares] = pool_texts(about, *market, *amounts, *lp);
+            let valid_until = times::iso((*valid_until_s).into());
+            // A join pays at most this for the shares; an exit receives at least this for them.
+            info!(%order, market = labels[0], kind = labels[1], first, second, shares, valid_until, "join or exit sent");
         }
         Note::Moved(moved) => {
             let (market, kind) = (name(moved.market), moved.kind.name());
-            let [first, second] = moved.moved.pooled;
-            let (lp, fee) = (moved.moved.lp, moved.moved.fee);
-            info!(order = %moved.order, market, kind, first, second, lp, fee, "moved");
+            let (pooled, lp) = (moved.moved.pooled, moved.moved.lp);
+            let [first, second, shares] = pool_texts(about, moved.market, pooled, lp);
+            // The venue takes it in the last pooled token.
+            let [_, fee, _] = pool_texts(about, moved.market, [0, moved.moved.fee], 0);
+            info!(order = %moved.order, market, kind, first, second, shares, fee, "join or exit processed");
         }
         Note::MoveEnded {
             order,
@@ -275,7 +284,7 @@ pub(super) fn note(
         } => {
             let labels = [name(*market), kind.name(), end.name()];
             m.pool_moves_finished.with_label_values(&labels).inc();
-            info!(%order, market = labels[0], kind = labels[1], end = labels[2], "move ended");
+            info!(%order, market = labels[0], kind = labels[1], end = labels[2], "join or exit ended");
         }
         Note::Reconciled { orders } => {
             m.reconciles.with_label_values(&["clean"]).inc();
@@ -336,6 +345,7 @@ pub(super) fn note(
         } => {
             m.fees_above.inc();
             if let Some(times) = facts.throttle.tell(now, "fee") {
+                let [fee, expected] = fee_texts(about, facts, *order, [*fee, *expected]);
                 error!(%order, fee, expected, times, "fee above the configured rate");
             }
         }
@@ -351,7 +361,7 @@ pub(super) fn note(
         Note::Paused(pause) => warn!(
             what = part(about, pause.filter),
             why = short(&pause.cause),
-            by_itself = pause.until.is_some(),
+            until = pause.until.map(|until| times::iso(until.as_s())),
             "held back"
         ),
         Note::Unpaused { filter, cause } => {
@@ -363,10 +373,10 @@ pub(super) fn note(
         }
         Note::LevelNotStored => error!("level and pauses are not stored; they forbid all the same"),
         Note::CommandTaken { command, detail } => {
-            info!(command, detail = short(detail), "command taken");
+            info!(command, detail, "command taken");
         }
         Note::CommandRefused { command, why } => {
-            warn!(command, why = short(why), "command refused");
+            warn!(command, why, "command refused");
         }
         Note::Adopted {
             token,
@@ -402,7 +412,7 @@ pub(super) fn note(
         } => warn!(
             orders,
             unknown,
-            until_ms = until.0,
+            until = times::iso(until.as_s()),
             "left without cancelling: orders may rest"
         ),
         Note::Slept { ms } => warn!(ms, "time made a jump; everything is read again first"),
@@ -497,7 +507,39 @@ fn filled(about: &About, m: &Metrics, fill: &Fill) {
         Side::Buy => 0.0,
     };
     m.fees_quote.with_label_values(&[&market.name]).inc_by(fee);
-    info!(order = %fill.order, market = market.name, side = fill.side.name(), base, quote, fee_quote = fee, "filled");
+    let bought = match fill.side {
+        Side::Buy => &market.base,
+        Side::Sell => &market.quote,
+    };
+    let (base, quote) = (market.base.text(fill.base), market.quote.text(fill.quote));
+    let fee = bought.text(fill.fee);
+    info!(order = %fill.order, market = market.name, side = fill.side.name(), base, quote, fee, "filled");
+}
+
+/// Amounts of both pooled tokens and of shares, for people.
+fn pool_texts(about: &About, market: MarketId, pooled: [Amount; 2], lp: Amount) -> [String; 3] {
+    let Some(pool) = about.pools.iter().find(|pool| pool.market == market) else {
+        return [pooled[0], pooled[1], lp].map(|units| format!("{units} base units"));
+    };
+    let text = |at: usize| {
+        token_spec(about, pool.pooled[at]).map_or_else(
+            || format!("{} base units", pooled[at]),
+            |spec| spec.text(pooled[at]),
+        )
+    };
+    [text(0), text(1), pool.lp.text(lp)]
+}
+
+/// Fees of an order, in the token that it buys.
+fn fee_texts(about: &About, facts: &Facts, order: ClientOrderId, fees: [Amount; 2]) -> [String; 2] {
+    let bought = facts.orders.get(&order).and_then(|(market, side)| {
+        let spec = market_spec(about, *market)?;
+        Some(match side {
+            Side::Buy => &spec.base,
+            Side::Sell => &spec.quote,
+        })
+    });
+    fees.map(|fee| bought.map_or_else(|| format!("{fee} base units"), |token| token.text(fee)))
 }
 
 fn level_changed(m: &Metrics, facts: &mut Facts, level: Level, why: &str) {

@@ -12,6 +12,7 @@ use super::observe::{kill_number, market_spec, part, token_spec, traded_token, w
 use super::series::POOL;
 use super::{About, Telemetry, seconds, withheld};
 use crate::config::money;
+use crate::times;
 
 /// Updates everything that is a level rather than an event.
 pub(super) fn told(
@@ -357,6 +358,7 @@ fn pause(about: &About, pause: &Pause) -> Value {
     json!({
         "what": part(about, pause.filter),
         "why": pause.cause,
+        "until": pause.until.map(|until| times::iso(until.as_s())),
         "until_s": pause.until.map(cambist_core::VenueTime::as_s),
     })
 }

@@ -83,16 +83,13 @@ fn a_side_is_held_back_through_a_kill_until_it_is_lifted() {
         (open(&stage, Side::Sell) > 0 && open(&stage, Side::Buy) == 0).then_some(())
     });
     taken(&stage, "pause --market ETH-USDC --side buy --reason again");
-    let paused = until(SOON, "the pause on the page", || {
-        let page = taken(&stage, "status");
-        page["paused"]
-            .as_array()
-            .filter(|all| !all.is_empty())
-            .cloned()
-    });
-    assert_eq!(paused.len(), 1, "{paused:?}");
-    assert_eq!(paused[0]["what"], "ETH-USDC, buy, every strategy");
-    assert_eq!(paused[0]["why"], "news");
+    let page = taken(&stage, "status");
+    let paused = page["paused"].as_array().unwrap();
+    for (pause, why) in paused.iter().zip(["news", "again"]) {
+        assert_eq!(pause["what"], "ETH-USDC, buy, every strategy");
+        assert_eq!(pause["why"], why);
+    }
+    assert_eq!(paused.len(), 2, "{page}");
     for wrong in [
         "pause --market BTC-USDC --reason x",
         "pause --strategy nobody --reason x",
@@ -276,17 +273,11 @@ fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
             .contains("already (news)"),
         "{second}"
     );
-    let paused = until(SOON, "both on the page", || {
-        let page = taken(&stage, "status");
-        page["paused"]
-            .as_array()
-            .filter(|all| all.len() == 2)
-            .cloned()
-    });
-    assert_eq!(
-        (&paused[0]["why"], &paused[1]["why"]),
-        (&"news".into(), &"lunch".into())
-    );
+    // At once: what was answered is what a status says.
+    let page = taken(&stage, "status");
+    let reasons: Vec<_> = page["paused"].as_array().unwrap().iter().collect();
+    let reasons: Vec<_> = reasons.iter().map(|pause| &pause["why"]).collect();
+    assert_eq!(reasons, ["news", "lunch"], "{page}");
     let lifted = taken(&stage, "resume --reason fine");
     assert!(
         lifted["detail"]
@@ -295,6 +286,8 @@ fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
             .contains("2 pauses are lifted"),
         "{lifted}"
     );
+    let page = taken(&stage, "status");
+    assert_eq!(page["paused"], serde_json::json!([]), "{page}");
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     let (code, stopped, _) = ask(&stage, "resume --reason x");
     assert_eq!((code, &stopped["latch"]), (0, &Value::Null));
@@ -401,11 +394,24 @@ fn a_deposit_is_not_guessed_but_explained() {
     stage.daemon("daemon", &stage.url(), quick);
     let mut daemon = started(&stage);
     let venue = stage.path("venue.toml").display().to_string();
-    let deposit = "deposit --account 10000 --token ETH --amount 1500000000000000000";
-    let mut args = vec!["venue", "admin", "--config", &venue];
-    args.extend(deposit.split(' '));
-    let (code, _, log) = run(stage.folder.path(), "deposit", &args, SOON);
-    assert_eq!(code, 0, "{log}");
+    let admin = |wish: &[&str]| {
+        let args = [&["venue", "admin", "--config", &venue][..], wish].concat();
+        let (code, out, log) = run(stage.folder.path(), wish[0], &args, SOON);
+        assert_eq!(code, 0, "{log}");
+        out
+    };
+    admin(&[
+        "deposit",
+        "--account",
+        "10000",
+        "--token",
+        "ETH",
+        "--amount",
+        "1.5 ETH",
+    ]);
+    let log = admin(&["log", "--limit", "1"]);
+    assert!(log.contains("amount: 1.5 ETH\n"), "{log}");
+    assert!(!log.contains("1500000000000000000"), "{log}");
     until(SOON, "the difference", || {
         daemon
             .stderr()
@@ -430,7 +436,23 @@ fn a_deposit_is_not_guessed_but_explained() {
         "account adopt --token ETH --amount +1.5 --reason Monday",
     );
     assert_eq!(adopted["durable"], true, "{adopted}");
-    assert!(taken(&stage, "account orders").as_array().unwrap().len() >= 2);
+    let detail = adopted["detail"].as_str().unwrap();
+    assert!(detail.starts_with("+1.5 ETH adopted; "), "{detail}");
+    assert!(detail.ends_with(" ETH"), "{detail}");
+    let (_, orders, _) = stage.prose("account orders --all");
+    assert!(
+        orders.contains(" USDC  "),
+        "prices in their token: {orders}"
+    );
+    assert!(orders.contains(" ETH  "), "{orders}");
+    assert!(!orders.contains("00000000000"), "no base units: {orders}");
+    assert!(
+        taken(&stage, "account orders --all")
+            .as_array()
+            .unwrap()
+            .len()
+            >= 2
+    );
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     let balances = taken(&stage, "account balances");
     assert_eq!(
@@ -447,6 +469,16 @@ fn a_deposit_is_not_guessed_but_explained() {
         ("ETH".to_owned(), "Monday".to_owned())
     );
     assert_eq!(told("units"), "1500000000000000000");
+    assert_eq!(told("amount"), "+1.5");
+    let (_, listed, _) = stage.prose("account flows");
+    let row = listed.lines().nth(1).unwrap();
+    let words: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(words[1..], ["+1.5", "ETH", "Monday"], "{row}");
+    assert_eq!(
+        (words[0], words[0].len()),
+        (told("at").as_str(), 20),
+        "{row}"
+    );
     let mut again = stage.run("daemon");
     stage.metrics("daemon", &mut again);
     assert_eq!(taken(&stage, "account flows"), flows);

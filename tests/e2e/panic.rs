@@ -111,6 +111,26 @@ fn it_needs_neither_daemon_nor_store() {
 }
 
 #[test]
+fn without_the_latch_it_does_not_say_that_trading_is_off() {
+    let (stage, _proxy, mut daemon) = trading("panic-unlatched");
+    daemon.kill();
+    // A folder in which nothing can be written, for every user.
+    std::fs::remove_dir_all(stage.path("daemon-state")).unwrap();
+    std::fs::write(stage.path("daemon-state"), "").unwrap();
+    let (code, out, log) = stage.prose("panic --yes");
+    assert_eq!(code, 80, "{out}{log}");
+    assert!(out.contains("TRADING IS NOT OFF"), "{out}");
+    assert!(!out.contains("stays off"), "{out}");
+    assert!(log.contains("the latch was not raised"), "{log}");
+    assert_eq!(
+        stage.books().open(),
+        0,
+        "everything is cancelled all the same"
+    );
+    stage.close();
+}
+
+#[test]
 fn an_order_that_arrives_later_is_found() {
     let (stage, proxy, mut daemon) = trading("panic-late");
     proxy.plan(|seen| {

@@ -127,18 +127,7 @@ fn scaled(number: Decimal, decimals: u8, what: &str) -> Result<Amount, MoneyErro
 
 /// Whole tokens of an amount in base units, for people.
 pub fn whole(amount: Amount, decimals: u8) -> String {
-    let one = 10u128.checked_pow(u32::from(decimals));
-    let Some(one) = one.filter(|one| *one > 1) else {
-        return amount.to_string();
-    };
-    let width = usize::from(decimals);
-    let fraction = format!("{:0width$}", amount % one);
-    let fraction = fraction.trim_end_matches('0');
-    if fraction.is_empty() {
-        (amount / one).to_string()
-    } else {
-        format!("{}.{fraction}", amount / one)
-    }
+    cambist_core::math::decimal(amount, decimals)
 }
 
 impl Read for Money {

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::math::decimal;
 use crate::token::{Amount, TokenId, TokenSpec};
 
 /// Index of a market in the engine's configuration.
@@ -179,6 +180,17 @@ impl MarketSpec {
             quote_per_lot_tick,
             enabled,
         })
+    }
+
+    /// A price for people: `2500.01 USDC`.
+    pub fn price_text(&self, price: Price) -> String {
+        let number = decimal(price.0.into(), self.price_decimals);
+        format!("{number} {}", self.quote.symbol)
+    }
+
+    /// A quantity for people: `0.5 ETH`.
+    pub fn qty_text(&self, qty: Qty) -> String {
+        self.base.text(u128::from(qty.0).saturating_mul(self.lot))
     }
 
     /// Base units of `qty` lots. `None` on overflow.

@@ -91,6 +91,22 @@ fn triple([a, b, c]: [u128; 3]) -> [u128; 3] {
     [highest + u128::from(over), middle, lowest]
 }
 
+/// `units` of 10^−`decimals` each as a decimal, exact and without trailing zeros: for people.
+pub fn decimal(units: u128, decimals: u8) -> String {
+    let one = 10u128.checked_pow(u32::from(decimals));
+    let Some(one) = one.filter(|one| *one > 1) else {
+        return units.to_string();
+    };
+    let width = usize::from(decimals);
+    let fraction = format!("{:0width$}", units % one);
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() {
+        (units / one).to_string()
+    } else {
+        format!("{}.{fraction}", units / one)
+    }
+}
+
 /// Greatest common divisor; `gcd(a, 0) = a`.
 pub fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {

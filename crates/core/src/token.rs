@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::math::decimal;
+
 /// Numeric token id, 16 bits on this interface (ids from 32768 up are not fungible tokens).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TokenId(pub u16);
@@ -38,6 +40,11 @@ impl TokenSpec {
     /// Base units in one whole token. `None` when `decimals` exceeds what an amount can hold.
     pub fn one(&self) -> Option<Amount> {
         10u128.checked_pow(u32::from(self.decimals))
+    }
+
+    /// An amount for people: `1.5 ETH`.
+    pub fn text(&self, units: Amount) -> String {
+        format!("{} {}", decimal(units, self.decimals), self.symbol)
     }
 
     /// The smallest step the venue honours: 10^(decimals − precision) base units.

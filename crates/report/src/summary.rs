@@ -255,6 +255,8 @@ pub struct Summary {
     pub pnl_exact: Option<Attribution>,
     /// `inventory` as people write it: whole tokens.
     pub inventory_tokens: BTreeMap<String, String>,
+    /// `residual_units` as people write it: whole tokens.
+    pub residual_tokens: BTreeMap<String, String>,
     /// By market.
     #[serde(skip)]
     pub markets: Vec<MarketRow>,

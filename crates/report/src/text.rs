@@ -159,8 +159,8 @@ pub fn summary(summary: &Summary) -> String {
     if let Some(resting) = summary.resting_after {
         out.put("resting after", &resting.to_string());
     }
-    for (token, units) in &summary.residual_units {
-        out.put("ledger - venue", &format!("{units} units of {token}"));
+    for (token, amount) in &summary.residual_tokens {
+        out.put("ledger - venue", &format!("{amount} {token}"));
     }
     if let Some(equal) = summary.replay_equal {
         out.put("replay", if equal { "equal" } else { "differs" });

@@ -149,17 +149,43 @@ pub(crate) fn tightened(world: &WorldConfig) -> Option<[EngineConfig; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use cambist_core::reload::loosens;
+    use cambist_core::reload::{Units, loosens};
+    use cambist_core::{MarketId, MarketSpec};
 
     use super::*;
+
+    /// The markets of a world, in its order.
+    #[expect(clippy::unwrap_used, reason = "the world's own")]
+    fn specs(world: &WorldConfig) -> Vec<MarketSpec> {
+        let token = |id| {
+            let mut tokens = world.venue.tokens.iter();
+            tokens
+                .find(|token| token.spec.id == id)
+                .unwrap()
+                .spec
+                .clone()
+        };
+        let spec = |(at, name): (u16, &String)| {
+            let mut listed = world.venue.markets.iter();
+            let listed = listed.find(|market| market.name == *name).unwrap();
+            let (base, quote) = (token(listed.base), token(listed.quote));
+            MarketSpec::new(MarketId(at), name, base, quote, listed.price_decimals, true).unwrap()
+        };
+        (0..).zip(&world.markets).map(spec).collect()
+    }
 
     #[test]
     fn the_way_into_tight_limits_is_free_and_the_way_back_is_not() {
         let drawn = (1..=1_000).map(WorldConfig::drawn);
-        let both = drawn.filter_map(|world| tightened(&world));
-        let checked = both.inspect(|[tight, usual]| {
-            assert_eq!(loosens(usual, tight), [""; 0]);
-            assert_ne!(loosens(tight, usual), [""; 0]);
+        let both = drawn.filter_map(|world| Some((tightened(&world)?, world)));
+        let checked = both.inspect(|([tight, usual], world)| {
+            let specs = specs(world);
+            let units = Units {
+                markets: specs.iter().collect(),
+                pools: specs.iter().take(usual.pools.len()).collect(),
+            };
+            assert_eq!(loosens(usual, tight, &units), [""; 0]);
+            assert_ne!(loosens(tight, usual, &units), [""; 0]);
         });
         let count = checked.count();
         assert!((150..250).contains(&count), "{count} worlds");

@@ -136,15 +136,24 @@ impl Stage {
     /// one object is read.
     #[track_caller]
     pub fn command(&self, line: &str) -> (i32, serde_json::Value, String) {
+        let (code, out, log) = self.prose(&format!("{line} --json"));
+        let object = serde_json::from_str(&out).unwrap_or(serde_json::Value::Null);
+        (code, object, log)
+    }
+
+    /// As `command`, with what people read instead of JSON.
+    pub fn prose(&self, line: &str) -> (i32, String, String) {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let config = self.path("daemon.toml").display().to_string();
         let mut args: Vec<_> = line.split(' ').collect();
-        args.extend(["--json", "--config", &config]);
-        let name = format!("command-{number}");
-        let (code, out, log) = run(self.folder.path(), &name, &args, READY);
-        let object = serde_json::from_str(&out).unwrap_or(serde_json::Value::Null);
-        (code, object, log)
+        args.extend(["--config", &config]);
+        run(
+            self.folder.path(),
+            &format!("command-{number}"),
+            &args,
+            READY,
+        )
     }
 
     fn metrics_file(&self, name: &str) -> PathBuf {

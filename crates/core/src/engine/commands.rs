@@ -1,9 +1,10 @@
 //! What people tell the engine, and what it answers.
 
 use crate::action::Action;
+use crate::config::EngineConfig;
 use crate::event::{Command, Filter, Level, Levels, Pause};
 use crate::note::Note;
-use crate::reload;
+use crate::reload::{self, Units};
 use crate::time::Time;
 use crate::token::TokenId;
 
@@ -37,20 +38,48 @@ impl State {
             Command::Reconfigure {
                 config,
                 allow_loosening,
-            } => reload::judge(&self.config, config, *allow_loosening).inspect(|_| {
-                self.budget.reconfigure(&config.budget);
-                self.config = (**config).clone();
-                for pool in self.markets.iter_mut().filter_map(|m| m.pool.as_mut()) {
-                    pool.config = config.pools[pool.at].clone();
-                }
-                self.touch_all();
-            }),
+            } => self.reconfigure(config, *allow_loosening),
         };
         let command = wish.name().to_owned();
         actions.push(Action::Note(match done {
             Ok(detail) => Note::CommandTaken { command, detail },
             Err(why) => Note::CommandRefused { command, why },
         }));
+    }
+
+    fn reconfigure(
+        &mut self,
+        config: &EngineConfig,
+        allow_loosening: bool,
+    ) -> Result<String, String> {
+        let mut pools: Vec<_> = self
+            .markets
+            .iter()
+            .filter_map(|market| Some((market.pool.as_ref()?.at, &market.spec)))
+            .collect();
+        pools.sort_by_key(|(at, _)| *at);
+        let units = Units {
+            markets: self.markets.iter().map(|market| &market.spec).collect(),
+            pools: pools.into_iter().map(|(_, spec)| spec).collect(),
+        };
+        let done = reload::judge(&self.config, config, allow_loosening, &units)?;
+        self.budget.reconfigure(&config.budget);
+        self.config = config.clone();
+        for pool in self.markets.iter_mut().filter_map(|m| m.pool.as_mut()) {
+            pool.config = config.pools[pool.at].clone();
+        }
+        self.touch_all();
+        Ok(done)
+    }
+
+    /// An amount of a token for people; nothing of a token that is not traded here.
+    fn token_text(&self, token: TokenId, units: u128) -> Option<String> {
+        let traded = self.markets.iter().flat_map(|market| {
+            let lp = market.pool.as_ref().map(|pool| &pool.spec.lp);
+            [Some(&market.spec.base), Some(&market.spec.quote), lp]
+        });
+        let mut named = traded.flatten().filter(|spec| spec.id == token);
+        named.next().map(|spec| spec.text(units))
     }
 
     fn raise_by_hand(
@@ -225,10 +254,10 @@ impl State {
             amount,
             reason,
         }));
-        Ok(format!(
-            "the ledger now holds {} base units of token {}",
-            self.ledger.total(token),
-            token.0
+        let total = self.token_text(token, self.ledger.total(token));
+        Ok(total.map_or_else(
+            || "it is in the ledger from now on".to_owned(),
+            |total| format!("the ledger now holds {total}"),
         ))
     }
 }

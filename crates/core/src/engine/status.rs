@@ -11,7 +11,8 @@ use super::orders::Tracked;
 use super::state::State;
 
 impl State {
-    /// Tells a change of both-sidedness at once and everything now and then.
+    /// Tells a change of both-sidedness at once and everything now and then, and after a command or a change
+    /// of what is held back: who asks then sees what it came to.
     pub(crate) fn tell_status(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
@@ -25,7 +26,17 @@ impl State {
                 actions.push(Action::Note(Note::BothSides { market, both }));
             }
         }
-        if now >= self.status_due {
+        let changed = actions.iter().any(|action| match action {
+            Action::Note(note) => matches!(
+                note,
+                Note::CommandTaken { .. }
+                    | Note::Paused(_)
+                    | Note::Unpaused { .. }
+                    | Note::LevelChanged { .. }
+            ),
+            _ => false,
+        });
+        if changed || now >= self.status_due {
             self.status_due = now.plus_ms(self.config.status_ms.max(1));
             actions.push(Action::Note(Note::Status(Box::new(self.status(now)))));
         }

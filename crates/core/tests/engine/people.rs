@@ -4,7 +4,7 @@ use cambist_core::event::{Command, Event, Filter, Level, Levels, Pause};
 use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, UnknownCause};
-use cambist_core::{MarketId, Side, StrategyId};
+use cambist_core::{MarketId, Price, Side, StrategyId};
 
 use crate::desk::{BASE, BOTH, Desk, ORIGIN, OTHER, QUOTE, config};
 
@@ -380,8 +380,19 @@ fn tighter_limits_are_taken_over_and_looser_ones_need_a_word() {
     tell(&mut desk, reload(&tight, false)).unwrap();
     let mut loose = tight.clone();
     loose.markets[0].collar_bps = 401;
+    loose.markets[0].order_value_max += 1_500_000;
+    loose.markets[0].price_min = Price(loose.markets[0].price_min.0 - 1);
+    loose.ttl_ms += 1_500;
     let why = tell(&mut desk, reload(&loose, false)).unwrap_err();
-    assert!(why.contains("collar_bps 400 → 401"), "{why}");
+    // In the words and units of the file.
+    for told in [
+        "T0-T1 collar_bps 400 → 401",
+        "T0-T1 price_floor 50 T1 → 49.99 T1",
+        "T0-T1 order_value_max 10000 T1 → 10001.5 T1",
+        "orders.ttl_s 20 → 21.5",
+    ] {
+        assert!(why.contains(told), "no {told} in {why}");
+    }
     tell(&mut desk, reload(&loose, true)).unwrap();
     loose.markets.push(loose.markets[0].clone());
     assert!(

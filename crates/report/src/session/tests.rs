@@ -206,7 +206,8 @@ fn the_json_is_the_demo_s() {
             "residual_units": {"ETH": "0", "USDC": "-3"},
             "replay_equal": true,
             "quote": "USDC",
-            "inventory_tokens": {"ETH": "9.999", "USDC": "24989.509"}
+            "inventory_tokens": {"ETH": "9.999", "USDC": "24989.509"},
+            "residual_tokens": {"ETH": "0", "USDC": "-0.000003"}
         })
     );
     assert_eq!(summary.markets.len(), 1);

@@ -48,13 +48,19 @@ impl Session {
                 .unwrap_or_default(),
             pnl: self.pnl_by_quote(),
             pnl_exact,
-            inventory_tokens: held
-                .iter()
-                .map(|(token, units)| (self.symbol(*token), self.whole(*token, *units, 30)))
-                .collect(),
+            inventory_tokens: self.in_tokens(&held),
+            residual_tokens: self.in_tokens(&closing.residual_units),
             markets: rows,
             pools: self.pools.iter().map(|pool| self.pool_row(pool)).collect(),
         }
+    }
+
+    /// Whole tokens by symbol.
+    fn in_tokens(&self, amounts: &BTreeMap<TokenId, i128>) -> BTreeMap<String, String> {
+        let whole = |(token, units): (&TokenId, &i128)| {
+            (self.symbol(*token), self.whole(*token, *units, 30))
+        };
+        amounts.iter().map(whole).collect()
     }
 
     fn pool_row(&self, pool: &PoolCounts) -> PoolRow {

@@ -5,6 +5,7 @@
 //! are JSON, refusals the interface's `resultInfo`. Nothing of this is reachable through the exchange's
 //! own address.
 
+mod logged;
 mod metrics;
 mod read;
 mod serve;

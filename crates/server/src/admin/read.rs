@@ -84,6 +84,13 @@ const KIND_OF: [RequestKind; 22] = [
     RequestKind::Submission,
 ];
 
+/// The word of a kind of requests.
+pub(super) fn kind_word(kind: RequestKind) -> &'static str {
+    let mut kinds = KIND_OF.iter().zip(KINDS);
+    let found = kinds.find(|(known, _)| **known == kind);
+    found.map_or("unknown", |(_, word)| word)
+}
+
 /// The word of a mode.
 pub(super) const fn mode_word(mode: ExchangeMode) -> &'static str {
     match mode {
@@ -132,12 +139,14 @@ impl<'a> Fields<'a> {
         self.object.required(name, integer)
     }
 
-    fn amount(&self, name: &str) -> Read<Amount> {
-        self.object.required(name, wide)
+    /// An amount of a token with this symbol and these decimals.
+    fn amount(&self, name: &str, unit: Unit<'_>) -> Read<Amount> {
+        self.object.required(name, |json| units(json, unit))
     }
 
-    fn amount_or(&self, name: &str, otherwise: Amount) -> Read<Amount> {
-        Ok(self.object.optional(name, wide)?.unwrap_or(otherwise))
+    fn amount_or(&self, name: &str, unit: Unit<'_>, otherwise: Amount) -> Read<Amount> {
+        let given = self.object.optional(name, |json| units(json, unit))?;
+        Ok(given.unwrap_or(otherwise))
     }
 
     fn flag_or(&self, name: &str, otherwise: bool) -> Read<bool> {
@@ -197,23 +206,67 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// An amount of an account.
+    fn funds(&self) -> Read<(AccountId, TokenId, Amount)> {
+        let (account, token) = (self.account()?, self.token("token")?);
+        let amount = self.amount("amount", unit_of(self.venue, token))?;
+        Ok((account, token, amount))
+    }
+
+    /// Amounts by token; `None` when the field is absent.
+    fn by_token(&self, name: &str) -> Read<Option<BTreeMap<TokenId, Amount>>> {
+        let key = |name: &str| named_token(name, self.venue);
+        self.amounts(name, key, |json, token| {
+            units(json, unit_of(self.venue, *token))
+        })
+    }
+
     /// Amounts by name; `None` when the field is absent.
     fn amounts<K: Ord>(
         &self,
         name: &str,
         key: impl Fn(&str) -> Read<K>,
+        read: impl Fn(&Json, &K) -> Read<Amount>,
     ) -> Read<Option<BTreeMap<K, Amount>>> {
         self.object.optional(name, |json| match json {
             Json::Object(fields) => fields
                 .iter()
                 .map(|(name, amount)| {
-                    let amount = wide(amount).map_err(|error| error.within(name))?;
-                    Ok((key(name)?, amount))
+                    let key = key(name)?;
+                    let amount = read(amount, &key).map_err(|error| error.within(name))?;
+                    Ok((key, amount))
                 })
                 .collect(),
             other => Err(WireError::new(format!("{other} where an object belongs"))),
         })
     }
+}
+
+/// Symbol and decimals of a token; `None` where it is not listed.
+type Unit<'a> = Option<(&'a str, u8)>;
+
+fn unit_of(venue: &Venue, token: TokenId) -> Unit<'_> {
+    let spec = &venue.token(token)?.spec;
+    Some((&spec.symbol, spec.decimals))
+}
+
+/// Base units, or whole tokens with their symbol: `1.5 ETH`, exactly.
+fn units(json: &Json, unit: Unit<'_>) -> Read<Amount> {
+    let (Json::Text(text), Some((symbol, decimals))) = (json, unit) else {
+        return wide(json);
+    };
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return wide(json);
+    }
+    let number = text.strip_suffix(symbol);
+    let number = number.and_then(|rest| rest.strip_suffix(' '));
+    let units = number.and_then(|number| number::scaled(number, decimals).ok());
+    units.ok_or_else(|| {
+        WireError::new(format!(
+            "{json} is no amount of {symbol}: base units, or whole tokens with their symbol, \
+             \"1.5 {symbol}\", with at most {decimals} decimals"
+        ))
+    })
 }
 
 /// The wish of this name, or `None` for what only looks.
@@ -230,26 +283,38 @@ pub(super) fn operator(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator
                 .transpose()?,
             internal: false,
         },
-        "deposit" => Operator::Deposit {
-            account: fields.account()?,
-            token: fields.token("token")?,
-            amount: fields.amount("amount")?,
-        },
-        "announce-deposit" => Operator::AnnounceDeposit {
-            account: fields.account()?,
-            token: fields.token("token")?,
-            amount: fields.amount("amount")?,
-        },
-        "confirm-deposit" => Operator::ConfirmDeposit {
-            account: fields.account()?,
-            token: fields.token("token")?,
-            amount: fields.amount("amount")?,
-        },
-        "withdraw" => Operator::Withdraw {
-            account: fields.account()?,
-            token: fields.token("token")?,
-            amount: fields.amount("amount")?,
-        },
+        "deposit" => {
+            let (account, token, amount) = fields.funds()?;
+            Operator::Deposit {
+                account,
+                token,
+                amount,
+            }
+        }
+        "announce-deposit" => {
+            let (account, token, amount) = fields.funds()?;
+            Operator::AnnounceDeposit {
+                account,
+                token,
+                amount,
+            }
+        }
+        "confirm-deposit" => {
+            let (account, token, amount) = fields.funds()?;
+            Operator::ConfirmDeposit {
+                account,
+                token,
+                amount,
+            }
+        }
+        "withdraw" => {
+            let (account, token, amount) = fields.funds()?;
+            Operator::Withdraw {
+                account,
+                token,
+                amount,
+            }
+        }
         "settle-withdrawal" => Operator::SettleWithdrawal {
             hash: fields.hash()?,
         },
@@ -309,38 +374,26 @@ fn service(wish: &Wish, fields: &Fields<'_>) -> Read<Option<Operator>> {
             pool: fields.address("pool")?,
         },
         "set-pool" => set_pool(fields)?,
-        "join-pool" => Operator::JoinPool {
-            hash: fields.hash()?,
-            account: fields.account()?,
-            pool: fields.address("pool")?,
-            amounts: [
-                fields.amount("base_amount")?,
-                fields.amount("quote_amount")?,
-            ],
-        },
-        "set-service-fees" => {
-            let by_token = |name: &str| named_token(name, fields.venue);
-            let mut fees = config.fees.clone();
-            for (name, table) in [
-                ("transfer", &mut fees.transfer),
-                ("withdrawal", &mut fees.withdrawal),
-                ("update", &mut fees.update),
-            ] {
-                if let Some(given) = fields.amounts(name, by_token)? {
-                    *table = given;
-                }
+        "join-pool" => {
+            let address = fields.address("pool")?;
+            let pool = fields.venue.pool(&address);
+            let unit = |at: usize| unit_of(fields.venue, pool?.pooled[at]);
+            Operator::JoinPool {
+                hash: fields.hash()?,
+                account: fields.account()?,
+                pool: address,
+                amounts: [
+                    fields.amount("base_amount", unit(0))?,
+                    fields.amount("quote_amount", unit(1))?,
+                ],
             }
-            if let Some(given) = fields.amounts("onchain", |name| Ok(name.to_owned()))? {
-                fees.onchain = given;
-            }
-            fees.same_token = fields.flag_or("same_token", fees.same_token)?;
-            Operator::SetServiceFees(Box::new(fees))
         }
+        "set-service-fees" => set_service_fees(fields)?,
         "set-account-opening" => {
             let mut opening = config.opening.clone();
             opening.order_minimum = fields.flag_or("order_minimum", opening.order_minimum)?;
             opening.reserved = fields.number_or("reserved", opening.reserved)?;
-            if let Some(given) = fields.amounts("fee", |name| named_token(name, fields.venue))? {
+            if let Some(given) = fields.by_token("fee")? {
                 opening.fee = given;
             }
             Operator::SetAccountOpening(Box::new(opening))
@@ -417,7 +470,9 @@ fn reason(fields: &Fields<'_>) -> Read<Reason> {
 
 fn token_config(fields: &Fields<'_>) -> Read<TokenConfig> {
     let (symbol, address) = (fields.text("symbol")?, fields.address("address")?);
-    let (decimals, maximum) = (fields.number("decimals")?, fields.amount("maximum")?);
+    let decimals = fields.number("decimals")?;
+    let unit = Some((symbol.as_str(), decimals));
+    let maximum = fields.amount("maximum", unit)?;
     Ok(TokenConfig {
         name: fields.text_or("name", &symbol)?,
         kind: if address == [0; 20] {
@@ -426,16 +481,16 @@ fn token_config(fields: &Fields<'_>) -> Read<TokenConfig> {
             TokenKind::Erc20
         },
         address,
-        fast_withdraw_limit: fields.amount_or("fast_withdraw_limit", maximum)?,
+        fast_withdraw_limit: fields.amount_or("fast_withdraw_limit", unit, maximum)?,
         spec: TokenSpec {
             id: TokenId(fields.number("token")?),
-            symbol,
             decimals,
             precision: fields.number_or("precision", decimals)?,
-            minimum: fields.amount("minimum")?,
+            minimum: fields.amount("minimum", unit)?,
             maximum,
-            dust: fields.amount("dust")?,
+            dust: fields.amount("dust", unit)?,
             enabled: true,
+            symbol,
         },
     })
 }
@@ -461,18 +516,20 @@ fn pool_listing(fields: &Fields<'_>) -> Read<PoolListing> {
         kind: TokenKind::Erc20,
         fast_withdraw_limit: cambist_core::token::AMOUNT_MAX,
     };
+    let quote = fields.token("quote")?;
+    let unit = unit_of(fields.venue, quote);
     Ok(PoolListing {
         lp: (!listed).then_some(lp_token),
         pool: PoolConfig {
             address,
-            pooled: [fields.token("base")?, fields.token("quote")?],
+            pooled: [fields.token("base")?, quote],
             lp,
             fee_bips: fields.number_or("fee_bips", 20)?,
             price_precision: fields.number_or("price_precision", 6)?,
             amount_precision: fields.number_or("amount_precision", 6)?,
             status: PoolStatus::OPEN,
-            join_fee: fields.amount_or("join_fee", 0)?,
-            exit_fee: fields.amount_or("exit_fee", 0)?,
+            join_fee: fields.amount_or("join_fee", unit, 0)?,
+            exit_fee: fields.amount_or("exit_fee", unit, 0)?,
             name,
         },
     })
@@ -494,13 +551,33 @@ fn set_pool(fields: &Fields<'_>) -> Read<Operator> {
             status |= bit;
         }
     }
+    let unit = unit_of(fields.venue, present.pooled[1]);
     Ok(Operator::SetPool {
         pool: address,
         status: PoolStatus(status),
         fee_bips: fields.number_or("fee_bips", present.fee_bips)?,
-        join_fee: fields.amount_or("join_fee", present.join_fee)?,
-        exit_fee: fields.amount_or("exit_fee", present.exit_fee)?,
+        join_fee: fields.amount_or("join_fee", unit, present.join_fee)?,
+        exit_fee: fields.amount_or("exit_fee", unit, present.exit_fee)?,
     })
+}
+
+fn set_service_fees(fields: &Fields<'_>) -> Read<Operator> {
+    let mut fees = fields.venue.config().fees.clone();
+    for (name, table) in [
+        ("transfer", &mut fees.transfer),
+        ("withdrawal", &mut fees.withdrawal),
+        ("update", &mut fees.update),
+    ] {
+        if let Some(given) = fields.by_token(name)? {
+            *table = given;
+        }
+    }
+    let chain = fields.amounts("onchain", |name| Ok(name.to_owned()), |json, _| wide(json));
+    if let Some(given) = chain? {
+        fees.onchain = given;
+    }
+    fees.same_token = fields.flag_or("same_token", fees.same_token)?;
+    Ok(Operator::SetServiceFees(Box::new(fees)))
 }
 
 /// No band with a width of 0.

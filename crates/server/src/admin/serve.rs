@@ -18,8 +18,8 @@ use cambist_venue::{Caller, Operator, Request as Asked, Response as Answered};
 use super::PREFIX;
 use super::metrics;
 use super::read::{self, Fields};
-use super::shown;
 use super::table::{self, Wish};
+use super::{logged, shown};
 use crate::config::ConnectionLimits;
 use crate::denial::Denial;
 use crate::router::read_body;
@@ -112,7 +112,8 @@ impl Door {
                 };
                 match (self.ask(&query)?, self.ask(&balances)?) {
                     (Answered::Account(view), Answered::Balances(balances)) => {
-                        Ok(to_bytes(&shown::Account::of(&view, &balances)))
+                        let shown = |venue: &_| shown::Account::of(&view, &balances, venue);
+                        Ok(to_bytes(&machine.read(shown)?))
                     }
                     _ => Err(Denial::internal()),
                 }
@@ -123,7 +124,7 @@ impl Door {
                     _ => Err(Denial::internal()),
                 }
             }
-            ("tokens", ..) => crate::public::tokens(&self.shell),
+            ("tokens", ..) => Ok(to_bytes(&machine.read(logged::tokens)?)),
             ("pools", ..) => crate::pools::pools(&self.shell),
             ("audit", ..) => {
                 machine.audit()?;
@@ -133,7 +134,10 @@ impl Door {
                 }))
             }
             ("log", ..) => match self.ask(&Asked::Log { limit, offset })? {
-                Answered::Log(entries) => Ok(to_bytes(&shown::log(&entries))),
+                Answered::Log(entries) => {
+                    let shown = |venue: &_| logged::log(&entries, venue);
+                    Ok(to_bytes(&machine.read(shown)?))
+                }
                 _ => Err(Denial::internal()),
             },
             ("status", ..) => match self.ask(&Asked::ExchangeInfo)? {

@@ -1,8 +1,10 @@
 //! What the operator is shown. Amounts are texts of base units, as everywhere on the wire.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use cambist_core::VenueTime;
 use cambist_protocol::Address;
-use cambist_venue::{AccountView, BalanceView, ExchangeView, LogEntry};
+use cambist_venue::{AccountView, BalanceView, ExchangeView, Venue};
 use serde::Serialize;
 
 use super::read::mode_word;
@@ -21,19 +23,57 @@ pub(super) struct Done {
 #[derive(Serialize)]
 pub(super) struct Account {
     account: cambist_protocol::wire::Account,
-    balances: Vec<cambist_protocol::wire::Balance>,
+    balances: Vec<Balance>,
+}
+
+/// A balance as on the wire, with its token's name and decimals beside it.
+#[derive(Serialize)]
+struct Balance {
+    #[serde(flatten)]
+    units: cambist_protocol::wire::Balance,
+    symbol: String,
+    total_amount: String,
+    locked_amount: String,
+    pending_amount: PendingAmount,
+}
+
+/// Between the layers.
+#[derive(Serialize)]
+struct PendingAmount {
+    deposit: String,
+    withdraw: String,
 }
 
 impl Account {
-    pub fn of(view: &AccountView, balances: &[BalanceView]) -> Self {
+    pub fn of(view: &AccountView, balances: &[BalanceView], venue: &Venue) -> Self {
+        let balance = |balance: &BalanceView| {
+            let token = venue.token(balance.token).map(|found| &found.spec);
+            let text = |units| {
+                token.map_or_else(|| format!("{units} base units"), |token| token.text(units))
+            };
+            Balance {
+                units: shown::balance(view.id, balance),
+                symbol: token.map_or_else(|| balance.token.0.to_string(), |t| t.symbol.clone()),
+                total_amount: text(balance.total),
+                locked_amount: text(balance.locked),
+                pending_amount: PendingAmount {
+                    deposit: text(balance.pending_deposit),
+                    withdraw: text(balance.pending_withdraw),
+                },
+            }
+        };
         Self {
             account: shown::account(view),
-            balances: balances
-                .iter()
-                .map(|balance| shown::balance(view.id, balance))
-                .collect(),
+            balances: balances.iter().map(balance).collect(),
         }
     }
+}
+
+/// ISO 8601, to the second.
+pub(super) fn iso(at: VenueTime) -> String {
+    // The last second that has four digits for its year.
+    let at = Duration::from_secs(at.as_s().min(253_402_300_799));
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + at).to_string()
 }
 
 /// The exchange at a glance.
@@ -41,7 +81,10 @@ impl Account {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Status {
     mode: &'static str,
-    time: u64,
+    /// ISO 8601.
+    time: String,
+    /// Milliseconds since the Unix epoch.
+    time_ms: u64,
     /// By which its time is ahead of the machine's clock.
     clock_ahead_ms: u64,
     exchange_address: String,
@@ -58,32 +101,12 @@ impl Status {
     ) -> Self {
         Self {
             mode: mode_word(view.mode),
-            time: sizes.0.0,
+            time: iso(sizes.0),
+            time_ms: sizes.0.0,
             clock_ahead_ms,
             exchange_address: Address(view.exchange).to_string(),
             open_orders: sizes.1,
             failed_audits,
         }
     }
-}
-
-/// One entry of the log.
-#[derive(Serialize)]
-pub(super) struct Entry {
-    number: u64,
-    at: u64,
-    wish: String,
-}
-
-/// The log.
-pub(super) fn log(entries: &[LogEntry]) -> Vec<Entry> {
-    entries
-        .iter()
-        .map(|entry| Entry {
-            number: entry.number,
-            at: entry.at.0,
-            // Keys are left out of the log, and would not be printed.
-            wish: format!("{:?}", entry.wish),
-        })
-        .collect()
 }

@@ -1,14 +1,15 @@
 //! What the operator may ask, as a table: names, fields, a word on each and an example. The JSON API,
 //! the command line and its help are made from it; how a body becomes a wish is `read`'s.
 
-/// What a field holds. Everything travels as JSON text or number; amounts are base units.
+/// What a field holds. Everything travels as JSON text or number; amounts are base units, or whole tokens with
+/// their symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// A whole number; also account numbers.
     Number,
     /// A token by symbol or number.
     Token,
-    /// Base units, up to 96 bits.
+    /// Base units, up to 96 bits, or whole tokens with their symbol.
     Amount,
     /// 0x and 40 hexadecimal digits.
     Address,
@@ -22,7 +23,7 @@ pub enum FieldKind {
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Amounts by name: an object, or NAME=AMOUNT several times.
+    /// Amounts by name of a token or a fee: an object, or NAME=AMOUNT several times.
     Amounts,
 }
 
@@ -108,7 +109,11 @@ use FieldKind::{Address, Amount, Amounts, Flag, Hash, Number, Secret, Text, Toke
 
 const ACCOUNT: Field = need("account", Number, "account number");
 const TOKEN: Field = need("token", Token, "token by symbol or number");
-const AMOUNT: Field = need("amount", Amount, "amount in base units");
+const AMOUNT: Field = need(
+    "amount",
+    Amount,
+    "base units, or whole tokens with their symbol: \"1.5 ETH\"",
+);
 const MARKET: Field = need("market", Text, "market name");
 const POOL: Field = need("pool", Address, "address of the pool");
 const HASH: Field = need("hash", Hash, "hash of the request");
@@ -144,25 +149,25 @@ pub static WISHES: [Wish; 40] = [
         "deposit",
         "Book a deposit at once",
         FUNDS,
-        "deposit --account 10000 --token ETH --amount 1000000000000000000",
+        "deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
     wish(
         "announce-deposit",
         "Announce a deposit that the chain has not confirmed",
         FUNDS,
-        "announce-deposit --account 10000 --token ETH --amount 1000000000000000000",
+        "announce-deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
     wish(
         "confirm-deposit",
         "Book what was announced",
         FUNDS,
-        "confirm-deposit --account 10000 --token ETH --amount 1000000000000000000",
+        "confirm-deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
     wish(
         "withdraw",
         "Book a withdrawal of free funds at once",
         FUNDS,
-        "withdraw --account 10000 --token ETH --amount 1000000000000000000",
+        "withdraw --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
     wish(
         "settle-withdrawal",
@@ -223,7 +228,7 @@ pub static WISHES: [Wish; 40] = [
                 "most of a fast withdrawal; the largest order by default",
             ),
         ],
-        "list-token --token 5 --symbol XYZ --address 0x00000000000000000000000000000000000000a5 --decimals 6 --minimum 1000 --maximum 1000000000000 --dust 100",
+        "list-token --token 5 --symbol XYZ --address 0x00000000000000000000000000000000000000a5 --decimals 6 --minimum \"0.001 XYZ\" --maximum \"1000000 XYZ\" --dust \"0.0001 XYZ\"",
     ),
     wish(
         "delist-token",
@@ -382,7 +387,7 @@ pub static WISHES: [Wish; 40] = [
             need("base_amount", Amount, "most of the base token"),
             need("quote_amount", Amount, "most of the quote token"),
         ],
-        "join-pool --hash 0x1b --account 10000 --pool 0x00000000000000000000000000000000000000bb --base-amount 1000000000000000000 --quote-amount 2500000000",
+        "join-pool --hash 0x1b --account 10000 --pool 0x00000000000000000000000000000000000000bb --base-amount \"1 ETH\" --quote-amount \"2500 USDC\"",
     ),
     wish(
         "set-service-fees",
@@ -406,7 +411,7 @@ pub static WISHES: [Wish; 40] = [
                 "whether a fee is paid in the token that moves",
             ),
         ],
-        "set-service-fees --transfer USDC=100000 --transfer ETH=40000000000000",
+        "set-service-fees --transfer \"USDC=0.1 USDC\" --transfer \"ETH=0.00004 ETH\"",
     ),
     wish(
         "set-account-opening",
@@ -428,7 +433,7 @@ pub static WISHES: [Wish; 40] = [
                 "accounts below accounts_max that are left to the operator",
             ),
         ],
-        "set-account-opening --order-minimum true --fee USDC=1000000 --reserved 5000",
+        "set-account-opening --order-minimum true --fee \"USDC=1 USDC\" --reserved 5000",
     ),
     wish(
         "set-price-band",

@@ -72,7 +72,13 @@ impl Drop for Door {
 
 /// The body that an example's command line stands for.
 fn example(wish: &Wish) -> Map<String, Value> {
-    let mut words = wish.example.split(' ').skip(1);
+    // Quoted words are one word, as in a shell.
+    let parts = wish.example.split('"').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    let mut words = words.skip(1);
     let mut body = Map::new();
     while let Some(name) = words.next() {
         let name = name.strip_prefix("--").unwrap().replace('-', "_");
@@ -195,6 +201,8 @@ fn every_example_of_the_table_is_understood() {
         let text = Value::Object(body.clone())
             .to_string()
             .replace("ETH-USDC", "AAA-QQQ")
+            .replace(" ETH\"", " AAA\"")
+            .replace(" USDC\"", " QQQ\"")
             .replace("\"ETH\"", "\"AAA\"")
             .replace("\"USDC\"", "\"QQQ\"");
         let text = text.replace("XYZ-USDC", "XYZ-QQQ");
@@ -233,6 +241,73 @@ fn every_example_of_the_table_is_understood() {
     }
     let log = door.look("log", "limit=3");
     assert_eq!(log.good().as_array().unwrap().len(), 3);
+    // What was done stands in the log by its name, with the fields that were given.
+    let log = door.look("log", "limit=500");
+    let entries = log.good().as_array().unwrap();
+    for wish in WISHES.iter().filter(|wish| !wish.looks) {
+        if matches!(wish.name, "settle-withdrawal" | "return-withdrawal") {
+            continue;
+        }
+        let entry = entries.iter().find(|entry| entry["wish"] == wish.name);
+        let entry = entry.unwrap_or_else(|| panic!("no {} in {log:?}", wish.name));
+        assert!(entry["at"].as_str().unwrap().ends_with('Z'), "{entry}");
+        for name in example(wish).keys() {
+            let fields = entry["fields"].as_object().unwrap();
+            // Tables have an entry for each of their tokens.
+            let named = |field: &String| field == name || field.starts_with(&format!("{name} "));
+            assert!(
+                fields.keys().any(named),
+                "{}: no {name}: {entry}",
+                wish.name
+            );
+        }
+    }
+}
+
+#[test]
+fn amounts_are_read_and_shown_in_whole_tokens() {
+    let exchange = Exchange::start();
+    let alice = exchange.customer(1);
+    let door = Door::open(&exchange);
+    let account = alice.account.0;
+    let before = exchange.handle.balance(alice.account, BASE).unwrap().total;
+    let deposit = |amount: &str| {
+        let body = json!({"account": account, "token": "AAA", "amount": amount});
+        door.wish("deposit", &body)
+    };
+    deposit("1.5 AAA").good();
+    let after = exchange.handle.balance(alice.account, BASE).unwrap().total;
+    assert_eq!(after - before, ONE * 3 / 2);
+    for wrong in [
+        "1.5",
+        "1.5 QQQ",
+        "1.5AAA",
+        "-1 AAA",
+        "1. AAA",
+        "0.0000000000000000001 AAA",
+    ] {
+        let refused = deposit(wrong);
+        assert_eq!(refused.code(), 100_001, "{wrong}");
+        assert!(refused.message().contains("1.5 AAA"), "{}", refused.text);
+    }
+    let log = door.look("log", "limit=1");
+    let fields = &log.good()[0]["fields"];
+    assert_eq!(fields["amount"], "1.5 AAA");
+    assert_eq!(fields["amount_units"], (ONE * 3 / 2).to_string());
+    assert_eq!(fields["token"], "AAA");
+    let shown = door.look("account", &format!("account={account}"));
+    let balance = &shown.good()["balances"][0];
+    assert_eq!(balance["total_amount"], "1001.5 AAA");
+    assert_eq!(balance["total"], after.to_string());
+    let tokens = door.look("tokens", "");
+    let token = tokens
+        .good()
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|token| token["symbol"] == "AAA");
+    let minimum = token.unwrap()["minimum"].as_str().unwrap();
+    assert!(minimum.ends_with(" AAA"), "{minimum}");
 }
 
 #[test]
