@@ -1,9 +1,11 @@
 //! What is done with the exchange's data folder beside running it: copies, checks, exports.
 
 use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use cambist_server::{BackupFacts, DataError, Extent, VerifyFacts};
+use cambist_server::{BackupFacts, DataError, DumpFacts, Extent, VerifyFacts};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -54,6 +56,33 @@ pub enum DataCommand {
         #[arg(long, value_name = "ID")]
         account: u32,
     },
+    /// Write the whole exchange as text (lines of JSON): every account, key, order and pool.
+    #[command(
+        after_help = "A dump is the way to a program that cannot read a data folder as it is; docs/dump.md describes it. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
+    )]
+    Dump {
+        /// The data folder or a copy.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The file, which must not exist; standard output without it.
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
+    /// Make a data folder out of a dump, also of one by an earlier version.
+    #[command(
+        after_help = "The history before the dump is not in it: keep the old folder or a backup for audits. Nothing is written before the whole dump was read and its books add up.\n\nExamples:\n  cambist venue load --from exchange.jsonl --data /var/lib/cambist-venue\n  gunzip < exchange.jsonl.gz | cambist venue load --from - --data /var/lib/cambist-venue"
+    )]
+    Load {
+        /// The dump; - is standard input.
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+        /// The data folder: one that is empty or does not exist.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The dump was changed by hand: do not compare its digest.
+        #[arg(long)]
+        edited: bool,
+    },
     /// Read everything in a data folder or a copy, also of a running exchange: every file, every input, the books, and all that a start would fall back to.
     #[command(
         after_help = "Exit codes: 0 everything is good, 1 a start would succeed but an older generation or an archive is broken, 79 a start would refuse the folder.\n\nExample:\n  cambist venue verify --data /backup/monday --json"
@@ -79,6 +108,8 @@ pub fn run(command: &DataCommand, json: bool) -> anyhow::Result<Exit> {
         DataCommand::Restore { from, data } => {
             copied(cambist_server::restore(from, data), "restored", data, json)
         }
+        DataCommand::Dump { data, to } => dump(data, to.as_deref(), json),
+        DataCommand::Load { from, data, edited } => load(from, data, *edited, json),
         DataCommand::Verify { data } => verify(data, json),
         DataCommand::Export { data, account } => export(data, *account),
     }
@@ -212,6 +243,63 @@ fn as_text(facts: &VerifyFacts) -> String {
         );
     }
     text
+}
+
+fn dump(folder: &Path, to: Option<&Path>, json: bool) -> anyhow::Result<Exit> {
+    let Some(to) = to else {
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        cambist_server::dump(folder, &mut out).map_err(data::failure)?;
+        return Ok(Exit::Done);
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(to)
+        .map_err(|error| Failure::new(Exit::CheckFailed, format!("{}: {error}", to.display())))?;
+    let mut out = std::io::BufWriter::new(&file);
+    let facts = cambist_server::dump(folder, &mut out).map_err(data::failure)?;
+    drop(out);
+    file.sync_all()?;
+    said("dumped", &facts, to, json)
+}
+
+fn load(from: &Path, folder: &Path, edited: bool, json: bool) -> anyhow::Result<Exit> {
+    let name = from.display().to_string();
+    let loaded = if from == Path::new("-") {
+        let mut input = std::io::stdin().lock();
+        cambist_server::load("standard input", &mut input, folder, edited)
+    } else {
+        let file = File::open(from)
+            .map_err(|error| Failure::new(Exit::CheckFailed, format!("{name}: {error}")))?;
+        let mut input = std::io::BufReader::new(file);
+        cambist_server::load(&name, &mut input, folder, edited)
+    };
+    said("loaded", &loaded.map_err(data::failure)?, folder, json)
+}
+
+fn said(what: &str, facts: &DumpFacts, to: &Path, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print_json(&json!({
+            "inputs": facts.position,
+            "accounts": facts.accounts,
+            "open_orders": facts.open_orders,
+            "lines": facts.lines,
+            "program": facts.program,
+            "version": facts.version,
+        }))?;
+    } else {
+        print_text(&format!(
+            "{what} {} accounts and {} open orders after {} inputs, {} lines by {}, to {}\n",
+            facts.accounts,
+            facts.open_orders,
+            facts.position,
+            facts.lines,
+            facts.program,
+            to.display()
+        ))?;
+    }
+    Ok(Exit::Done)
 }
 
 fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {

@@ -136,7 +136,9 @@ pub fn failure(error: DataError) -> Failure {
         DataError::Damaged { .. } | DataError::Audit(_) | DataError::Diverged { .. } => {
             Exit::Invariant
         }
-        DataError::Others { .. } | DataError::Gap { .. } => Exit::CheckFailed,
+        DataError::Others { .. } | DataError::Gap { .. } | DataError::Dump { .. } => {
+            Exit::CheckFailed
+        }
         DataError::Empty { .. }
         | DataError::NotEmpty { .. }
         | DataError::Version { .. }

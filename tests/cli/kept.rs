@@ -214,3 +214,50 @@ fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
         stderr(&output)
     );
 }
+
+#[test]
+fn an_exchange_goes_on_from_its_dump() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("dump");
+    let config = configured(&folder);
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (data, back, file) = (path("data"), path("back"), path("exchange.jsonl"));
+    let start = |data: &str| {
+        let line = ["venue", "--config", &config, "--data", data, "--json"];
+        let output = cambist(&[&line[..], &["--until-stdin-closes"]].concat());
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        assert_eq!(json(&output)["keys"], "fit");
+    };
+    start(&data);
+    let dump = ["venue", "dump", "--data", &data, "--to", &file, "--json"];
+    let output = cambist(&dump);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let facts = json(&output);
+    assert!(facts["accounts"].as_u64().unwrap() > 0, "{facts}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // The same on standard output; not over a file.
+    let text = std::fs::read_to_string(&file).unwrap();
+    let output = cambist(&["venue", "dump", "--data", &data]);
+    assert_eq!((exit(&output), stdout(&output)), (0, text.clone()));
+    assert_eq!(exit(&cambist(&dump)), 1);
+
+    let load = ["venue", "load", "--from", &file, "--data", &back];
+    std::fs::write(&file, &text[..text.len() - 10]).unwrap();
+    let output = cambist(&load);
+    assert_eq!(exit(&output), 1);
+    assert!(
+        stderr(&output).contains("it was cut off"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!Path::new(&back).exists());
+    std::fs::write(&file, &text).unwrap();
+    let output = cambist(&[&load[..], &["--json"]].concat());
+    assert_eq!((exit(&output), json(&output)), (0, facts));
+    // Its accounts have their keys, and it goes on.
+    start(&back);
+    assert_eq!(exit(&cambist(&load)), 77, "not over what is there");
+    let output = cambist(&["venue", "verify", "--data", &back]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+}

@@ -106,6 +106,12 @@ impl History {
         self.versions.last().map(|version| &*version.schema)
     }
 
+    /// The types of a version.
+    pub fn schema_of(&self, version: u32) -> Option<&Schema> {
+        let at = usize::try_from(version).ok()?.checked_sub(1)?;
+        self.versions.get(at).map(|version| &*version.schema)
+    }
+
     /// The version that a file names; `None` if it is not of this history.
     pub fn version_of(&self, digest: u32) -> Option<u32> {
         let found = |version: &Version| version.digests.contains(&digest);

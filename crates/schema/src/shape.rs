@@ -217,7 +217,7 @@ impl Schema {
     }
 
     /// The type behind names that add nothing to the bytes.
-    pub(crate) fn peeled<'a>(&'a self, mut shape: &'a Shape) -> &'a Shape {
+    pub fn peeled<'a>(&'a self, mut shape: &'a Shape) -> &'a Shape {
         while let Shape::Named(name) = shape
             && let Some(Body::Newtype(inner)) = self.types.get(name)
         {

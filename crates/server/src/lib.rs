@@ -61,8 +61,8 @@ pub use cambist_listener::BindError;
 pub use clock::{Clock, Reading};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
-    BackupFacts, DataError, DataFolder, Durable, Earlier, Extent, Generation, RecoveryFacts,
-    Retention, Told, VerifyFacts, backup, restore, tell, verify,
+    BackupFacts, DataError, DataFolder, DumpFacts, Durable, Earlier, Extent, Generation,
+    RecoveryFacts, Retention, Told, VerifyFacts, backup, dump, load, restore, tell, verify,
 };
 pub use handle::Handle;
 pub use machine::MachineError;

@@ -19,17 +19,20 @@ mod archive;
 mod backup;
 mod commit;
 mod disk;
+mod dump;
 mod files;
 mod folder;
 mod frame;
 mod history;
 mod keeper;
+mod load;
 mod manifest;
 mod recover;
 mod snapshot;
 mod story;
 #[cfg(test)]
 mod tests;
+mod text;
 mod upgrade;
 mod verify;
 mod versions;
@@ -44,7 +47,9 @@ use cambist_host::folder::FolderError;
 pub use archive::Retention;
 pub use backup::{BackupFacts, Extent, backup, restore};
 pub(crate) use commit::{Log, LogState};
+pub use dump::{DumpFacts, dump};
 pub use folder::{DataFolder, Durable};
+pub use load::load;
 pub use story::{Told, tell};
 pub use verify::{Generation, VerifyFacts, verify};
 
@@ -92,6 +97,14 @@ pub enum DataError {
         to: u64,
         /// The folder that begins there.
         before: String,
+    },
+    /// A dump cannot be made or loaded.
+    #[error("{place}: {what}")]
+    Dump {
+        /// The folder, or the dump and the line.
+        place: String,
+        /// What is wrong.
+        what: String,
     },
     /// Its time is far ahead of the machine's clock.
     #[error(

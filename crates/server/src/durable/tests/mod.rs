@@ -4,6 +4,7 @@
 mod archives;
 mod copies;
 mod damage;
+mod dumps;
 mod faults;
 mod history;
 mod model;

@@ -14,7 +14,7 @@ use crate::durable::recover::recover;
 use crate::durable::{DataError, versions};
 
 #[path = "../../../../../tests/kept/packed.rs"]
-mod packed;
+pub mod packed;
 
 /// A kept folder on a disk of its own.
 fn kept(name: &str) -> Model {
