@@ -76,7 +76,7 @@ async fn watch(args: &DemoArgs, mut playbill: Playbill, json: bool) -> anyhow::R
         return Ok(Exit::CheckFailed);
     }
     if !json {
-        print_text(&next(args))?;
+        print_text(&next(args, &program()))?;
     }
     Ok(Exit::Done)
 }
@@ -88,15 +88,33 @@ fn where_to_look(screen: &mut Screen, folder: &Folder) {
     }
 }
 
-/// What was proven, and what to try next: never what was just tried.
-fn next(args: &DemoArgs) -> String {
+/// What was proven, and what to try next: never what was just tried. `program` is the command that reaches this
+/// program: `cargo run` installs nothing.
+fn next(args: &DemoArgs, program: &str) -> String {
     let other = match args.strategy.as_deref() {
         Some("ladder") => "bands",
         Some(_) | None => "ladder",
     };
     let seed = args.seed.checked_add(1).unwrap_or(1);
     let worse = "volatile, outage ...";
-    let again = format!("cambist demo --strategy {other} --seed {seed}");
+    let line = |asked: &str, what: &str| format!("  {:<58} {what}\n", format!("{program} {asked}"));
+    let again = format!("demo --strategy {other} --seed {seed}");
+    let lines = [
+        line(&again, "another strategy, another crowd"),
+        line(
+            "demo --scenario crash",
+            &format!("a worse day (or {worse})"),
+        ),
+        line("strategy list", "what can quote, and how it is tuned"),
+        line(
+            "venue --config config/venue.toml",
+            "the exchange alone, one terminal",
+        ),
+        line(
+            "run --config config/demo.toml",
+            "the daemon against it, another",
+        ),
+    ];
     format!(
         "
 Nothing rests, the ledger equals the exchange's books to the unit, profit and
@@ -104,16 +122,17 @@ loss is the change of what is held there, and the tape replays to the same
 actions.
 
 Next:
-  {again:<42} another strategy, another crowd
-  {:<42} a worse day (or {worse})
-  {:<42} what can quote, and how it is tuned
-  {:<42} the exchange alone, one terminal
-  {:<42} the daemon against it, another
-",
-        "cambist demo --scenario crash",
-        "cambist strategy list",
-        "cambist venue --config config/venue.toml",
-        "cambist run --config config/demo.toml",
+{}",
+        lines.concat()
+    )
+}
+
+/// How this program was called.
+fn program() -> String {
+    let called = std::env::args_os().next();
+    called.map_or_else(
+        || "cambist".to_owned(),
+        |called| called.to_string_lossy().into_owned(),
     )
 }
 

@@ -54,10 +54,12 @@ impl Demo {
         kill(ids.find(runs).unwrap(), Signal::KILL);
     }
 
-    /// Its exit code, the rest of stderr, and how many folders it left.
+    /// Its exit code, the rest of stderr and stdout, and how many folders it left.
     fn end(mut self) -> (i32, String, usize) {
         let mut text = String::new();
         self.stderr.read_to_string(&mut text).unwrap();
+        let mut stdout = self.child.stdout.take().unwrap();
+        stdout.read_to_string(&mut text).unwrap();
         let code = self.child.wait().unwrap().code().unwrap();
         let left = std::fs::read_dir(&self.folder.0).unwrap().count();
         (code, text, left)
@@ -75,6 +77,13 @@ fn a_demo_that_is_told_to_terminate_ends_with_proof() {
     demo.signal(Signal::TERM);
     let (code, text, left) = demo.end();
     assert_eq!((code, left), (0, 0), "{text}");
+    // What it names next runs as it stands: by the name that this program was called by.
+    let (_, next) = text.split_once("Next:\n").unwrap();
+    assert_eq!(next.lines().count(), 5, "{next}");
+    for line in next.lines() {
+        let program = line.split_whitespace().next();
+        assert_eq!(program, Some(env!("CARGO_BIN_EXE_cambist")), "{line}");
+    }
 }
 
 #[test]
