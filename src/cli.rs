@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{self, operate};
+use crate::commands::{self, operate, resume};
 use crate::exit::{self, Exit};
 
 /// Columns of help.
@@ -63,7 +63,7 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'\n  cambist resume --config config/demo.toml --market ETH-USDC --reason 'news is out'"
     )]
-    Resume(operate::ResumeArgs),
+    Resume(resume::ResumeArgs),
     /// Stop trading now: the latch is raised, everything is cancelled, the daemon ends, none starts until
     /// `resume`. For one that does not answer there is `panic`.
     #[command(
@@ -360,7 +360,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => commands::run::run(args, cli.json),
         Command::Status(which) => operate::status(which, cli.json),
         Command::Pause(args) => operate::pause(args, cli.json),
-        Command::Resume(args) => operate::resume(args, cli.json),
+        Command::Resume(args) => resume::resume(args, cli.json),
         Command::Kill(args) => operate::kill(args, cli.json),
         Command::Drain(args) => operate::drain(args, cli.json),
         Command::Reload(args) => operate::reload(args, cli.json),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::action::Action;
+use cambist_core::books::Books;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Event, Levels, Start};
 use cambist_core::note::{Control, Note, Withheld};
@@ -88,6 +89,8 @@ impl Stage {
             open: Vec::new(),
             open_moves: Vec::new(),
             levels: Levels::default(),
+            books: Books::default(),
+            lost: BTreeMap::new(),
             venue_time: run.venue_time,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
@@ -155,7 +158,7 @@ impl Stage {
                     self.reasons.insert((market, side), withheld);
                     continue;
                 }
-                Action::Note(_) | Action::Finished { .. } => continue,
+                Action::Book(_) | Action::Note(_) | Action::Finished { .. } => continue,
             };
             self.waiting.push_back(answer);
         }

@@ -1,6 +1,7 @@
 //! `cambist account`: what the venue says of the account, and flows that a person explains.
 
 use cambist_core::Side;
+use cambist_core::event::Command;
 use cambist_core::order::OrderReport;
 use clap::{Args, Subcommand};
 use rust_decimal::Decimal;
@@ -11,8 +12,10 @@ use super::{columns, print_json, print_text};
 use crate::config::{Daemon, money};
 use crate::demo::proof;
 use crate::exit::{Exit, Failure};
-use crate::live::wishes::Written;
-use crate::store::flows;
+use crate::live::people::What;
+use crate::live::wishes::{Names, Written};
+use crate::store::offline::NotExplained;
+use crate::store::{Store, flows};
 use crate::times;
 
 /// What about the account.
@@ -26,7 +29,8 @@ pub enum AccountCommand {
         after_help = "Example:\n  cambist account orders --config config/demo.toml --all --json"
     )]
     Orders(OrdersArgs),
-    /// Tell the running daemon of a deposit, a withdrawal or a manual trade. Nothing is guessed.
+    /// Explain a deposit, a withdrawal or a manual trade, to a running daemon or to one that does not run.
+    /// Nothing is guessed.
     #[command(
         after_help = "Example:\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
@@ -101,7 +105,48 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
         amount: args.amount.clone(),
         reason: args.reason.clone(),
     };
-    operate::tell(&args.which, &wish, json)
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    match operate::asked(&daemon.store.dir, &wish)? {
+        Some(answer) => operate::shown(&answer, json),
+        None => adopt_stopped(&daemon, wish, json),
+    }
+}
+
+/// Explains a flow to a daemon that does not run: its next start begins with it.
+fn adopt_stopped(daemon: &Daemon, wish: Written, json: bool) -> anyhow::Result<Exit> {
+    let nothing = || Failure::new(Exit::CheckFailed, NotExplained::NotOpen.to_string());
+    if !daemon.store.dir.join(crate::store::FILE).exists() {
+        return Err(operate::nobody(&daemon.store.dir));
+    }
+    let mut store = Store::open(&daemon.store.dir)?;
+    let mut offline = store.offline()?.ok_or_else(nothing)?;
+    let meant = Names::listed(&offline.listing).meaning(wish);
+    let refused = |why: String| Failure::new(Exit::CheckFailed, why);
+    let What::Tell(Command::Adopt {
+        token,
+        amount,
+        reason,
+    }) = meant.map_err(refused)?
+    else {
+        return Err(nothing().into());
+    };
+    match store.explain(&mut offline, token, amount, &reason) {
+        Ok(()) => {}
+        Err(NotExplained::Store(error)) => return Err(error.into()),
+        Err(error) => return Err(refused(error.to_string()).into()),
+    }
+    let shown = |units: i128| {
+        let spec = offline.token(token);
+        spec.map_or_else(|| units.to_string(), |spec| spec.show(units))
+    };
+    let held = i128::try_from(offline.held(token)).unwrap_or(i128::MAX);
+    let detail = format!(
+        "{} booked as explained; the ledger holds {}, with which the next start begins",
+        shown(amount),
+        shown(held)
+    );
+    let answer = json!({"done": true, "detail": detail, "durable": true});
+    operate::shown(&answer, json)
 }
 
 fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {

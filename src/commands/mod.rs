@@ -11,6 +11,7 @@ pub mod operate;
 pub mod panic;
 mod plain;
 pub mod replay;
+pub mod resume;
 pub mod run;
 pub mod sim;
 pub mod strategy;

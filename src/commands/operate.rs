@@ -1,11 +1,10 @@
-//! What is asked of a running daemon: status, pause, resume, kill, drain, reload, adopt. It is found by
+//! What is asked of a running daemon: status, pause, kill, drain, reload. It is found by
 //! its state folder, which its configuration names.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
-use cambist_core::event::Level;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -15,7 +14,8 @@ use crate::exit::{Exit, Failure};
 use crate::live::control_client::{self, AskError};
 use crate::live::latch::Latch;
 use crate::live::wishes::{Part, Written};
-use crate::store::{Store, StoreError, view};
+use crate::store::{StoreError, view};
+use crate::telemetry;
 use crate::times;
 
 /// Which daemon.
@@ -41,7 +41,8 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
-    fn part(&self) -> Part {
+    /// As it is written.
+    pub(super) fn part(&self) -> Part {
         Part {
             market: self.market.clone(),
             side: self.side.clone(),
@@ -58,18 +59,6 @@ pub struct PauseArgs {
     #[command(flatten)]
     part: PartArgs,
     /// Why; kept in the store.
-    #[arg(long, value_name = "TEXT")]
-    reason: String,
-}
-
-/// Arguments of `resume`.
-#[derive(Debug, Args)]
-pub struct ResumeArgs {
-    #[command(flatten)]
-    which: Which,
-    #[command(flatten)]
-    part: PartArgs,
-    /// Why trading may go on; kept in the store.
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -117,7 +106,7 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let dir = &daemon.store.dir;
     let (exit, mut page) = match control_client::ask(dir, &Written::Status) {
         Ok(Some(page)) => (Exit::Done, page),
-        Ok(None) => (Exit::CheckFailed, stopped(dir)?),
+        Ok(None) => (Exit::CheckFailed, stopped(dir, &which.config)?),
         Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(&daemon, &error)),
         Err(error) => return Err(error.into()),
     };
@@ -133,7 +122,7 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
 /// What there is to know of a daemon that does not answer.
 fn silent(daemon: &Daemon, error: &AskError) -> Value {
     let config = daemon.source.path.display();
-    let mut page = stopped(&daemon.store.dir).unwrap_or_else(|_| json!({}));
+    let mut page = stopped(&daemon.store.dir, &daemon.source.path).unwrap_or_else(|_| json!({}));
     page["state"] = json!("silent");
     page["error"] = json!(error.to_string());
     page["advice"] = json!(format!(
@@ -268,98 +257,6 @@ pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
     tell(&args.which, &Written::Reload { allow_loosening }, json)
 }
 
-/// Lifts pauses of a part; of everything, lowers the level and takes the latch away, also of a daemon
-/// that does not run.
-pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&args.which.config)?;
-    let reason = args.reason.trim().to_owned();
-    if reason.is_empty() {
-        return Err(Failure::new(Exit::Usage, "--reason must say why trading may go on").into());
-    }
-    let part = args.part.part();
-    let unpause = Written::Unpause {
-        part: part.clone(),
-        reason: reason.clone(),
-    };
-    if !part.is_everything() {
-        return tell(&args.which, &unpause, json);
-    }
-    let dir = &daemon.store.dir;
-    let lower = Written::Lower {
-        reason: reason.clone(),
-    };
-    match asked(dir, &lower)? {
-        None => lower_stopped(&daemon, &reason, json),
-        Some(answer) if answer["done"] != true => shown(&answer, json),
-        Some(lowered) => {
-            let mut answer = asked(dir, &unpause)?.ok_or_else(|| nobody(dir))?;
-            both(&lowered, &mut answer);
-            shown(&answer, json)
-        }
-    }
-}
-
-/// What lowering the level came to, in the answer about the pauses.
-fn both(lowered: &Value, answer: &mut Value) {
-    let text = |value: &Value| value["detail"].as_str().unwrap_or_default().to_owned();
-    if answer["done"] == true {
-        answer["detail"] = json!(format!("{}; {}", text(lowered), text(answer)));
-        let stored = [&lowered["durable"], &answer["durable"]];
-        answer["durable"] = if stored.iter().any(|durable| **durable == false) {
-            json!(false)
-        } else if stored.iter().any(|durable| **durable == true) {
-            json!(true)
-        } else {
-            Value::Null
-        };
-    }
-}
-
-/// Lowers the level of a stopped daemon, lifts its pauses, takes the latch away.
-fn lower_stopped(daemon: &Daemon, reason: &str, json: bool) -> anyhow::Result<Exit> {
-    let mut store = Store::open(&daemon.store.dir)?;
-    let (level, cause) = store.level()?;
-    let latch = Latch::of(&daemon.store.dir);
-    let latched = latch.raised();
-    let was_paused = store.is_paused()?;
-    if level > Level::Trading || was_paused || latched.is_some() {
-        store.clear_level(reason)?;
-    }
-    // Last: until here whatever interrupts this leaves trading off.
-    latch
-        .lower()
-        .with_context(|| latch.file().display().to_string())?;
-    if json {
-        print_json(&json!({
-            "was": level.name(),
-            "cause": cause,
-            "paused": was_paused,
-            "latch": latched,
-            "now": Level::Trading.name(),
-        }))?;
-        return Ok(Exit::Done);
-    }
-    let mut told = Vec::new();
-    if let Some(latched) = &latched {
-        told.push(format!("the latch was raised ({latched}); it is gone"));
-    }
-    if level > Level::Trading {
-        let name = level.name();
-        told.push(format!(
-            "the level was {name} ({cause}); trading is allowed again"
-        ));
-    } else if was_paused {
-        told.push("the pauses are lifted".to_owned());
-    }
-    if told.is_empty() {
-        told.push(
-            "nothing to lift: trading is allowed, nothing is paused, no latch is raised".to_owned(),
-        );
-    }
-    print_text(&(told.join("\n") + "\n"))?;
-    Ok(Exit::Done)
-}
-
 /// Tells a running daemon and shows what it answers: exit 1 if it refuses.
 pub fn tell(which: &Which, wish: &Written, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(wish, error))?;
@@ -378,16 +275,18 @@ fn stale(wish: &Written, error: crate::config::ConfigError) -> anyhow::Result<Da
     })
 }
 
-fn asked(dir: &Path, wish: &Written) -> anyhow::Result<Option<Value>> {
+/// Asks a running daemon; nothing if none listens.
+pub(super) fn asked(dir: &Path, wish: &Written) -> anyhow::Result<Option<Value>> {
     Ok(control_client::ask(dir, wish)?)
 }
 
-fn nobody(dir: &Path) -> anyhow::Error {
+pub(super) fn nobody(dir: &Path) -> anyhow::Error {
     let what = format!("no daemon runs on the state folder {}", dir.display());
     Failure::new(Exit::CheckFailed, what).into()
 }
 
-fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
+/// Shows an answer: exit 1 if it refuses.
+pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(answer)?;
     }
@@ -417,7 +316,7 @@ fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// What a state folder says whose daemon does not run.
-fn stopped(dir: &Path) -> anyhow::Result<Value> {
+fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
     let mut page = json!({"state": "stopped"});
     match view::without_end(dir) {
         Ok(open) => {
@@ -426,6 +325,9 @@ fn stopped(dir: &Path) -> anyhow::Result<Value> {
             page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
             page["last_expiry_s"] = json!(last_s);
             page["level"] = json!(view::level(dir)?.0.name());
+            if let Some((books, listing)) = view::books(dir)? {
+                page["books"] = telemetry::stopped_books(&books, listing, config);
+            }
         }
         Err(StoreError::Database { .. }) if !dir.join(crate::store::FILE).exists() => {
             page["state"] = json!("never started");

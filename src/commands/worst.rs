@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use cambist_core::bound::LossBound;
+use cambist_core::event::Amounts;
 use cambist_core::{Amount, TokenSpec};
 use serde::Serialize;
 
@@ -41,6 +42,8 @@ pub struct Losses {
     /// Sum of the bounds by quote token.
     together: BTreeMap<String, String>,
     gross_max: BTreeMap<String, String>,
+    /// Most that ledger and venue may differ by before everything is held back at once, by quote token.
+    mismatch_max: BTreeMap<String, String>,
     executions_per_min: u32,
     /// The least that is allowed for it: one and a half times what the budget allows.
     executions_least: u32,
@@ -90,18 +93,18 @@ pub fn losses(bound: &Bound) -> Losses {
         .into_iter()
         .map(|(symbol, (sum, token))| (symbol.clone(), whole(sum, token)))
         .collect();
-    let gross_max = bound
-        .markets
-        .iter()
-        .filter_map(|spec| {
-            let most = engine.risk.gross_max.get(&spec.quote.id)?;
+    let by_quote = |limits: &Amounts| {
+        let each = bound.markets.iter().filter_map(|spec| {
+            let most = limits.get(&spec.quote.id)?;
             Some((spec.quote.symbol.clone(), whole(*most, &spec.quote)))
-        })
-        .collect();
+        });
+        each.collect()
+    };
     Losses {
         markets,
         together,
-        gross_max,
+        gross_max: by_quote(&engine.risk.gross_max),
+        mismatch_max: by_quote(&engine.risk.mismatch_max),
         executions_per_min: engine.risk.executions_per_min,
         executions_least: risk::executions_least(&engine.budget),
     }
@@ -169,6 +172,16 @@ impl Losses {
             text,
             "\nall markets together: at most {}",
             sums.join(" and ")
+        );
+        let mismatch: Vec<_> = self
+            .mismatch_max
+            .iter()
+            .map(|(symbol, most)| format!("{most} {symbol}"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "books that differ by more than {} hold everything back at once, smaller ones after five minutes",
+            mismatch.join(" or ")
         );
         let _ = writeln!(
             text,

@@ -195,9 +195,12 @@ impl Daemon {
             status_ms: self.status_ms,
             poll: self.poll.clone(),
             budget: self.budget.clone(),
-            risk: self
-                .risk
-                .bound(&markets, &configs, pools.iter().zip(&pool_configs)),
+            risk: self.risk.bound(
+                &markets,
+                &configs,
+                pools.iter().zip(&pool_configs),
+                &mut problems,
+            ),
             ramp: self.risk.ramp,
             foreign: self.risk.foreign,
             markets: configs,

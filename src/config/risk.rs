@@ -1,6 +1,8 @@
 //! `[risk]` and `[ramp]`: limits over everything, and a start with less than full size; and the derived
 //! limits of every market. What a limit does when it is reached is the engine's.
 
+use std::collections::BTreeSet;
+
 use cambist_core::bound::{LossBound, loss_bound};
 use cambist_core::config::{
     BudgetConfig, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PoolConfig, RampConfig,
@@ -11,7 +13,8 @@ use cambist_core::pool::PoolSpec;
 use cambist_core::{Amount, MarketSpec};
 
 use super::daemon::Orders;
-use super::reader::Section;
+use super::money::Money;
+use super::reader::{At, Problem, Section};
 use super::sections::small;
 
 /// Both sections as checked. What is counted in tokens is derived when decimals are known.
@@ -21,11 +24,17 @@ pub struct Risk {
     pub limits: RiskConfig,
     /// Exposure over all markets of a quote token, in ten-thousandths of their bands at the ceiling.
     pub gross_max_bps: u32,
+    /// Most that ledger and venue may differ by, an amount for each quote token; those left out have a part of
+    /// their markets' bands.
+    pub mismatch_max: Option<At<Vec<Money>>>,
     /// The start.
     pub ramp: RampConfig,
     /// What somebody else's orders mean.
     pub foreign: ForeignOrders,
 }
+
+/// Ledger and venue may differ by such a part of the bands where the file does not say.
+const BAND_PART: Amount = 1_000;
 
 /// Transmissions of orders that the budget allows within a minute.
 pub fn allowed_per_min(budget: &BudgetConfig) -> u32 {
@@ -48,6 +57,7 @@ pub(super) fn read(
     let mut section = root.section("risk");
     let gap = section.number("gap_bps", u64::from(usual.gap_bps), 1..=10_000);
     let gross = section.number("gross_max_bps", 10_000, 1..=10_000);
+    let mismatch = section.opt::<Vec<Money>>("mismatch_max");
     let moved = section.number("move_bps", u64::from(usual.move_bps), 1..=10_000);
     let move_s = section.number("move_s", usual.move_ms / 1_000, 1..=3_600);
     let allowed = u64::from(allowed_per_min(budget));
@@ -97,6 +107,7 @@ pub(super) fn read(
     section.finish();
     let limits = RiskConfig {
         gross_max: Amounts::new(),
+        mismatch_max: Amounts::new(),
         move_bps: small(moved.value),
         move_ms: move_s.value * 1_000,
         orders_per_min: small(made.value),
@@ -122,6 +133,7 @@ pub(super) fn read(
     Risk {
         limits,
         gross_max_bps: small(gross.value),
+        mismatch_max: mismatch,
         ramp: RampConfig {
             start_bps: small(start.value),
             step_bps: small(step.value),
@@ -145,6 +157,7 @@ impl Risk {
         markets: &[MarketSpec],
         configs: &[MarketConfig],
         pools: impl Iterator<Item = (&'a PoolSpec, &'a PoolConfig)>,
+        problems: &mut Vec<Problem>,
     ) -> RiskConfig {
         let mut gross_max = Amounts::new();
         let share = |value: Amount| value / 10_000 * Amount::from(self.gross_max_bps);
@@ -162,8 +175,56 @@ impl Risk {
         }
         RiskConfig {
             gross_max,
+            mismatch_max: self.mismatch_max(markets, configs, problems),
             ..self.limits.clone()
         }
+    }
+
+    /// What may differ of each quote token: as written, or a part of the bands of its markets at the ceilings.
+    fn mismatch_max(
+        &self,
+        markets: &[MarketSpec],
+        configs: &[MarketConfig],
+        problems: &mut Vec<Problem>,
+    ) -> Amounts {
+        let mut most = Amounts::new();
+        for (spec, config) in markets.iter().zip(configs) {
+            let band = config.inventory_max.saturating_sub(config.inventory_min);
+            let value = spec.quote_amount(config.price_max, spec.lots_floor(band));
+            let sum = most.entry(spec.quote.id).or_default();
+            *sum = Amount::saturating_add(*sum, value.unwrap_or(0) / BAND_PART);
+        }
+        let Some(written) = &self.mismatch_max else {
+            return most;
+        };
+        let mut named = BTreeSet::new();
+        for money in &written.value {
+            let mut quotes = markets.iter().map(|spec| &spec.quote);
+            let found = match &money.symbol {
+                Some(symbol) => quotes.find(|token| token.symbol == *symbol),
+                None => quotes.next().filter(|_| most.len() == 1),
+            };
+            let what = match found.map(|token| (token, money.units(token))) {
+                Some((token, Ok(units))) if named.insert(token.id) => {
+                    most.insert(token.id, units);
+                    continue;
+                }
+                Some((token, Ok(_))) => format!("{} stands there twice", token.symbol),
+                Some((_, Err(error))) => error.to_string(),
+                None if money.symbol.is_none() => {
+                    "say of which quote token, such as \"50 USDC\": there are several".to_owned()
+                }
+                None => format!(
+                    "no market is quoted in {}",
+                    money.symbol.as_deref().unwrap_or_default()
+                ),
+            };
+            problems.push(Problem {
+                at: written.at,
+                what: format!("risk.mismatch_max: {what}"),
+            });
+        }
+        most
     }
 }
 

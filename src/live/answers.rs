@@ -1,7 +1,7 @@
 //! What people are answered, and when: what has to be durable is answered when it is.
 //!
 //! Level and pauses are written together, at most one write at a time, so an answer about them waits until
-//! nothing of them is left to be written. Flows are written one by one, and an answer waits for its own.
+//! nothing of them is left to be written. Bookings are written one by one, and an answer waits for its own.
 
 use cambist_core::event::Command;
 use cambist_core::note::Note;
@@ -14,13 +14,16 @@ const WAITING_MAX: usize = 64;
 /// Where an answer goes. Whoever asked may be gone.
 pub type Answer = oneshot::Sender<Value>;
 
-/// What an answer waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum For {
+/// An answer, and what it waits for.
+struct Waiting {
     /// Level and pauses.
-    Levels,
-    /// So many flows since the start.
-    Flow(u64),
+    levels: bool,
+    /// So many bookings that somebody waits for, since the start.
+    booking: Option<u64>,
+    /// What it waited for so far is on disk.
+    durable: bool,
+    answer: Option<Answer>,
+    detail: String,
 }
 
 /// The wish being obeyed.
@@ -30,8 +33,8 @@ struct Present {
     verdict: Option<Result<String, String>>,
     /// It is about level or pauses.
     levels: bool,
-    /// The flow it booked, if it could be told to the store.
-    flow: Option<Result<u64, ()>>,
+    /// What it booked, if it could be told to the store.
+    booking: Option<Result<u64, ()>>,
     /// It is answered with what the run comes to.
     at_end: bool,
     /// What it is about, said before what the engine says.
@@ -42,11 +45,11 @@ struct Present {
 #[derive(Default)]
 pub struct Answers {
     present: Present,
-    waiting: Vec<(For, Option<Answer>, String)>,
+    waiting: Vec<Waiting>,
     /// Those who wait for what the run comes to.
     at_end: Vec<Answer>,
-    flows_told: u64,
-    flows_stored: u64,
+    bookings_told: u64,
+    bookings_stored: u64,
 }
 
 impl Answers {
@@ -85,10 +88,14 @@ impl Answers {
         }
     }
 
-    /// A flow is on its way to the disk, or cannot be.
-    pub fn flow_told(&mut self, told: bool) {
-        self.flows_told += u64::from(told);
-        self.present.flow = Some(if told { Ok(self.flows_told) } else { Err(()) });
+    /// A booking that somebody waits for is on its way to the disk, or cannot be.
+    pub fn booking_told(&mut self, told: bool) {
+        self.bookings_told += u64::from(told);
+        self.present.booking = Some(if told {
+            Ok(self.bookings_told)
+        } else {
+            Err(())
+        });
     }
 
     /// The engine has heard the wish. True if it has taken it.
@@ -112,35 +119,47 @@ impl Answers {
             self.at_end.extend(present.answer);
             return true;
         }
-        let what = match present.flow {
-            Some(Ok(number)) => Some(For::Flow(number)),
-            Some(Err(())) => {
-                give(present.answer, done(&detail, Some(false)));
-                return true;
-            }
-            None => (present.levels && levels_are_pending).then_some(For::Levels),
+        let levels = present.levels && levels_are_pending;
+        let (booking, durable) = match present.booking {
+            Some(Ok(number)) => (Some(number), true),
+            Some(Err(())) => (None, false),
+            None => (None, true),
         };
-        match what {
-            None => give(present.answer, done(&detail, None)),
-            Some(what) if self.waiting.len() < WAITING_MAX => {
-                self.waiting.push((what, present.answer, detail));
-            }
+        let waits = durable && (levels || booking.is_some());
+        if waits && self.waiting.len() < WAITING_MAX {
+            self.waiting.push(Waiting {
+                levels,
+                booking,
+                durable,
+                answer: present.answer,
+                detail,
+            });
+        } else {
             // A disk that so many wait for has stored nothing for long.
-            Some(_) => give(present.answer, done(&detail, Some(false))),
+            let stored = (waits || !durable).then_some(false);
+            give(present.answer, done(&detail, stored));
         }
         true
     }
 
     /// Nothing is left to be written of level and pauses, or it could not be written.
     pub fn levels_stored(&mut self, durable: bool) {
-        self.answer(durable, |what| what == For::Levels);
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.levels) {
+            waiting.levels = false;
+            waiting.durable &= durable;
+        }
+        self.answer();
     }
 
-    /// The oldest flow on its way to the disk is there, or could not be written.
-    pub fn flow_stored(&mut self, durable: bool) {
-        self.flows_stored += 1;
-        let stored = For::Flow(self.flows_stored);
-        self.answer(durable, |what| what == stored);
+    /// The oldest such booking on its way to the disk is there, or could not be written.
+    pub fn booked(&mut self, durable: bool) {
+        self.bookings_stored += 1;
+        let stored = Some(self.bookings_stored);
+        for waiting in self.waiting.iter_mut().filter(|w| w.booking == stored) {
+            waiting.booking = None;
+            waiting.durable &= durable;
+        }
+        self.answer();
     }
 
     /// Those who wait for what the run comes to.
@@ -148,9 +167,10 @@ impl Answers {
         std::mem::take(&mut self.at_end)
     }
 
-    fn answer(&mut self, durable: bool, ready: impl Fn(For) -> bool) {
-        for (_, answer, detail) in self.waiting.extract_if(.., |(what, _, _)| ready(*what)) {
-            give(answer, done(&detail, Some(durable)));
+    fn answer(&mut self) {
+        let ready = |waiting: &mut Waiting| !waiting.levels && waiting.booking.is_none();
+        for waiting in self.waiting.extract_if(.., ready) {
+            give(waiting.answer, done(&waiting.detail, Some(waiting.durable)));
         }
     }
 }
@@ -205,7 +225,7 @@ mod tests {
         let (answer, heard) = oneshot::channel();
         answers.begin(Some(answer), command, false);
         if matches!(command, Command::Adopt { .. }) {
-            answers.flow_told(true);
+            answers.booking_told(true);
         }
         answers.note(&Note::CommandTaken {
             command: command.name().to_owned(),
@@ -225,7 +245,7 @@ mod tests {
         let mut first = taken(&mut answers, &raise(), true);
         let mut second = taken(&mut answers, &raise(), true);
         assert_eq!((durable(&mut first), durable(&mut second)), (None, None));
-        answers.flow_stored(true);
+        answers.booked(true);
         assert_eq!(durable(&mut first), None, "that was something else");
         answers.levels_stored(true);
         let both = (durable(&mut first), durable(&mut second));
@@ -245,17 +265,41 @@ mod tests {
     fn every_flow_is_answered_with_its_own_write() {
         let mut answers = Answers::default();
         // One that nobody asked for.
-        answers.flow_told(true);
+        answers.booking_told(true);
         let mut first = taken(&mut answers, &adopt(), true);
         let mut second = taken(&mut answers, &adopt(), false);
         answers.levels_stored(true);
-        answers.flow_stored(true);
+        answers.booked(true);
         assert_eq!((durable(&mut first), durable(&mut second)), (None, None));
-        answers.flow_stored(true);
+        answers.booked(true);
         assert_eq!(durable(&mut first), Some(json!(true)));
         assert_eq!(durable(&mut second), None);
-        answers.flow_stored(false);
+        answers.booked(false);
         assert_eq!(durable(&mut second), Some(json!(false)));
+    }
+
+    #[test]
+    fn what_is_booked_and_lowered_waits_for_both() {
+        for (booked, lowered) in [(true, true), (false, true), (true, false)] {
+            let mut answers = Answers::default();
+            let (answer, mut heard) = oneshot::channel();
+            let command = Command::Lower {
+                level: Level::Trading,
+                reason: "x".into(),
+                forget_losses: true,
+            };
+            answers.begin(Some(answer), &command, false);
+            answers.booking_told(true);
+            answers.note(&Note::CommandTaken {
+                command: command.name().to_owned(),
+                detail: String::new(),
+            });
+            assert!(answers.end(true));
+            answers.booked(booked);
+            assert_eq!(durable(&mut heard), None);
+            answers.levels_stored(lowered);
+            assert_eq!(durable(&mut heard), Some(json!(booked && lowered)));
+        }
     }
 
     #[test]

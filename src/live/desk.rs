@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cambist_core::action::Action;
+use cambist_core::books::{Booking, Entry};
 use cambist_core::event::{Command, Event, Level, SealFailure};
 use cambist_core::note::Note;
 use cambist_core::request::{Endpoint, Outcome, RequestId};
@@ -136,8 +137,8 @@ impl Desk {
                     self.bodies.extend(bodies);
                     Event::Sealed { batch, hashes }
                 }
-                Some(Heard::FlowStored { durable }) => {
-                    self.people.flow_stored(durable);
+                Some(Heard::Booked { durable }) => {
+                    self.people.booked(durable);
                     Event::Wake
                 }
                 // The gateway holds a sender, so the inbox cannot close before the desk does.
@@ -237,6 +238,7 @@ impl Desk {
                 let told = self.keeper.levels(levels.clone(), cause, lowers);
                 self.told(told, Some(Event::LevelFailed(levels)));
             }
+            Action::Book(booking) => self.book(booking),
             Action::Note(note) => self.note(now, &note),
             Action::Finished { proven } => {
                 self.ended.proven = proven;
@@ -258,33 +260,27 @@ impl Desk {
         self.next.extend(instead);
     }
 
+    fn book(&mut self, booking: Box<Booking>) {
+        let asked_for = booking.is_asked_for();
+        let flows = booking.entries.iter().filter_map(|entry| match entry {
+            Entry::Flow { token, .. } => Some((*token, self.telemetry.symbol(*token))),
+            _ => None,
+        });
+        let symbols = flows.collect();
+        let told = self.keeper.book(booking, symbols);
+        if asked_for {
+            self.people.booking_told(told.is_ok());
+        }
+        self.told(told, None);
+    }
+
     fn note(&mut self, now: Time, note: &Note) {
         self.session.observe(now, note);
         self.telemetry.observe(note);
         self.people.note(note);
         match note {
-            Note::Filled(fill) => {
-                let told = self.keeper.fill(fill.clone());
-                self.told(told, None);
-            }
-            Note::Ended { order, end, .. } | Note::MoveEnded { order, end, .. } => {
+            Note::Ended { order, .. } | Note::MoveEnded { order, .. } => {
                 self.bodies.remove(order);
-                let told = self.keeper.end(*order, *end);
-                self.told(told, None);
-            }
-            Note::Moved(moved) => {
-                let told = self.keeper.moved(moved.clone());
-                self.told(told, None);
-            }
-            Note::Adopted {
-                token,
-                amount,
-                reason,
-            } => {
-                let named = (*token, self.telemetry.symbol(*token));
-                let told = self.keeper.flow(named, *amount, reason.clone());
-                self.people.flow_told(told.is_ok());
-                self.told(told, None);
             }
             Note::LevelChanged { level, .. } => self.ended.level = *level,
             Note::InvariantFailed { .. } => self.ended.invariant_failed = true,
@@ -309,7 +305,11 @@ impl Desk {
                 notify::status(&line);
                 self.telemetry.line(line);
             }
-            Note::Submitted { .. }
+            Note::Filled(_)
+            | Note::Moved(_)
+            | Note::Adopted { .. }
+            | Note::Books(_)
+            | Note::Submitted { .. }
             | Note::Resent { .. }
             | Note::Acknowledged { .. }
             | Note::Refused { .. }

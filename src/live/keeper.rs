@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use cambist_core::books::{Booking, Entry};
 use cambist_core::event::{BatchId, Event, Levels, SealFailure};
-use cambist_core::note::{End, Fill, PoolMove};
+use cambist_core::note::PoolMove;
 use cambist_core::{ClientOrderId, Intent, PoolSpec, TokenId};
 use cambist_protocol::encode::{SealError, SignedIntent, sign_order};
 use cambist_protocol::encode_move::{Owner, sign_move};
@@ -18,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::Heard;
 use crate::clock::Clock;
-use crate::store::{Filled, SealedIntent, Store, StoreError};
+use crate::store::{Filled, Noted, SealedIntent, Store, StoreError};
 use crate::telemetry::{Operation, Telemetry};
 
 /// The exact bytes of sealed intents, the same for every transmission.
@@ -31,10 +32,7 @@ const WAITING_MAX: usize = 4_096;
 #[derive(Debug)]
 enum Task {
     Seal(BatchId, Vec<Intent>),
-    Fill(Fill),
-    Moved(PoolMove),
-    End(ClientOrderId, End),
-    Flow(TokenId, String, i128, String),
+    Book(Box<Booking>, BTreeMap<TokenId, String>),
     Levels(Levels, String, bool),
     Prune,
 }
@@ -98,7 +96,6 @@ impl Keeper {
             store,
             signer,
             filled,
-            moved: BTreeMap::new(),
             unsealed: BTreeSet::new(),
             keep_days,
             telemetry,
@@ -119,34 +116,19 @@ impl Keeper {
         self.tell(Task::Seal(batch, intents))
     }
 
-    /// Notes what a join or an exit moved.
-    pub fn moved(&self, moved: PoolMove) -> Result<(), KeeperStuck> {
-        self.tell(Task::Moved(moved))
-    }
-
-    /// Notes a booked fill.
-    pub fn fill(&self, fill: Fill) -> Result<(), KeeperStuck> {
-        self.tell(Task::Fill(fill))
-    }
-
-    /// Notes a proven end.
-    pub fn end(&self, order: ClientOrderId, end: End) -> Result<(), KeeperStuck> {
-        self.tell(Task::End(order, end))
+    /// Makes a booking durable; `symbols` names the tokens of its flows. If it holds something that a person
+    /// waits for, the desk hears `Booked`.
+    pub fn book(
+        &self,
+        booking: Box<Booking>,
+        symbols: BTreeMap<TokenId, String>,
+    ) -> Result<(), KeeperStuck> {
+        self.tell(Task::Book(booking, symbols))
     }
 
     /// Makes level and pauses durable; the desk hears `LevelStored` or `LevelFailed`.
     pub fn levels(&self, levels: Levels, cause: String, lowers: bool) -> Result<(), KeeperStuck> {
         self.tell(Task::Levels(levels, cause, lowers))
-    }
-
-    /// Notes a flow that a person explained; the desk hears `FlowStored`.
-    pub fn flow(
-        &self,
-        (token, symbol): (TokenId, String),
-        amount: i128,
-        reason: String,
-    ) -> Result<(), KeeperStuck> {
-        self.tell(Task::Flow(token, symbol, amount, reason))
     }
 
     /// Removes what is old.
@@ -188,8 +170,6 @@ struct Worker {
     signer: Signer,
     /// What every open order has filled so far, for the row of its end.
     filled: BTreeMap<ClientOrderId, Filled>,
-    /// Moves that were booked and whose end is about to be told.
-    moved: BTreeMap<ClientOrderId, PoolMove>,
     /// Intents that could not be sealed: the store never had them, and needs no end of them.
     unsealed: BTreeSet<ClientOrderId>,
     keep_days: u32,
@@ -204,25 +184,11 @@ impl Worker {
         while let Ok(task) = inbox.recv() {
             match task {
                 Task::Seal(batch, intents) => self.seal(batch, &intents),
-                Task::Fill(fill) => self.fill(&fill),
-                Task::Moved(moved) => self.moved(moved),
-                Task::End(order, _) if self.unsealed.remove(&order) => {}
-                Task::End(order, end) => {
-                    let filled = self.filled.remove(&order).unwrap_or_default();
-                    let moved = self.moved.remove(&order);
-                    let noted = self.store.end(order, end, filled, moved.as_ref());
-                    self.noted("end", noted);
-                }
-                Task::Flow(token, symbol, amount, reason) => {
-                    let noted = self.store.flow((token, &symbol), amount, &reason);
-                    let durable = noted.is_ok();
-                    self.noted("flow", noted);
-                    self.answer(Heard::FlowStored { durable });
-                }
+                Task::Book(booking, symbols) => self.book(*booking, &symbols),
                 Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
                 Task::Prune => {
                     let pruned = self.store.prune(self.keep_days).map(|_| ());
-                    self.noted("prune", pruned);
+                    self.told("prune", pruned);
                 }
             }
         }
@@ -269,21 +235,62 @@ impl Worker {
         });
     }
 
-    fn fill(&mut self, fill: &Fill) {
-        let filled = self.filled.entry(fill.order).or_default();
-        filled.base = filled.base.saturating_add(fill.base);
-        filled.quote = filled.quote.saturating_add(fill.quote);
-        filled.fee = filled.fee.saturating_add(fill.fee);
-        let noted = self.store.fill(fill);
-        self.noted("fill", noted);
+    fn book(&mut self, mut booking: Booking, symbols: &BTreeMap<TokenId, String>) {
+        let asked_for = booking.is_asked_for();
+        let mut moves = BTreeMap::new();
+        let entries = std::mem::take(&mut booking.entries).into_iter();
+        let entries = entries.filter_map(|entry| self.noted_as(entry, &mut moves, symbols));
+        let noted: Vec<_> = entries.collect();
+        let booked = self.store.book(&noted, &booking);
+        let durable = booked.is_ok();
+        self.told("booking", booked);
+        if asked_for {
+            self.answer(Heard::Booked { durable });
+        }
     }
 
-    /// What a move changed is written with its end, which follows: a restart knows both or neither.
-    fn moved(&mut self, moved: PoolMove) {
-        let [base, quote] = moved.moved.pooled;
-        let fee = moved.moved.fee;
-        self.filled.insert(moved.order, Filled { base, quote, fee });
-        self.moved.insert(moved.order, moved);
+    /// An entry as the store writes it; nothing if it is about an intent that the store never had, or if
+    /// it is written with the end that follows.
+    fn noted_as(
+        &mut self,
+        entry: Entry,
+        moves: &mut BTreeMap<ClientOrderId, PoolMove>,
+        symbols: &BTreeMap<TokenId, String>,
+    ) -> Option<Noted> {
+        Some(match entry {
+            Entry::Fill(fill) => {
+                let filled = self.filled.entry(fill.order).or_default();
+                filled.base = filled.base.saturating_add(fill.base);
+                filled.quote = filled.quote.saturating_add(fill.quote);
+                filled.fee = filled.fee.saturating_add(fill.fee);
+                Noted::Fill(fill)
+            }
+            Entry::Moved(moved) => {
+                let [base, quote] = moved.moved.pooled;
+                let fee = moved.moved.fee;
+                self.filled.insert(moved.order, Filled { base, quote, fee });
+                moves.insert(moved.order, moved);
+                return None;
+            }
+            Entry::Ended(order, _) if self.unsealed.remove(&order) => return None,
+            Entry::Ended(order, end) => Noted::End {
+                order,
+                end,
+                filled: self.filled.remove(&order).unwrap_or_default(),
+                moved: moves.remove(&order),
+            },
+            Entry::Flow {
+                token,
+                amount,
+                reason,
+            } => Noted::Flow {
+                token,
+                symbol: symbols.get(&token).cloned().unwrap_or_default(),
+                amount,
+                reason,
+            },
+            Entry::LossesForgotten => Noted::LossesForgotten,
+        })
     }
 
     fn levels(&mut self, levels: Levels, cause: &str, lowers: bool) {
@@ -301,7 +308,7 @@ impl Worker {
 
     /// A failure to note what has already happened is told, and stops new orders at the next seal: the
     /// store refuses to seal once a write has failed.
-    fn noted(&self, what: &'static str, outcome: Result<(), StoreError>) {
+    fn told(&self, what: &'static str, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
             // What follows a failure is not told again.
             if !matches!(error, StoreError::Broken) {

@@ -44,8 +44,9 @@ pub enum Heard {
         /// Bytes of every order in it.
         bodies: Bodies,
     },
-    /// The oldest flow that the keeper was told and has not answered for is stored, or could not be.
-    FlowStored {
+    /// The oldest booking that a person waits for, and that the keeper has not answered for, is stored or
+    /// could not be.
+    Booked {
         /// It is on disk.
         durable: bool,
     },

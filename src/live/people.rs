@@ -186,13 +186,13 @@ impl People {
         self.answers.levels_stored(durable);
     }
 
-    /// A flow is on its way to the disk, or cannot be.
-    pub fn flow_told(&mut self, told: bool) {
-        self.answers.flow_told(told);
+    /// A booking that somebody waits for is on its way to the disk, or cannot be.
+    pub fn booking_told(&mut self, told: bool) {
+        self.answers.booking_told(told);
     }
 
-    /// The oldest flow on its way to the disk is there, or could not be written.
-    pub fn flow_stored(&mut self, durable: bool) {
-        self.answers.flow_stored(durable);
+    /// The oldest such booking on its way to the disk is there, or could not be written.
+    pub fn booked(&mut self, durable: bool) {
+        self.answers.booked(durable);
     }
 }

@@ -24,7 +24,7 @@ use crate::config::bind::Listed;
 use crate::config::pool::ListedPool;
 use crate::config::{Bound, Daemon, feasible};
 use crate::exit::{Exit, Failure};
-use crate::store::{Filled, OpenIntent, OpenMove, Recovered, Store};
+use crate::store::{Filled, Listing, OpenIntent, OpenMove, Recovered, Store};
 
 /// Answers that the venue's clock is read from at a start.
 const WITNESSES: usize = 3;
@@ -134,6 +134,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
     } = taken;
     refuse_older(daemon, &mut store, &venue.newest)?;
     let Venue { access, bound, .. } = venue;
+    let (books, lost) = store.books(&listing(&bound))?;
     let (open, mut bodies, filled) = split(recovered.open);
     let mut open_moves = Vec::new();
     for OpenMove { recovered, body } in recovered.open_moves {
@@ -156,6 +157,8 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         open,
         open_moves,
         levels: recovered.levels,
+        books,
+        lost,
         venue_time: venue.time,
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],
@@ -176,6 +179,15 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         bodies,
         filled,
     })
+}
+
+/// Everything as the venue lists it now.
+fn listing(bound: &Bound) -> Listing {
+    Listing {
+        markets: bound.markets.clone(),
+        pools: bound.pools.clone(),
+        tokens: bound.tokens.clone(),
+    }
 }
 
 async fn newest_orders(

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::people::What;
 use crate::config::{Bound, money};
+use crate::store::Listing;
 
 /// A wish as it is written: `{"wish": "pause", "market": "ETH-USDC", "reason": "..."}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,10 +31,13 @@ pub enum Written {
         /// Why.
         reason: String,
     },
-    /// Lower the level to trading.
+    /// Lower the level to trading, and take the venue's books over where they differ.
     Lower {
         /// Why.
         reason: String,
+        /// Losses are counted anew.
+        #[serde(default)]
+        forget_losses: bool,
     },
     /// Stop: cancel everything and, unless it only cancels, end with the level latched.
     Kill {
@@ -133,6 +137,16 @@ impl Names {
         }
     }
 
+    /// Of what the last start listed; it says nothing of strategies.
+    pub fn listed(listing: &Listing) -> Self {
+        Self {
+            markets: listing.markets.clone(),
+            pools: listing.pools.clone(),
+            tokens: listing.tokens.clone(),
+            strategies: Vec::new(),
+        }
+    }
+
     /// What a written wish means, or which word is not understood.
     pub fn meaning(&self, written: Written) -> Result<What, String> {
         Ok(What::Tell(match written {
@@ -142,9 +156,13 @@ impl Names {
                 filter: self.filter(&part)?,
                 reason: short(&reason),
             },
-            Written::Lower { reason } => Command::Lower {
+            Written::Lower {
+                reason,
+                forget_losses,
+            } => Command::Lower {
                 level: Level::Trading,
                 reason: short(&reason),
+                forget_losses,
             },
             Written::Unpause { part, reason } => Command::Unpause {
                 filter: self.filter(&part)?,

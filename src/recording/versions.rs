@@ -21,7 +21,7 @@ pub(super) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS];
 
 /// Version 2: why nothing is quoted is known for each side; at a start for none.
 const SIDES: &[Step] = &[
@@ -64,6 +64,171 @@ const INSTANCES: &[Step] = &[Step::Add {
         ])
     },
 }];
+
+/// Version 4: the ledger and the values that losses are measured from outlive a run, a difference has a
+/// limit, and what is to be made durable waits for the end of a step.
+const BOOKS: &[Step] = &[
+    Step::ConvertField {
+        of: "Ledger",
+        field: "differing",
+        with: differences,
+    },
+    Step::Remove {
+        of: "Levels",
+        field: "lost",
+    },
+    Step::Convert {
+        of: "Meter",
+        with: |old| meter(&old),
+    },
+    Step::Convert {
+        of: "RiskConfig",
+        with: any_difference,
+    },
+    Step::Remove {
+        of: "State",
+        field: "differing_since",
+    },
+    // Whether ledger and venue agree is found out at the next reconciliation.
+    Step::Add {
+        of: "State",
+        field: "reconciliation",
+        value: || {
+            Value::Struct(vec![
+                ("agreed".to_owned(), Value::Bool(true)),
+                ("since".to_owned(), Value::NONE),
+                ("worth".to_owned(), nothing()),
+                ("hold".to_owned(), Value::NONE),
+                ("told".to_owned(), nothing()),
+            ])
+        },
+    },
+    Step::Add {
+        of: "State",
+        field: "pending",
+        value: || {
+            Value::Struct(vec![
+                ("entries".to_owned(), Value::List(Vec::new())),
+                ("tokens".to_owned(), Value::List(Vec::new())),
+                ("markets".to_owned(), Value::List(Vec::new())),
+                ("opens".to_owned(), Value::Bool(false)),
+                ("differences".to_owned(), Value::Bool(false)),
+                ("booked".to_owned(), nothing()),
+            ])
+        },
+    },
+];
+
+/// A high value of the hour counted until so long after it was seen, in milliseconds.
+const HOUR_MS: u128 = 3_600_000 + 3_600_000 / 64;
+
+fn nothing() -> Value {
+    Value::Map(Vec::new())
+}
+
+fn of<'a>(value: &'a Value, field: &str) -> Result<&'a Value, String> {
+    let found = value.field(field);
+    found.ok_or_else(|| format!("{field} is missing"))
+}
+
+/// What differs by token, ledger and venue, with names.
+fn differences(differing: Value) -> Result<Value, String> {
+    let Value::Map(tokens) = differing else {
+        return Err("differences are by token".to_owned());
+    };
+    let named = tokens.into_iter().map(|(token, pair)| match pair {
+        Value::List(pair) => match <[Value; 2]>::try_from(pair) {
+            Ok([ledger, venue]) => {
+                let fields = vec![("ledger".to_owned(), ledger), ("venue".to_owned(), venue)];
+                Ok((token, Value::Struct(fields)))
+            }
+            Err(pair) => Err(format!("{} amounts differ", pair.len())),
+        },
+        _ => Err("a ledger and a venue differ".to_owned()),
+    });
+    Ok(Value::Map(named.collect::<Result<_, _>>()?))
+}
+
+fn marks(marks: &Value) -> Result<Value, String> {
+    let before = match of(marks, "before")? {
+        Value::Option(Some(before)) => match &**before {
+            Value::List(pair) => match pair.as_slice() {
+                [Value::Unsigned(until), high] => {
+                    let seen = Value::Unsigned(until.saturating_sub(HOUR_MS));
+                    vec![Value::List(vec![seen, high.clone()])]
+                }
+                _ => return Err("a high value has a time".to_owned()),
+            },
+            _ => return Err("a high value has a time".to_owned()),
+        },
+        _ => Vec::new(),
+    };
+    let (kept, worth, high) = match of(marks, "known")? {
+        Value::Option(Some(known)) => match &**known {
+            Value::List(parts) => match parts.as_slice() {
+                [day, by_limit, worth] => {
+                    let kept = Value::Struct(vec![
+                        ("day".to_owned(), day.clone()),
+                        ("day_open".to_owned(), of(by_limit, "day")?.clone()),
+                        ("total".to_owned(), of(by_limit, "total")?.clone()),
+                        ("peak".to_owned(), of(by_limit, "drawdown")?.clone()),
+                    ]);
+                    let high = of(by_limit, "hour")?.clone();
+                    (Some(kept), Some(worth.clone()), high)
+                }
+                _ => return Err("a day, values and a value are known".to_owned()),
+            },
+            _ => return Err("a day, values and a value are known".to_owned()),
+        },
+        _ => (None, None, Value::Signed(0)),
+    };
+    // After the first look nothing of it was used any more.
+    let carried = kept.is_none().then(|| of(marks, "carried")).transpose()?;
+    let option = |value: Option<Value>| Value::Option(value.map(Box::new));
+    Ok(Value::Struct(vec![
+        ("carried".to_owned(), option(carried.cloned())),
+        ("kept".to_owned(), option(kept)),
+        ("worth".to_owned(), option(worth)),
+        ("lately".to_owned(), of(marks, "lately")?.clone()),
+        ("before".to_owned(), Value::List(before)),
+        ("high".to_owned(), high),
+    ]))
+}
+
+fn meter(meter: &Value) -> Result<Value, String> {
+    let is_open = *of(meter, "open")? == Value::Bool(true);
+    let held = Value::List(vec![of(meter, "base")?.clone(), of(meter, "cash")?.clone()]);
+    let traded = if is_open {
+        Value::some(held)
+    } else {
+        Value::NONE
+    };
+    let mut fields = vec![
+        ("traded".to_owned(), traded),
+        ("pool_is_new".to_owned(), Value::Bool(false)),
+        ("marks".to_owned(), marks(of(meter, "marks")?)?),
+        // The next look states a mid.
+        ("stated".to_owned(), Value::NONE),
+        ("looked".to_owned(), Value::Bool(false)),
+    ];
+    for kept in ["pooled", "over", "mid", "markouts", "uncountable"] {
+        fields.push((kept.to_owned(), of(meter, kept)?.clone()));
+    }
+    Ok(Value::Struct(fields))
+}
+
+/// No difference was too large: the limit of every quote token is one that nothing reaches.
+fn any_difference(mut risk: Value) -> Result<Value, String> {
+    let Value::Map(gross) = of(&risk, "gross_max")? else {
+        return Err("every quote token has a limit".to_owned());
+    };
+    let unlimited = |(quote, _): &(Value, Value)| (quote.clone(), Value::Unsigned(u128::MAX));
+    let most = Value::Map(gross.iter().map(unlimited).collect());
+    if let Value::Struct(fields) = &mut risk {
+        fields.push(("mismatch_max".to_owned(), most));
+    }
+    Ok(risk)
+}
 
 #[cfg(test)]
 mod tests {

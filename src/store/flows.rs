@@ -1,14 +1,14 @@
-//! Flows that a person explained: deposits, withdrawals, manual trades. The ledger of a run took them in;
-//! the next run's opening balances contain them, and this says what they were.
+//! Flows that a person explained: deposits, withdrawals, manual trades. The ledger holds them; this says
+//! what they were.
 
 use std::path::Path;
 
 use cambist_core::TokenId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Transaction, params};
 
+use super::StoreError;
 use super::chain::{Row, Sum};
 use super::recover::Trouble;
-use super::{Store, StoreError};
 
 /// One explained flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,47 +38,26 @@ impl Flow {
     }
 }
 
-impl Store {
-    /// Notes an explained flow.
-    pub fn flow(
-        &mut self,
-        (token, symbol): (TokenId, &str),
-        amount: i128,
-        reason: &str,
-    ) -> Result<(), StoreError> {
-        if self.broken {
-            return Err(StoreError::Broken);
-        }
-        let flow = Flow {
-            at_us: self.clock.unix_micros(),
-            token,
-            symbol: symbol.to_owned(),
-            amount,
-            reason: reason.to_owned(),
-        };
-        let written = (|| {
-            let change = self.database.transaction()?;
-            let id: i64 =
-                change.query_row("SELECT coalesce(max(id), 0) + 1 FROM flows", [], |row| {
-                    row.get(0)
-                })?;
-            change.execute(
-                "INSERT INTO flows (id, token, symbol, amount, reason, at_us, sum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
-                    id,
-                    token.0,
-                    symbol,
-                    amount.to_string(),
-                    reason,
-                    flow.at_us.cast_signed(),
-                    flow.sum(id.cast_unsigned()).bytes()
-                ],
-            )?;
-            change.commit()
-        })();
-        written.map_err(|error| self.fail(error))
-    }
+/// Notes an explained flow.
+pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<()> {
+    let id: i64 = change.query_row("SELECT coalesce(max(id), 0) + 1 FROM flows", [], |row| {
+        row.get(0)
+    })?;
+    change
+        .execute(
+            "INSERT INTO flows (id, token, symbol, amount, reason, at_us, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                id,
+                flow.token.0,
+                flow.symbol,
+                flow.amount.to_string(),
+                flow.reason,
+                flow.at_us.cast_signed(),
+                flow.sum(id.cast_unsigned()).bytes()
+            ],
+        )
+        .map(|_| ())
 }
 
 /// Every explained flow, oldest first. A row that is not what was written is damage.
@@ -122,15 +101,27 @@ pub fn explained(dir: &Path) -> Result<Vec<Flow>, StoreError> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
+    use cambist_core::books::Booking;
+
+    use crate::store::{Noted, Store};
     use crate::testing::Folder;
 
     #[test]
     fn flows_outlive_the_daemon_and_damage_shows() {
         let folder = Folder::new("store-flows");
         let mut store = Store::open(folder.path()).unwrap();
-        store.flow((TokenId(0), "ETH"), -25, "taken out").unwrap();
         let large = (1_i128 << 100) + 1;
-        store.flow((TokenId(1), "USDC"), large, "brought").unwrap();
+        let flow = |token, symbol: &str, amount, reason: &str| Noted::Flow {
+            token: TokenId(token),
+            symbol: symbol.to_owned(),
+            amount,
+            reason: reason.to_owned(),
+        };
+        let both = [
+            flow(0, "ETH", -25, "taken out"),
+            flow(1, "USDC", large, "brought"),
+        ];
+        store.book(&both, &Booking::default()).unwrap();
         let flows = explained(folder.path()).unwrap();
         let said: Vec<_> = flows
             .iter()

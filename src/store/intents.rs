@@ -1,8 +1,8 @@
-//! Writing intents, fills and ends; removing what is old.
+//! Writing intents, and rows of fills and ends; removing what is old.
 
 use cambist_core::note::{End, Fill, PoolMove};
 use cambist_core::{ClientOrderId, MarketId, TokenId};
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
 use super::chain::{Row, Sum};
 use super::moves::insert_moved;
@@ -79,91 +79,6 @@ impl Store {
         })
     }
 
-    /// Notes the proven end of an order or a move. A second end of the same is refused; the bytes are
-    /// no longer needed and go. What a move changed is written with its end, or not at all.
-    ///
-    /// Nothing is noted after a write that failed: an end must not stand where a fill before it is
-    /// missing. What is left open is read from the venue at the next start, and noted then.
-    pub fn end(
-        &mut self,
-        order: ClientOrderId,
-        end: End,
-        filled: Filled,
-        moved: Option<&PoolMove>,
-    ) -> Result<(), StoreError> {
-        if self.broken {
-            return Err(StoreError::Broken);
-        }
-        let at_us = self.clock.unix_micros();
-        let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
-        let [base, quote, fee] = &amounts;
-        let sum = end_sum(order.number, end.name(), [base, quote, fee], at_us);
-        let written = (|| {
-            let change = self.database.transaction()?;
-            let known = change.execute(
-                "INSERT INTO ends SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM
-                 (SELECT number FROM intents UNION ALL SELECT number FROM moves) WHERE number = ?1
-                 ON CONFLICT DO NOTHING",
-                params![
-                    order.number.cast_signed(),
-                    end.name(),
-                    base,
-                    quote,
-                    fee,
-                    at_us.cast_signed(),
-                    sum.bytes()
-                ],
-            )?;
-            if let Some(moved) = moved.filter(|_| known == 1) {
-                insert_moved(&change, moved, at_us)?;
-            }
-            change.execute(
-                "DELETE FROM bodies WHERE number = ?1",
-                [order.number.cast_signed()],
-            )?;
-            change.commit()?;
-            Ok(known == 1)
-        })();
-        match written {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(StoreError::Refused {
-                what: format!("intent {order} is not open"),
-            }),
-            Err(error) => Err(self.fail(error)),
-        }
-    }
-
-    /// Notes a booked fill: a restart must not book it a second time. Nothing after a write that failed,
-    /// as for ends.
-    pub fn fill(&mut self, fill: &Fill) -> Result<(), StoreError> {
-        if self.broken {
-            return Err(StoreError::Broken);
-        }
-        let market = self.market_names.get(usize::from(fill.market.0)).cloned();
-        let market = market.unwrap_or_default();
-        let at_us = self.clock.unix_micros();
-        let number = fill.order.number;
-        let amounts = [fill.base, fill.quote, fill.fee].map(|amount| amount.to_string());
-        let [base, quote, fee] = &amounts;
-        let sum = fill_sum(number, [base, quote, fee], at_us);
-        let written = self.database.execute(
-            "INSERT INTO fills (number, market, side, base, quote, fee, mid, at_us, sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                number.cast_signed(),
-                market,
-                fill.side.name(),
-                base,
-                quote,
-                fee,
-                fill.mid.map(|mid| mid.to_string()),
-                at_us.cast_signed(),
-                sum.bytes(),
-            ],
-        );
-        written.map(|_| ()).map_err(|error| self.fail(error))
-    }
-
     /// Removes ended intents sealed more than `keep_days` ago. Only a beginning of the chain goes, and
     /// its last value stays as anchor, so that the rest is still verifiable. Returns how many went.
     pub fn prune(&mut self, keep_days: u32) -> Result<usize, StoreError> {
@@ -207,6 +122,72 @@ impl Store {
         })();
         pruned.map_err(|error| self.fail(error))
     }
+}
+
+/// Notes the proven end of an order or a move; `false` if it is not open. The bytes are no longer needed and
+/// go. What a move changed is written with its end, or not at all.
+pub(super) fn insert_end(
+    change: &Transaction<'_>,
+    (order, end): (ClientOrderId, End),
+    filled: &Filled,
+    moved: Option<&PoolMove>,
+    at_us: u64,
+) -> rusqlite::Result<bool> {
+    let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
+    let [base, quote, fee] = &amounts;
+    let sum = end_sum(order.number, end.name(), [base, quote, fee], at_us);
+    let known = change.execute(
+        "INSERT INTO ends SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM
+         (SELECT number FROM intents UNION ALL SELECT number FROM moves) WHERE number = ?1
+         ON CONFLICT DO NOTHING",
+        params![
+            order.number.cast_signed(),
+            end.name(),
+            base,
+            quote,
+            fee,
+            at_us.cast_signed(),
+            sum.bytes()
+        ],
+    )?;
+    if let Some(moved) = moved.filter(|_| known == 1) {
+        insert_moved(change, moved, at_us)?;
+    }
+    change.execute(
+        "DELETE FROM bodies WHERE number = ?1",
+        [order.number.cast_signed()],
+    )?;
+    Ok(known == 1)
+}
+
+/// Notes a booked fill: a restart must not book it a second time.
+pub(super) fn insert_fill(
+    change: &Transaction<'_>,
+    fill: &Fill,
+    market: &str,
+    at_us: u64,
+) -> rusqlite::Result<()> {
+    let number = fill.order.number;
+    let amounts = [fill.base, fill.quote, fill.fee].map(|amount| amount.to_string());
+    let [base, quote, fee] = &amounts;
+    let sum = fill_sum(number, [base, quote, fee], at_us);
+    change
+        .execute(
+            "INSERT INTO fills (number, market, side, base, quote, fee, mid, at_us, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                number.cast_signed(),
+                market,
+                fill.side.name(),
+                base,
+                quote,
+                fee,
+                fill.mid.map(|mid| mid.to_string()),
+                at_us.cast_signed(),
+                sum.bytes(),
+            ],
+        )
+        .map(|_| ())
 }
 
 /// One intent of a batch on its way to the disk.

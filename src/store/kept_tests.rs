@@ -5,10 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use cambist_core::MarketId;
+use cambist_core::books::{Booking, Books};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
-use super::{FILE, Store, StoreError, flows, schema, view};
+use super::{FILE, Listing, Noted, Store, StoreError, flows, schema, view};
 use crate::testing::Folder;
 
 #[path = "../../tests/kept/packed.rs"]
@@ -113,6 +115,32 @@ fn every_kept_store_is_opened_with_everything_in_it() {
         assert!(tables(fresh.path()).len() > 10);
         assert_eq!(tables(folder.path()), tables(fresh.path()), "{name}");
     }
+}
+
+/// A store of version 4 has a bound of losses beside its levels and no ledger: counting goes on from the
+/// bound, and the opening balances are taken, until a person has losses forgotten.
+#[test]
+fn losses_of_a_store_before_version_5_are_carried_on() {
+    let market = ["ETH-USDC".to_owned()];
+    let kept = kept();
+    let fourth = kept.iter().find(|kept| kept.ends_with("store-4fb51ac"));
+    let folder = Folder::new("store-carried");
+    unpacked(fourth.unwrap(), &folder);
+    let begun = || {
+        let mut store = Store::open(folder.path()).unwrap();
+        store.recover(&market).unwrap();
+        let (books, lost) = store.books(&Listing::default()).unwrap();
+        assert_eq!(books, Books::default());
+        (store, lost)
+    };
+    let (mut store, lost) = begun();
+    let bound = lost[&MarketId(0)];
+    assert_eq!((bound.total, bound.drawdown), (1_280_100_001, 655_100_001));
+    store
+        .book(&[Noted::LossesForgotten], &Booking::default())
+        .unwrap();
+    drop(store);
+    assert!(begun().1.is_empty());
 }
 
 /// A store as the first version had it.

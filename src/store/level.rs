@@ -1,4 +1,5 @@
-//! The durable level, pauses and losses: every change is kept with its cause, the newest one holds.
+//! The durable level and pauses: every change is kept with its cause, the newest one holds. Versions before
+//! the fifth kept losses with them.
 //!
 //! Pauses name markets, not positions in a file that may change. One of a market that is not configured
 //! any more is not carried on.
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::event::{Filter, Level, Levels, Lost, Pause, Rate};
 use cambist_core::{MarketId, Side, StrategyId, VenueTime};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Row, Sum};
@@ -47,7 +48,7 @@ struct WrittenPause {
     cause: String,
 }
 
-/// The loss of a market as it is written. Amounts are text: they may be longer than numbers of JSON.
+/// The loss of a market as it was written. Amounts are text: they may be longer than numbers of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenLost {
     market: String,
@@ -69,21 +70,6 @@ struct WrittenLast {
 }
 
 impl WrittenLost {
-    fn of(market: String, lost: &Lost) -> Self {
-        Self {
-            market,
-            day: lost.day,
-            today: lost.today.to_string(),
-            total: lost.total.to_string(),
-            drawdown: lost.drawdown.to_string(),
-            last: lost.mid.map(|mid| WrittenLast {
-                hour: lost.hour.to_string(),
-                hour_at_ms: lost.hour_at.0,
-                mid: [mid.quote, mid.base].map(|units| units.to_string()),
-            }),
-        }
-    }
-
     fn read(&self) -> Option<Lost> {
         let mut lost = Lost {
             day: self.day,
@@ -132,15 +118,10 @@ impl Store {
                 ),
             });
         }
-        let (before, said) = self.levels()?;
-        // Losses go with them and are no reason for what holds.
-        let same = (before.level, &before.pauses) == (level, &levels.pauses);
-        let cause = if same { &said } else { cause };
         self.append(level, cause, self.written(levels))
     }
 
-    /// A person's decision to trade again, with the reason: the level is lowered, every pause lifted,
-    /// and losses are counted anew.
+    /// A person's decision to trade again, with the reason: the level is lowered, and every pause lifted.
     pub fn clear_level(&mut self, reason: &str) -> Result<(), StoreError> {
         self.append(Level::Trading, reason, String::new())
     }
@@ -171,19 +152,35 @@ impl Store {
     /// The durable level and pauses, and their cause. Markets have to be known: see `recover`.
     pub(super) fn levels(&self) -> Result<(Levels, String), StoreError> {
         let held = self.held()?;
-        let (pauses, lost) = match self.understood(&held.pauses)? {
-            Written::Pauses(pauses) => (pauses, Vec::new()),
-            Written::Both { pauses, lost } => (pauses, lost),
-        };
-        let read = self.pauses(pauses).zip(self.lost(lost));
-        let (pauses, lost) = read.ok_or_else(|| self.garbled())?;
+        let (Written::Pauses(pauses) | Written::Both { pauses, .. }) =
+            self.understood(&held.pauses)?;
+        let pauses = self.pauses(pauses).ok_or_else(|| self.garbled())?;
         let level = held.level;
-        let levels = Levels {
-            level,
-            pauses,
-            lost,
+        Ok((Levels { level, pauses }, held.cause))
+    }
+
+    /// What markets had lost when the store was of an earlier version, unless a person had that forgotten.
+    pub(super) fn carried_losses(&self) -> Result<BTreeMap<MarketId, Lost>, StoreError> {
+        let failed = |error| super::database_error(&self.file, error);
+        let row = self
+            .database
+            .query_row("SELECT level FROM carried", [], |row| row.get(0));
+        let row: Option<i64> = row.optional().map_err(failed)?;
+        let found = row
+            .map(|id| at(&self.database, id))
+            .transpose()
+            .map_err(failed)?;
+        let Some(found) = found.flatten() else {
+            return Ok(BTreeMap::new());
         };
-        Ok((levels, held.cause))
+        let held = found.map_err(|what| StoreError::Corrupt {
+            file: self.file.clone(),
+            what,
+        })?;
+        match self.understood(&held.pauses)? {
+            Written::Pauses(_) => Ok(BTreeMap::new()),
+            Written::Both { lost, .. } => self.lost(lost).ok_or_else(|| self.garbled()),
+        }
     }
 
     fn garbled(&self) -> StoreError {
@@ -229,17 +226,10 @@ impl Store {
                 cause: pause.cause.clone(),
             })
             .collect();
-        let lost: Vec<_> = levels
-            .lost
-            .iter()
-            .filter_map(|(market, lost)| Some(WrittenLost::of(name(*market)?, lost)))
-            .collect();
-        let written = match (pauses.is_empty(), lost.is_empty()) {
-            (true, true) => return String::new(),
-            (false, true) => Written::Pauses(pauses),
-            (_, false) => Written::Both { pauses, lost },
-        };
-        serde_json::to_string(&written).unwrap_or_default()
+        if pauses.is_empty() {
+            return String::new();
+        }
+        serde_json::to_string(&Written::Pauses(pauses)).unwrap_or_default()
     }
 
     fn pauses(&self, rows: Vec<WrittenPause>) -> Option<Vec<Pause>> {
@@ -314,31 +304,48 @@ impl Store {
     }
 }
 
+/// Losses of an earlier version say nothing any more.
+pub(super) fn forget_carried(change: &Transaction<'_>) -> rusqlite::Result<()> {
+    change
+        .execute("UPDATE carried SET level = 0", [])
+        .map(|_| ())
+}
+
 /// The newest row, or what is wrong with it.
 pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, String>> {
+    let newest = "SELECT max(id) FROM levels";
+    let id: Option<i64> = database.query_row(newest, [], |row| row.get(0))?;
+    let found = id.map(|id| at(database, id)).transpose()?.flatten();
+    Ok(found.unwrap_or_else(|| {
+        Ok(Held {
+            level: Level::Trading,
+            cause: String::new(),
+            pauses: String::new(),
+        })
+    }))
+}
+
+/// One row, or what is wrong with it; nothing if there is none.
+fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<Held, String>>> {
     let row = database
         .query_row(
-            "SELECT id, level, cause, pauses, at_us, sum FROM levels ORDER BY id DESC LIMIT 1",
-            [],
+            "SELECT level, cause, pauses, at_us, sum FROM levels WHERE id = ?1",
+            [id],
             |row| {
                 Ok((
-                    row.get::<_, i64>(0)?.cast_unsigned(),
+                    row.get::<_, String>(0)?,
                     row.get::<_, String>(1)?,
                     row.get::<_, String>(2)?,
-                    row.get::<_, String>(3)?,
-                    row.get::<_, i64>(4)?.cast_unsigned(),
-                    row.get::<_, Vec<u8>>(5)?,
+                    row.get::<_, i64>(3)?.cast_unsigned(),
+                    row.get::<_, Vec<u8>>(4)?,
                 ))
             },
         )
         .optional()?;
-    let Some((id, name, cause, pauses, at_us, sum)) = row else {
-        return Ok(Ok(Held {
-            level: Level::Trading,
-            cause: String::new(),
-            pauses: String::new(),
-        }));
+    let Some((name, cause, pauses, at_us, sum)) = row else {
+        return Ok(None);
     };
+    let id = id.cast_unsigned();
     let level = Level::ALL.into_iter().find(|level| level.name() == name);
     let held = level.map(|level| Held {
         level,
@@ -346,7 +353,7 @@ pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, Str
         pauses,
     });
     let whole = |held: &Held| Sum::read(&sum) == Some(level_sum(id, held, at_us));
-    Ok(held
-        .filter(whole)
-        .ok_or_else(|| format!("row {id} of the levels does not match its checksum")))
+    Ok(Some(held.filter(whole).ok_or_else(|| {
+        format!("row {id} of the levels does not match its checksum")
+    })))
 }

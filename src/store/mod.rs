@@ -5,12 +5,15 @@
 //! either whole or refused: rows carry checksums, and intents are chained, so that a missing or
 //! altered one shows.
 
+mod booking;
+pub mod books;
 mod chain;
 mod copies;
 pub mod flows;
 mod intents;
 mod level;
 mod moves;
+pub mod offline;
 mod orders;
 mod recover;
 mod rows;
@@ -28,6 +31,8 @@ use rusqlite::Connection;
 use crate::clock::Clock;
 use chain::Sum;
 
+pub use booking::Noted;
+pub use books::Listing;
 pub use schema::FILE;
 
 /// Why the store cannot be used.

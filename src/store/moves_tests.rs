@@ -8,7 +8,7 @@ use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, MoveKind, StrategyId, TokenId, VenueTime,
 };
 
-use super::tests::{names, seal_one};
+use super::tests::{end, names, seal_one};
 use super::view::{Open, without_end};
 use super::{FILE, Filled, SealedIntent, Store, StoreError};
 use crate::testing::Folder;
@@ -78,9 +78,14 @@ fn orders_and_moves_are_one_chain_and_have_the_same_ends() {
         without_end(folder.path()).unwrap(),
         [open_at(false), open_at(true), open_at(true)]
     );
-    store
-        .end(join.client_id, End::Fenced, Filled::default(), None)
-        .unwrap();
+    end(
+        &mut store,
+        join.client_id,
+        End::Fenced,
+        Filled::default(),
+        None,
+    )
+    .unwrap();
     assert_eq!(
         without_end(folder.path()).unwrap(),
         [open_at(false), open_at(true)]
@@ -131,8 +136,15 @@ fn a_sealed_move_is_found_again_byte_for_byte_until_its_end() {
         },
         mid: None,
     };
-    let end =
-        |store: &mut Store| store.end(join.client_id, End::Filled, Filled::default(), Some(&moved));
+    let end = |store: &mut Store| {
+        end(
+            store,
+            join.client_id,
+            End::Filled,
+            Filled::default(),
+            Some(&moved),
+        )
+    };
     end(&mut store).unwrap();
     assert!(
         matches!(end(&mut store), Err(StoreError::Refused { .. })),
@@ -190,8 +202,9 @@ fn a_store_of_the_first_version_opens_and_keeps_what_it_has() {
     let instance = store.instance();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
-    let back = "DROP TABLE flows; DROP TABLE moves; DROP TABLE moved; ALTER TABLE levels DROP COLUMN pauses;
-        PRAGMA user_version = 1;";
+    let back = "DROP TABLE opening; DROP TABLE ledger; DROP TABLE differences; DROP TABLE positions;
+        DROP TABLE listing; DROP TABLE carried; DROP TABLE flows; DROP TABLE moves; DROP TABLE moved;
+        ALTER TABLE levels DROP COLUMN pauses; PRAGMA user_version = 1;";
     database.execute_batch(back).unwrap();
     drop(database);
     let mut store = open(&folder);

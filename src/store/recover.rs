@@ -9,11 +9,11 @@ use cambist_core::{Amount, Intent, MarketId, TokenId};
 use rusqlite::Connection;
 
 use super::chain::Sum;
-use super::flows;
 use super::intents::{end_sum, fill_sum};
 use super::rows;
 use super::schema::{anchor_sum, counter_sum, meta_sum};
 use super::{Filled, OpenIntent, OpenMove, Recovered, Store, StoreError, database_error, level};
+use super::{books, flows};
 
 /// What a verification found.
 pub(super) struct Verified {
@@ -101,6 +101,8 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     }
     ends(database)?;
     flows::read(database)?;
+    books::read(database)?;
+    books::listing(database)?;
     match level::newest(database)? {
         Ok(_) => {}
         Err(what) => return Err(Trouble::Damage(what)),
@@ -113,7 +115,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     })
 }
 
-fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
+pub(super) fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
     if Sum::read(found) == Some(*expected) {
         Ok(())
     } else {

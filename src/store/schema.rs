@@ -12,7 +12,7 @@ use crate::revision::VERSION;
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 4;
+pub(super) const SCHEMA: i64 = 5;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -68,11 +68,29 @@ CREATE TABLE flows (id INTEGER PRIMARY KEY, token INTEGER NOT NULL, symbol TEXT 
     amount TEXT NOT NULL, reason TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
 ";
 
+/// Since version 5: the books of the account, how it was listed, and which level row of an earlier version
+/// still says what was lost.
+const BOOKS: &str = "
+CREATE TABLE opening (id INTEGER PRIMARY KEY CHECK (id = 1), at_us INTEGER NOT NULL,
+    sum BLOB NOT NULL) STRICT;
+CREATE TABLE ledger (token INTEGER PRIMARY KEY, units TEXT NOT NULL, at_us INTEGER NOT NULL,
+    sum BLOB NOT NULL) STRICT;
+CREATE TABLE differences (token INTEGER PRIMARY KEY, ledger TEXT NOT NULL, venue TEXT NOT NULL,
+    at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE positions (market TEXT PRIMARY KEY, base TEXT NOT NULL, cash TEXT NOT NULL,
+    baselines TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE listing (id INTEGER PRIMARY KEY CHECK (id = 1), listing TEXT NOT NULL,
+    at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE carried (id INTEGER PRIMARY KEY CHECK (id = 1), level INTEGER NOT NULL) STRICT;
+INSERT INTO carried SELECT 1, coalesce(max(id), 0) FROM levels;
+";
+
 /// What each later version added to the tables of the one before; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
     MOVES,
     FLOWS,
+    BOOKS,
 ];
 
 /// Opens the file, creating the tables in a new one.

@@ -6,15 +6,16 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cambist_core::event::{Filter, Level, Levels, Lost, Pause, Rate};
-use cambist_core::note::{End, Fill};
+use cambist_core::books::Booking;
+use cambist_core::event::{Filter, Level, Levels, Pause};
+use cambist_core::note::{End, Fill, PoolMove};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId,
     VenueTime,
 };
 
-use super::{FILE, Filled, SealedIntent, Store, StoreError};
+use super::{FILE, Filled, Noted, SealedIntent, Store, StoreError};
 use crate::testing::Folder;
 
 pub(super) fn names() -> Vec<String> {
@@ -62,6 +63,23 @@ fn order(sealed: &SealedIntent) -> &UnsignedOrder {
     }
 }
 
+/// Notes the end of an order or a move.
+pub(super) fn end(
+    store: &mut Store,
+    order: ClientOrderId,
+    end: End,
+    filled: Filled,
+    moved: Option<&PoolMove>,
+) -> Result<(), StoreError> {
+    let noted = Noted::End {
+        order,
+        end,
+        filled,
+        moved: moved.cloned(),
+    };
+    store.book(&[noted], &Booking::default())
+}
+
 /// Seals one order under the next number and storage id.
 pub(super) fn seal_one(store: &mut Store) -> SealedIntent {
     let found = store.recover(&names()).unwrap();
@@ -83,9 +101,7 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
         quote: 2,
         fee: 3,
     };
-    store
-        .end(first.intent.id(), End::Cancelled, done, None)
-        .unwrap();
+    end(&mut store, first.intent.id(), End::Cancelled, done, None).unwrap();
     let fill = Fill {
         order: second.intent.id(),
         market: MarketId(1),
@@ -95,8 +111,8 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
         fee: 1,
         mid: Some(9),
     };
-    store.fill(&fill).unwrap();
-    store.fill(&fill).unwrap();
+    let fills = [Noted::Fill(fill.clone()), Noted::Fill(fill)];
+    store.book(&fills, &Booking::default()).unwrap();
     drop(store);
     let mut store = Store::open(folder.path()).unwrap();
     let found = store.recover(&names()).unwrap();
@@ -188,18 +204,14 @@ fn an_order_ends_once_and_an_open_market_must_stay() {
     );
     store.recover(&names()).unwrap();
     let id = sealed.intent.id();
-    store.end(id, End::Fenced, Filled::default(), None).unwrap();
-    let twice = store.end(id, End::Filled, Filled::default(), None);
+    end(&mut store, id, End::Fenced, Filled::default(), None).unwrap();
+    let twice = end(&mut store, id, End::Filled, Filled::default(), None);
     assert!(matches!(twice, Err(StoreError::Refused { .. })));
     let never = ClientOrderId {
         number: id.number + 5,
         ..id
     };
-    assert!(
-        store
-            .end(never, End::Filled, Filled::default(), None)
-            .is_err()
-    );
+    assert!(end(&mut store, never, End::Filled, Filled::default(), None).is_err());
     store.recover(&["ETH-USDC".to_owned()]).unwrap();
 }
 
@@ -227,54 +239,25 @@ fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
 }
 
 #[test]
-fn losses_are_kept_with_the_level_and_a_person_ends_them() {
-    let folder = Folder::new("store-lost");
+fn pauses_are_kept_with_the_level() {
+    let folder = Folder::new("store-pauses");
     let mut store = open(folder.path());
-    let lost = Lost {
-        day: 20_000,
-        today: 5,
-        total: i128::from(u64::MAX) + 7,
-        drawdown: -9,
-        hour: 3,
-        hour_at: VenueTime(77),
-        mid: Some(Rate {
-            quote: u128::MAX,
-            base: 2,
-        }),
-    };
-    let pause = Pause {
+    let mut levels = Levels::of(Level::CancelOnly);
+    store.set_levels(&levels, "drawdown", false).unwrap();
+    assert!(!store.is_paused().unwrap());
+    levels.pauses.push(Pause {
         filter: Filter::market(MarketId(0)),
         since: VenueTime(1),
         until: None,
         cause: "by hand".to_owned(),
-    };
-    let mut levels = Levels::of(Level::CancelOnly);
-    store.set_levels(&levels, "drawdown", false).unwrap();
-    levels.lost.insert(MarketId(0), lost);
-    store.set_levels(&levels, "losses", false).unwrap();
-    assert!(!store.is_paused().unwrap(), "a loss is no pause");
-    assert_eq!(
-        store.level().unwrap().1,
-        "drawdown",
-        "nor the reason of anything"
-    );
-    levels.pauses.push(pause);
+    });
     store.set_levels(&levels, "by hand", false).unwrap();
     drop(store);
     let mut store = open(folder.path());
-    let found = store.recover(&names()).unwrap();
-    assert_eq!(found.levels, levels);
+    assert_eq!(store.recover(&names()).unwrap().levels, levels);
     assert!(store.is_paused().unwrap());
     store.clear_level("looked at").unwrap();
     assert_eq!(store.recover(&names()).unwrap().levels, Levels::default());
-    // As they were written before the mid was.
-    let first = r#"{"pauses":[],"lost":[{"market":"ETH-USDC","day":1,"today":"2","total":"3","drawdown":"4"}]}"#;
-    let market = names()[0].clone();
-    store
-        .append(Level::Trading, "", first.replace("ETH-USDC", &market))
-        .unwrap();
-    let found = store.recover(&names()).unwrap().levels.lost[&MarketId(0)];
-    assert_eq!((found.total, found.mid), (3, None));
 }
 
 #[test]
@@ -284,9 +267,7 @@ fn old_ends_are_pruned_and_the_rest_stays_verifiable() {
     let sealed: Vec<_> = (0..6).map(|_| seal_one(&mut store)).collect();
     for index in [0, 1, 2, 4, 5] {
         let id = sealed[index].intent.id();
-        store
-            .end(id, End::Expired, Filled::default(), None)
-            .unwrap();
+        end(&mut store, id, End::Expired, Filled::default(), None).unwrap();
     }
     assert_eq!(store.prune(1).unwrap(), 0, "nothing is a day old");
     assert_eq!(
@@ -299,9 +280,14 @@ fn old_ends_are_pruned_and_the_rest_stays_verifiable() {
     let open = store.recover(&names()).unwrap().open;
     assert_eq!(open.len(), 1);
     assert_eq!(&open[0].recovered.order, order(&sealed[3]));
-    store
-        .end(sealed[3].intent.id(), End::Expired, Filled::default(), None)
-        .unwrap();
+    end(
+        &mut store,
+        sealed[3].intent.id(),
+        End::Expired,
+        Filled::default(),
+        None,
+    )
+    .unwrap();
     assert_eq!(store.prune(0).unwrap(), 3);
     seal_one(&mut store);
     drop(store);
@@ -320,9 +306,14 @@ fn filled(name: &str) -> Folder {
         seal_one(&mut store);
     }
     let first = seal_one(&mut store);
-    store
-        .end(first.intent.id(), End::Filled, Filled::default(), None)
-        .unwrap();
+    end(
+        &mut store,
+        first.intent.id(),
+        End::Filled,
+        Filled::default(),
+        None,
+    )
+    .unwrap();
     store
         .set_levels(&Levels::of(Level::CancelOnly), "test", false)
         .unwrap();
@@ -464,7 +455,7 @@ fn after_a_failed_write_nothing_more_is_sealed() {
         .unwrap();
     assert!(matches!(store.seal(&[order]), Err(StoreError::Broken)));
     // An end must not stand where a fill before it may be missing.
-    let ended = store.end(id, End::Cancelled, Filled::default(), None);
+    let ended = end(&mut store, id, End::Cancelled, Filled::default(), None);
     assert!(matches!(ended, Err(StoreError::Broken)));
     assert!(store.has_failed());
 }

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cambist_core::books::Books;
 use cambist_core::event::Level;
 use cambist_core::pool::UnsignedMove;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
 use rusqlite::{Connection, OpenFlags};
 
+use super::books::Listing;
 use super::moves::MoveRow;
 use super::orders::OrderRow;
 use super::recover::{Trouble, booked};
@@ -182,4 +184,26 @@ fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
         all.insert(row.number, remembered);
     }
     Ok(all)
+}
+
+/// The durable books of a folder and how everything was listed; nothing before the first start that keeps
+/// them.
+pub fn books(dir: &Path) -> Result<Option<(Books, Listing)>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    let known = database.prepare("SELECT 1 FROM listing LIMIT 1").is_ok();
+    if !known {
+        return Ok(None);
+    }
+    let read = || {
+        // One instant for all tables, also beside a running daemon.
+        let database = database.unchecked_transaction()?;
+        let Some(listing) = super::books::listing(&database)? else {
+            return Ok(None);
+        };
+        let names: Vec<_> = listing.markets.iter().map(|m| m.name.clone()).collect();
+        let books = super::books::read(&database)?.books(&names);
+        Ok(Some((books, listing)))
+    };
+    read().map_err(|trouble: Trouble| trouble.at(&file))
 }

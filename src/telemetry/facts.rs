@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::event::{Amounts, Level};
-use cambist_core::note::Status;
+use cambist_core::note::{BooksStatus, Status};
 use cambist_core::request::Endpoint;
 use cambist_core::{ClientOrderId, MarketId, Side, Time};
 
@@ -29,6 +29,8 @@ pub struct Facts {
     pub(super) withheld: Vec<Reasons>,
     /// Sides whose reason was logged, and since when they have had one.
     pub(super) said_withheld: BTreeMap<(MarketId, Side), Time>,
+    /// Whether ledger and venue agree.
+    pub(super) books: BooksStatus,
     /// The last status and when it was told.
     pub(super) status: Option<(Time, Status)>,
     /// Market and side of orders that have not ended.
@@ -58,6 +60,7 @@ impl Facts {
             depth: vec![None; markets],
             withheld: vec![[None; 2]; markets],
             said_withheld: BTreeMap::new(),
+            books: BooksStatus::default(),
             status: None,
             orders: BTreeMap::new(),
             answered: None,
@@ -76,6 +79,7 @@ impl Facts {
             (Level::Halted, _, _) => "halted",
             (Level::CancelOnly, _, _) | (Level::Trading, true, _) => "cancel_only",
             _ if quoting == Quoting::BesideInstance => "cancel_only",
+            (Level::Trading, false, true) if self.books.hold.is_some() => "reconciling",
             (Level::Trading, false, true) => match quoting {
                 Quoting::Active | Quoting::BesideInstance => "active",
                 Quoting::Paused => "paused",

@@ -63,6 +63,9 @@ pub(super) struct Metrics {
     pub(super) pool_moving: IntGaugeVec,
     pub(super) balance: GaugeVec,
     pub(super) mismatch: GaugeVec,
+    pub(super) books_differ: IntGauge,
+    pub(super) books_hold: IntGaugeVec,
+    pub(super) books_difference: GaugeVec,
     pub(super) equity: Gauge,
     pub(super) equity_peak: Gauge,
     pub(super) risk_rejects: IntCounterVec,
@@ -332,6 +335,20 @@ impl Metrics {
                 "cambist_balance_units",
                 "Balance in whole tokens by kind.",
                 &["token", "kind"],
+            )?,
+            books_differ: m.whole(
+                "cambist_books_differ",
+                "1 while ledger and venue differ and nobody has explained it.",
+            )?,
+            books_hold: m.wholes(
+                "cambist_books_hold",
+                "1 while such a difference holds everything back, by cause.",
+                &["cause"],
+            )?,
+            books_difference: m.gauges(
+                "cambist_books_difference_quote_units",
+                "Worth of what differs, whichever way it goes, by quote token.",
+                &["quote"],
             )?,
             mismatch: m.gauges(
                 "cambist_balance_mismatch_units",

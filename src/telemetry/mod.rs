@@ -3,6 +3,7 @@
 //! One function per event both logs and counts, so that the two cannot disagree. Nothing here decides
 //! anything, and nothing here knows a secret.
 
+mod books;
 pub mod facts;
 pub mod http;
 pub mod log;
@@ -16,13 +17,16 @@ mod status;
 mod throttle;
 pub mod withheld;
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cambist_core::note::Note;
+use cambist_core::books::Books;
+use cambist_core::note::{BooksHold, BooksStatus, Note};
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::clock::Clock;
+use crate::store::Listing;
 use facts::Facts;
 use metrics::Metrics;
 
@@ -215,6 +219,25 @@ impl Telemetry {
         // A panic ends the process, so a poisoned lock is never seen outside of tests.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Of a stopped daemon: whether its books were the venue's when they were last compared.
+pub fn stopped_books(books: &Books, listing: Listing, config: &Path) -> serde_json::Value {
+    let about = About {
+        config: config.display().to_string(),
+        markets: listing.markets,
+        pools: listing.pools,
+        tokens: listing.tokens,
+        ..About::default()
+    };
+    let status = BooksStatus {
+        confirmed: books.ledger.is_some(),
+        differences: books.differences.clone(),
+        // The next start finds them.
+        hold: (!books.differences.is_empty()).then_some(BooksHold::Start),
+        ..BooksStatus::default()
+    };
+    books::page(&about, &status, None)
 }
 
 /// What can fail at the store.

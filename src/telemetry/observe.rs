@@ -1,5 +1,6 @@
 //! One place per note: what it counts and what people are told.
 
+use cambist_core::books::Difference;
 use cambist_core::event::{Filter, Level};
 use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::note::{Control, Fill, Note};
@@ -9,6 +10,7 @@ use cambist_core::{ClientOrderId, Reason, Side, Time};
 use cambist_protocol::code;
 use tracing::{debug, error, info, warn};
 
+use super::books;
 use super::facts::Facts;
 use super::metrics::Metrics;
 use super::series::UP_STATES;
@@ -310,16 +312,14 @@ pub(super) fn note(
                     .set(difference);
             }
             if let Some(times) = facts.throttle.tell(now, &format!("mismatch {}", token.0)) {
+                let difference = Difference {
+                    ledger: *ledger,
+                    venue: *venue,
+                };
+                let explain = books::explains(about, *token, difference);
                 let (token, decimals) = token_spec(about, *token).map_or_else(
                     || (token.0.to_string(), 0),
-                    |spec| (name_for_commands(about, spec), spec.decimals),
-                );
-                let sign = if venue < ledger { '-' } else { '+' };
-                let amount = money::whole(venue.abs_diff(*ledger), decimals);
-                // Only a person knows whether that is what happened.
-                let explain = format!(
-                    "cambist account adopt --config {} --token {token} --amount {sign}{amount} --reason TEXT",
-                    about.config
+                    |spec| (spec.symbol.clone(), spec.decimals),
                 );
                 let [ledger, venue] = [ledger, venue].map(|units| money::whole(*units, decimals));
                 error!(
@@ -327,6 +327,15 @@ pub(super) fn note(
                     ledger, venue, times, explain, "ledger and venue differ"
                 );
             }
+        }
+        Note::Books(told) => {
+            books::gauges(about, m, told);
+            if let Some(text) = books::text(about, told) {
+                error!("{text}");
+            } else {
+                info!("ledger and venue agree again");
+            }
+            facts.books = (**told).clone();
         }
         Note::Balanced => {
             for market in &about.markets {
@@ -609,7 +618,7 @@ pub(super) fn token_spec(about: &About, token: TokenId) -> Option<&TokenSpec> {
 }
 
 /// What a command has to call a token: its symbol, or its number where another one is called the same.
-fn name_for_commands(about: &About, spec: &TokenSpec) -> String {
+pub(super) fn name_for_commands(about: &About, spec: &TokenSpec) -> String {
     let alike = about
         .tokens
         .iter()

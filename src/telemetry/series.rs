@@ -1,7 +1,7 @@
 //! Every label set that can be known, made at once: a series that appears with its first event hides
 //! that event from rates. No label has open values.
 
-use cambist_core::note::{Control, DepthFault, End};
+use cambist_core::note::{BooksHold, Control, DepthFault, End};
 use cambist_core::request::Endpoint;
 use cambist_core::{MoveKind, Reason, Side};
 
@@ -78,7 +78,12 @@ impl Metrics {
                 self.begin_pool(&market.name);
             }
         }
+        for cause in BooksHold::ALL {
+            self.books_hold.with_label_values(&[cause.name()]);
+        }
         for market in &about.markets {
+            let quote = [market.quote.symbol.as_str()];
+            self.books_difference.with_label_values(&quote);
             self.begin_market(&market.name);
             for token in [&market.base, &market.quote] {
                 let symbol = token.symbol.as_str();

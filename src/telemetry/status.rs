@@ -6,6 +6,7 @@ use cambist_core::note::{Control, MarketStatus, OtherOrder, PoolStatus, Status};
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
+use super::books;
 use super::facts::Facts;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
@@ -70,6 +71,8 @@ pub(super) fn told(
     limits(about, m, status);
     facts.level = status.level;
     facts.ready = status.ready;
+    facts.books.clone_from(&status.books);
+    books::gauges(about, m, &status.books);
     facts.draining = status.draining;
     facts.status = Some((now, status.clone()));
 }
@@ -260,6 +263,8 @@ impl Telemetry {
         let health = self.health();
         let facts = self.facts();
         let lines = withheld::lines(&self.about, &facts.withheld);
+        let differ = books::text(&self.about, &facts.books);
+        let differ = differ.map_or_else(String::new, |text| text + "\n");
         let verdict = if health.ready {
             "ready\n".to_owned()
         } else if !health.alive {
@@ -269,7 +274,7 @@ impl Telemetry {
         } else {
             format!("not ready: {}\n", facts.up_state())
         };
-        (health.ready, verdict + &lines)
+        (health.ready, verdict + &differ + &lines)
     }
 
     /// Everything that is known, as JSON. Amounts are decimal strings of whole tokens.
@@ -299,6 +304,8 @@ impl Telemetry {
                 .map(|p| pause(&self.about, p))
                 .collect();
             page["other_instances"] = status.others.iter().map(other).collect();
+            let differ_ms = status.books.since.map(|since| at.ms_since(since));
+            page["books"] = books::page(&self.about, &status.books, differ_ms);
             page["ledger"] = self.amounts(&status.ledger);
             page["venue"] = self.amounts(&status.venue);
             let markets = self

@@ -16,6 +16,7 @@ mod operator;
 mod panic;
 mod provenance;
 mod reasons;
+mod reconciliation;
 mod recovery;
 mod rooms;
 mod secrets;

@@ -139,6 +139,19 @@ impl Read for Money {
     }
 }
 
+impl Read for Vec<Money> {
+    const WHAT: &'static str =
+        "an amount in quotes such as \"50 USDC\", or a list of them, one for each token";
+
+    fn read(value: &DeValue<'_>) -> Option<Self> {
+        if let Some(one) = Money::read(value) {
+            return Some(vec![one]);
+        }
+        let items = value.as_array()?.iter();
+        items.map(|item| Money::read(item.get_ref())).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::books::Booking;
 use crate::event::{BatchId, Levels};
 use crate::intent::Intent;
 use crate::note::Note;
@@ -44,7 +45,10 @@ pub enum Action {
         /// A person allows something again. Without this the store refuses a lower level.
         lowers: bool,
     },
-    /// Something to tell; fans out to logs, metrics, store and reports.
+    /// Make everything durable that one event changed of orders and books, as a whole or not at all; there
+    /// is no answer. Nothing is made durable after a booking that could not be.
+    Book(Box<Booking>),
+    /// Something to tell; fans out to logs, metrics and reports.
     Note(Note),
     /// Draining ended; the shell may stop. Nothing follows.
     Finished {

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::Control;
 use crate::event::Amounts;
 use crate::market::{Price, Qty};
 use crate::token::Amount;
@@ -106,6 +107,17 @@ pub struct LossConfig {
 }
 
 impl LossConfig {
+    /// The limit that a control stands for, if it is one of these.
+    pub const fn of(&self, control: Control) -> Option<Amount> {
+        match control {
+            Control::LossHour => Some(self.hour_max),
+            Control::LossDay => Some(self.day_max),
+            Control::LossTotal => Some(self.total_max),
+            Control::Drawdown => Some(self.drawdown_max),
+            _ => None,
+        }
+    }
+
     /// No limit that any amount reaches: for worlds that measure losses instead of stopping at them.
     pub const UNLIMITED: Self = Self {
         hour_max: Amount::MAX,
@@ -154,6 +166,9 @@ pub struct RiskConfig {
     /// Most value at the mid, by quote token, of everything held and bid for in all its markets; a
     /// token that is absent has no market.
     pub gross_max: Amounts,
+    /// Most that ledger and venue may differ by, by quote token, before everything is held back at once; of
+    /// a token that is absent nothing may differ.
+    pub mismatch_max: Amounts,
     /// A mid that moves further than this within `move_ms` pauses its market.
     pub move_bps: u32,
     /// The window of that.
@@ -188,10 +203,12 @@ pub struct RiskConfig {
 }
 
 impl Default for RiskConfig {
-    /// Wide of everything that a healthy run does; `gross_max` has to be filled in.
+    /// Wide of everything that a healthy run does; `gross_max` has to be filled in, and `mismatch_max` where
+    /// a difference of the books may last for a while.
     fn default() -> Self {
         Self {
             gross_max: Amounts::new(),
+            mismatch_max: Amounts::new(),
             move_bps: 500,
             move_ms: 60_000,
             orders_per_min: 600,

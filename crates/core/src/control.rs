@@ -113,13 +113,13 @@ controls! {
         "it pauses the market; see why it lost"
     LossDay "loss_day" ["market.loss_day_max"]
         "the market lost more today than loss_day_max"
-        "see why it lost; then cambist resume --reason TEXT"
+        "see why it lost; then cambist resume --reason TEXT --forget-losses, or raise the key"
     LossTotal "loss_total" ["market.loss_total_max"]
         "the market lost more since the start than loss_total_max"
-        "see why it lost; then cambist resume --reason TEXT"
+        "see why it lost; then cambist resume --reason TEXT --forget-losses, or raise the key"
     Drawdown "drawdown" ["market.drawdown_max"]
         "the market is further below its peak than drawdown_max"
-        "see why it lost; then cambist resume --reason TEXT"
+        "see why it lost; then cambist resume --reason TEXT --forget-losses, or raise the key"
     LossStreak "loss_streak" ["risk.streak_fills"]
         "so many fills in a row as risk.streak_fills were against us by risk.streak_bps"
         "it pauses the market; quote wider"
@@ -162,6 +162,9 @@ controls! {
     Recovering "recovering" ["orders.ttl_s"]
         "not everything of an earlier run, or of a gap in time, is accounted for"
         "wait; a shorter ttl shortens the wait"
+    BooksDiffer "books_differ" ["risk.mismatch_max"]
+        "the venue holds something else than the ledger, and nobody has explained it"
+        "see which token in status; cambist account adopt explains it, or cambist resume --reason TEXT takes the venue's books over"
     PoolDivergence "pool_divergence" ["market.pool.divergence_max_bps"]
         "the pool's price is further from the mid than divergence_max_bps allows"
         "wait, or raise the key"

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::books::Books;
 use crate::intent::RecoveredMove;
-use crate::market::MarketSpec;
+use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
 use crate::pool::PoolSpec;
 use crate::request::{Outcome, RequestId};
@@ -60,6 +61,10 @@ pub struct Start {
     pub open_moves: Vec<RecoveredMove>,
     /// The durable level and pauses.
     pub levels: Levels,
+    /// The durable books of the account, fitted to the markets above.
+    pub books: Books,
+    /// What markets had lost, as a store before version 5 knew it; for markets without baselines.
+    pub lost: BTreeMap<MarketId, Lost>,
     /// A venue time heard before the start, a lower bound of its clock now.
     pub venue_time: VenueTime,
     /// Fee rates of the account in bips that fills are checked against.
@@ -97,12 +102,16 @@ pub enum Command {
         /// Why.
         reason: String,
     },
-    /// Lower the level; it is lower once that is durable. A halted engine is ending and refuses.
+    /// Lower the level, and take the venue's books over where they differ and hold trading back. The level
+    /// is lower once that is durable. Refused by a halted engine, which is ending; and while a limit of
+    /// losses is exceeded, unless they are forgotten.
     Lower {
         /// To what.
         level: Level,
         /// Why.
         reason: String,
+        /// Losses are counted anew.
+        forget_losses: bool,
     },
     /// Hold a part back until a person lifts it: its orders are cancelled, none are made.
     Pause {

@@ -5,8 +5,6 @@
 //! engages, and every level, is lowered only by a person with a reason. What forbids holds from the
 //! moment it is wanted; what allows holds only once it is durable.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::market::{MarketId, Side};
@@ -118,8 +116,8 @@ pub struct Rate {
     pub base: Amount,
 }
 
-/// What a market has lost at most, in quote units, less than nothing for a gain: a restart goes on
-/// counting from here.
+/// What a market had lost at most, in quote units, less than nothing for a gain, as stores before version
+/// 5 kept it: the first run that finds it goes on counting from here.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -148,8 +146,6 @@ pub struct Levels {
     pub level: Level,
     /// Parts held back, oldest first. Healed ones are kept for a day: their number is limited too.
     pub pauses: Vec<Pause>,
-    /// Losses by market, where there are any.
-    pub lost: BTreeMap<MarketId, Lost>,
 }
 
 impl Levels {
@@ -161,7 +157,6 @@ impl Levels {
         Self {
             level,
             pauses: Vec::new(),
-            lost: BTreeMap::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! live, in replay and in simulation. A strategy author needs one page of it: [`strategy`].
 
 pub mod action;
+pub mod books;
 pub mod bound;
 pub mod config;
 pub mod control;

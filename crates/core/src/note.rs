@@ -1,8 +1,11 @@
 //! What the engine tells. Logs, metrics, the store and reports are all made from this one stream, so
 //! they cannot disagree.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::books::Difference;
 use crate::event::{Amounts, Filter, Level, Pause};
 use crate::market::{MarketId, Price, Qty, Side};
 use crate::order::{ClientOrderId, Hash, OrderStatus};
@@ -190,6 +193,46 @@ pub struct OtherOrder {
     pub valid_until_s: u32,
 }
 
+/// Why a difference between ledger and venue holds everything back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum BooksHold {
+    /// It was there at the first reconciliation of a start.
+    Start,
+    /// It is worth more than `risk.mismatch_max`, or cannot be valued.
+    Limit,
+    /// It has lasted for five minutes.
+    Lasting,
+}
+
+impl BooksHold {
+    /// Every cause, for metrics that exist from the start.
+    pub const ALL: [Self; 3] = [Self::Start, Self::Limit, Self::Lasting];
+
+    /// The label used in metrics and on pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Limit => "limit",
+            Self::Lasting => "lasting",
+        }
+    }
+}
+
+/// Whether the ledger is what the venue holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BooksStatus {
+    /// They were compared since the start.
+    pub confirmed: bool,
+    /// Tokens of which they differed at the newest reconciliation, less what was explained since.
+    pub differences: BTreeMap<TokenId, Difference>,
+    /// Since when they differ.
+    pub since: Option<Time>,
+    /// Worth of what differs by quote token, whichever way it goes; tokens without a price are left out.
+    pub worth: Amounts,
+    /// Why everything is held back because of it; nothing while it is not.
+    pub hold: Option<BooksHold>,
+}
+
 /// State of everything, at most a few times a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -201,6 +244,8 @@ pub struct Status {
     pub ledger: Amounts,
     /// Venue totals as last polled.
     pub venue: Amounts,
+    /// Whether they agree.
+    pub books: BooksStatus,
     /// The level that decisions obey.
     pub level: Level,
     /// Parts that are held back.
@@ -421,6 +466,9 @@ pub enum Note {
     },
     /// Ledger and venue agree at a consistent cut.
     Balanced,
+    /// What differs between ledger and venue is something else than before, or holds trading back now, or
+    /// does not any more.
+    Books(Box<BooksStatus>),
     /// The reported fee exceeds the configured rate.
     FeeAbove {
         /// The order.

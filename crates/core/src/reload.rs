@@ -180,6 +180,12 @@ impl Looser {
                 "no limit",
             );
         }
+        for (token, most) in &b.mismatch_max {
+            let before = a.mismatch_max.get(token).copied().unwrap_or(0);
+            self.wider_as("risk.mismatch_max", before, *most, |amount| {
+                text(*token, amount)
+            });
+        }
         self.wider("risk.move_bps", a.move_bps, b.move_bps);
         self.tighter_as("risk.move_s", a.move_ms, b.move_ms, seconds);
         self.wider("risk.orders_per_min", a.orders_per_min, b.orders_per_min);

@@ -37,6 +37,12 @@ pub struct TokenSpec {
 }
 
 impl TokenSpec {
+    /// An amount for people: whole tokens, exact, with the symbol, such as `-1.5 ETH`.
+    pub fn show(&self, units: i128) -> String {
+        let sign = if units < 0 { "-" } else { "" };
+        format!("{sign}{}", self.text(units.unsigned_abs()))
+    }
+
     /// Base units in one whole token. `None` when `decimals` exceeds what an amount can hold.
     pub fn one(&self) -> Option<Amount> {
         10u128.checked_pow(u32::from(self.decimals))

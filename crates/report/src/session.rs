@@ -210,6 +210,7 @@ impl Session {
             | Note::OtherInstance { .. }
             | Note::BudgetDenied { .. }
             | Note::Foreign { .. }
+            | Note::Books(_)
             | Note::ForeignMove { .. }
             | Note::FeeAbove { .. }
             | Note::LevelChanged { .. }

@@ -426,6 +426,7 @@ impl Checks {
             | Note::DepthTaken { .. }
             | Note::DepthRefused { .. }
             | Note::RiskRefused { .. }
+            | Note::Books(_)
             | Note::Withheld { .. }
             | Note::OtherInstance { .. }
             | Note::BudgetDenied { .. }

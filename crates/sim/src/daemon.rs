@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Level;
+use cambist_core::note::BooksHold;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedMove;
 use cambist_core::request::RequestId;
@@ -30,6 +31,8 @@ pub(crate) struct Daemon {
     pub(crate) twin: Option<Twin>,
     /// Nothing it writes reaches the disk any more.
     pub(crate) store_failed: bool,
+    /// Why its books hold everything back.
+    pub(crate) hold: Option<BooksHold>,
 }
 
 /// The engine's clock: its own origin, a little fast or slow.

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use cambist_core::books::{Booking, Books, Carrier, Entry};
 use cambist_core::event::{Levels, RecoveredOrder};
 use cambist_core::intent::RecoveredMove;
-use cambist_core::note::{End, Fill};
+use cambist_core::note::End;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedMove;
 use cambist_core::{Amount, ClientOrderId, Hash, TokenId};
@@ -31,8 +32,8 @@ pub struct Intent {
 pub(crate) enum Write {
     /// Orders, moves and their counters, together or not at all.
     Intents(Vec<(UnsignedOrder, Hash)>, Vec<(UnsignedMove, Hash)>),
-    Filled(Fill),
-    Ended(ClientOrderId, End),
+    /// What one event changed, together or not at all.
+    Booked(Box<Booking>),
     Levels(Levels),
 }
 
@@ -51,6 +52,8 @@ pub struct Durable {
     pub next_storage: BTreeMap<TokenId, u32>,
     /// Level and pauses.
     pub levels: Levels,
+    /// The books of the account.
+    pub books: Books,
 }
 
 impl Durable {
@@ -80,21 +83,33 @@ impl Durable {
                     self.intents.insert(intent.order.client_id, intent);
                 }
             }
-            Write::Filled(fill) => {
+            Write::Booked(booking) => {
+                for entry in &booking.entries {
+                    self.note(entry);
+                }
+                self.books.book(&booking);
+            }
+            Write::Levels(levels) => self.levels = levels,
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Fill(fill) => {
                 if let Some(intent) = self.intents.get_mut(&fill.order) {
                     intent.filled.0 += fill.base;
                     intent.filled.1 += fill.quote;
                     intent.filled.2 += fill.fee;
                 }
             }
-            Write::Ended(id, end) => {
-                if let Some(intent) = self.intents.get_mut(&id) {
-                    intent.end = Some(end);
+            Entry::Ended(id, end) => {
+                if let Some(intent) = self.intents.get_mut(id) {
+                    intent.end = Some(*end);
                 }
-                self.open.remove(&id);
-                self.moves.remove(&id);
+                self.open.remove(id);
+                self.moves.remove(id);
             }
-            Write::Levels(levels) => self.levels = levels,
+            Entry::Moved(_) | Entry::Flow { .. } | Entry::LossesForgotten => {}
         }
     }
 
@@ -152,9 +167,18 @@ impl Disk {
         open.find(|id| id.number < below).copied()
     }
 
-    /// A person lowers the level while nothing runs.
-    pub(crate) fn lower(&mut self) {
+    /// A person lowers the level while nothing runs, has losses forgotten, and takes over what differed when
+    /// the books were last compared: true if there was something.
+    pub(crate) fn lower(&mut self, markets: &[Carrier]) -> bool {
         self.durable.levels = Levels::default();
+        self.durable.books.forget_losses();
+        !self.durable.books.accept_differences(markets).is_empty()
+    }
+
+    /// A person explains a flow while nothing runs; false before the first opening.
+    pub(crate) fn explain(&mut self, token: TokenId, amount: i128, markets: &[Carrier]) -> bool {
+        let books = &mut self.durable.books;
+        books.ledger.is_some() && books.explain(token, amount, markets).is_ok()
     }
 
     /// Loses what was not synced, but for a first part of it that chance keeps.

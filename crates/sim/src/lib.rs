@@ -8,6 +8,7 @@
 //! Absent on purpose: HTTP, JSON, threads, sleeping, clocks, files.
 
 mod adapter;
+mod books;
 mod checks;
 mod conduct;
 mod config;

@@ -238,6 +238,7 @@ fn engine() -> EngineConfig {
         },
         risk: RiskConfig {
             gross_max: [0, 1, 2, 3].map(|id| (TokenId(id), 1 << 100)).into(),
+            mismatch_max: [0, 1, 2, 3].map(|id| (TokenId(id), 100 * UNIT)).into(),
             // Healed soon, so that an hour sees many of them.
             pause_ms: 10_000,
             pauses_per_day: 1_000_000,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::request::Endpoint;
-use cambist_core::{Hash, Reason, Time};
+use cambist_core::{Hash, Reason, Time, TokenId};
 use cambist_venue::{DepthView, Random};
 
 use crate::trouble::Trouble;
@@ -49,8 +49,8 @@ pub(crate) struct Storms {
     pub(crate) renewed_ms: Option<u64>,
     /// Depths by market: an old one, and the newest.
     pub(crate) depths: BTreeMap<String, (DepthView, DepthView)>,
-    /// Money moved that the daemon cannot know of, since its last start.
-    pub(crate) unexplained: bool,
+    /// Money moved that nobody has explained to the daemon: tokens and signed amounts.
+    pub(crate) unexplained: Vec<(TokenId, i128)>,
     /// Until then the daemon need not have heard that somebody else touched the account.
     pub(crate) unheard_until: Time,
     /// Somebody else's order.
@@ -79,7 +79,7 @@ impl Storms {
             wrong_times: 0,
             renewed_ms: None,
             depths: BTreeMap::new(),
-            unexplained: false,
+            unexplained: Vec::new(),
             unheard_until: Time(0),
             foreign: None,
             foreign_made: 0,

@@ -31,11 +31,17 @@ impl Random {
         self.next() % bound
     }
 
-    /// Mostly small numbers: valid switches, tags and lengths; sometimes a long one.
+    /// Mostly small numbers: valid switches, tags and lengths; sometimes a long one. How many are nothing is
+    /// drawn as well: what has many parts is only ever read where most of them are empty.
     fn bytes(&mut self) -> Vec<u8> {
         let tag = u8::try_from(self.below(64)).unwrap();
         let mut bytes = vec![tag];
+        let empty = self.below(20);
         while bytes.len() < 2_000 {
+            if self.below(20) < empty {
+                bytes.push(0);
+                continue;
+            }
             match self.below(20) {
                 0..8 => bytes.push(0),
                 8..14 => bytes.push(1),

@@ -21,7 +21,7 @@ pub(crate) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS];
 
 /// Version 2: why nothing is quoted is said for each side, with the numbers compared.
 const SIDES: &[Step] = &[
@@ -59,6 +59,90 @@ fn plain(control: Value) -> Value {
         ("unit".to_owned(), Value::unit_variant("None")),
         ("key".to_owned(), Value::Unsigned(0)),
     ])
+}
+
+/// Version 4: a start brings the durable books, and what earlier runs lost outside of the levels; a limit
+/// of what may differ, which nothing had; lowering a level forgot losses without a word.
+const BOOKS: &[Step] = &[
+    Step::Convert {
+        of: "Start",
+        with: start,
+    },
+    Step::Convert {
+        of: "RiskConfig",
+        with: any_difference,
+    },
+    Step::Remove {
+        of: "Levels",
+        field: "lost",
+    },
+    Step::Add {
+        of: "Command::Lower",
+        field: "forget_losses",
+        value: || Value::Bool(true),
+    },
+    Step::Add {
+        of: "Status",
+        field: "books",
+        value: || {
+            Value::Struct(vec![
+                ("confirmed".to_owned(), Value::Bool(false)),
+                ("differences".to_owned(), nothing()),
+                ("since".to_owned(), Value::NONE),
+                ("worth".to_owned(), nothing()),
+                ("hold".to_owned(), Value::NONE),
+            ])
+        },
+    },
+];
+
+fn nothing() -> Value {
+    Value::Map(Vec::new())
+}
+
+/// A start without books takes the opening balances, as all starts did.
+fn start(mut start: Value) -> Result<Value, String> {
+    let levels = start.field_mut("levels").ok_or("a start has levels")?;
+    let lost = take(levels, "lost")?;
+    let config = start.field_mut("config").ok_or("a start has a config")?;
+    let risk = config.field_mut("risk").ok_or("a config has limits")?;
+    *risk = any_difference(std::mem::replace(risk, Value::Unit))?;
+    let books = Value::Struct(vec![
+        ("ledger".to_owned(), Value::NONE),
+        ("differences".to_owned(), nothing()),
+        ("positions".to_owned(), nothing()),
+    ]);
+    put(&mut start, "books", books)?;
+    put(&mut start, "lost", lost)?;
+    Ok(start)
+}
+
+/// No difference was too large: the limit of every quote token is one that nothing reaches.
+fn any_difference(mut risk: Value) -> Result<Value, String> {
+    let Some(Value::Map(gross)) = risk.field("gross_max") else {
+        return Err("every quote token has a limit".to_owned());
+    };
+    let unlimited = |(quote, _): &(Value, Value)| (quote.clone(), Value::Unsigned(u128::MAX));
+    let most = Value::Map(gross.iter().map(unlimited).collect());
+    put(&mut risk, "mismatch_max", most)?;
+    Ok(risk)
+}
+
+fn put(value: &mut Value, name: &str, held: Value) -> Result<(), String> {
+    let Value::Struct(fields) = value else {
+        return Err(format!("{name} is of a struct"));
+    };
+    fields.push((name.to_owned(), held));
+    Ok(())
+}
+
+fn take(value: &mut Value, name: &str) -> Result<Value, String> {
+    let Value::Struct(fields) = value else {
+        return Err(format!("{name} is of a struct"));
+    };
+    let place = fields.iter().position(|(known, _)| known == name);
+    let place = place.ok_or_else(|| format!("{name} is missing"))?;
+    Ok(fields.remove(place).1)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::reload::{self, Units};
 use crate::time::Time;
 use crate::token::TokenId;
 
-use super::market::Market;
 use super::state::State;
 
 impl State {
@@ -22,7 +21,11 @@ impl State {
             }
             Command::Leave => self.begin_leaving(now, actions),
             Command::Raise { level, reason } => self.raise_by_hand(*level, reason, actions),
-            Command::Lower { level, reason } => self.lower_by_hand(*level, reason, actions),
+            Command::Lower {
+                level,
+                reason,
+                forget_losses,
+            } => self.lower_by_hand(now, (*level, *forget_losses), reason, actions),
             Command::Pause { filter, reason } => self.pause_by_hand(now, *filter, reason, actions),
             Command::Unpause { filter, reason } => {
                 self.unpause_by_hand(now, *filter, reason, actions)
@@ -72,16 +75,6 @@ impl State {
         Ok(done)
     }
 
-    /// An amount of a token for people; nothing of a token that is not traded here.
-    fn token_text(&self, token: TokenId, units: u128) -> Option<String> {
-        let traded = self.markets.iter().flat_map(|market| {
-            let lp = market.pool.as_ref().map(|pool| &pool.spec.lp);
-            [Some(&market.spec.base), Some(&market.spec.quote), lp]
-        });
-        let mut named = traded.flatten().filter(|spec| spec.id == token);
-        named.next().map(|spec| spec.text(units))
-    }
-
     fn raise_by_hand(
         &mut self,
         level: Level,
@@ -97,34 +90,6 @@ impl State {
         }
         self.raise(level, reason_or(reason, "operator"), actions);
         Ok(format!("the level is {}", level.name()))
-    }
-
-    fn lower_by_hand(
-        &mut self,
-        level: Level,
-        reason: &str,
-        actions: &mut Vec<Action>,
-    ) -> Result<String, String> {
-        let reason = said(reason)?;
-        let held = self.permits.level();
-        if held == Level::Halted {
-            return Err(
-                "trading is halted and the program is ending; lower the level when it has \
-                        stopped"
-                    .to_owned(),
-            );
-        }
-        if level > held {
-            return Err(format!("the level is only {}", held.name()));
-        }
-        if level == held {
-            return Ok(format!("nothing to lower: the level is {}", held.name()));
-        }
-        self.lower(level, reason, actions);
-        Ok(format!(
-            "the level becomes {} once that is stored",
-            level.name()
-        ))
     }
 
     fn pause_by_hand(
@@ -236,29 +201,18 @@ impl State {
         actions: &mut Vec<Action>,
     ) -> Result<String, String> {
         let reason = said(reason)?.to_owned();
-        self.ledger.adopt(token, amount)?;
-        let carrying = self.markets.iter_mut().find(|m| m.spec.base.id == token);
-        if let Some(market) = carrying {
-            market.meter.adopt(&market.spec, amount);
-        }
-        let shares = |m: &Market| m.pool.as_ref().is_some_and(|pool| pool.spec.lp.id == token);
-        if let Some(index) = self.markets.iter().position(shares) {
-            let due = self.shares_due(self.markets[index].spec.id);
-            let market = &mut self.markets[index];
-            market.meter.adopt_shares(&market.spec, due);
-        }
-        self.differing_since = None;
-        self.touch_all();
-        actions.push(Action::Note(Note::Adopted {
-            token,
-            amount,
-            reason,
+        self.explain(token, amount, &reason, actions)?;
+        let held = i128::try_from(self.ledger.total(token)).unwrap_or(i128::MAX);
+        let mut text = vec![format!(
+            "{} booked as explained; the ledger holds {}",
+            self.amount_text(token, amount),
+            self.amount_text(token, held).trim_start_matches('+')
+        )];
+        text.extend(self.ledger.differing().iter().map(|(token, left)| {
+            let left = self.amount_text(*token, left.unexplained());
+            format!("{left} is not explained yet")
         }));
-        let total = self.token_text(token, self.ledger.total(token));
-        Ok(total.map_or_else(
-            || "it is in the ledger from now on".to_owned(),
-            |total| format!("the ledger now holds {total}"),
-        ))
+        Ok(text.join("; "))
     }
 }
 
@@ -267,7 +221,7 @@ fn reason_or<'a>(reason: &'a str, otherwise: &'a str) -> &'a str {
 }
 
 /// What allows something again needs a reason that can be read later.
-fn said(reason: &str) -> Result<&str, String> {
+pub(crate) fn said(reason: &str) -> Result<&str, String> {
     let reason = reason.trim();
     if reason.is_empty() {
         Err("a reason is needed: it is recorded".to_owned())

@@ -345,6 +345,7 @@ impl State {
                     Control::Level
                         | Control::Recovering
                         | Control::OtherInstance
+                        | Control::BooksDiffer
                         | Control::Permission
                         | Control::Listing
                         | Control::StaleData

@@ -58,7 +58,7 @@ impl State {
             });
             self.touch_all();
             actions.push(Action::Note(Note::Draining));
-            self.keep_all_losses(now, actions);
+            self.book_all_positions();
         }
     }
 
@@ -93,7 +93,7 @@ impl State {
                 finished: false,
             });
             actions.push(Action::Note(Note::Draining));
-            self.keep_all_losses(now, actions);
+            self.book_all_positions();
         }
         Ok("nothing more is ordered or cancelled; what rests runs out by itself".to_owned())
     }
@@ -115,6 +115,8 @@ impl State {
             return;
         }
         drain.finished = true;
+        self.book_all_positions();
+        self.book_pending(now, actions);
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let lives = || self.orders.lives().map(|(_, life)| life);
         let unknown = lives().filter(|life| life.phase != Phase::Live).count();
@@ -187,6 +189,9 @@ impl State {
             return;
         }
         drain.finished = true;
+        self.book_all_positions();
+        self.book_pending(now, actions);
+        let Some(drain) = &mut self.drain else { return };
         // A deadline that passes between proof and comparison leaves the orders proven.
         let proven = drain.proved;
         self.status_due = now;

@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
+use crate::books::Entry;
 use crate::config::ForeignOrders;
 use crate::event::Level;
 use crate::market::{MarketId, MarketSpec, Price, Side};
 use crate::note::Note;
 use crate::order::{Hash, OrderReport};
+use crate::postings::{Postings, Traded};
 use crate::request::{Endpoint, Outcome, Query, Reply};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
@@ -204,25 +206,22 @@ impl State {
 
     /// What somebody else's order traded is no fill of ours: it is an explained flow.
     fn tell_foreign_fill(
-        &self,
+        &mut self,
         market: MarketId,
         side: Side,
         step: Increment,
         actions: &mut Vec<Action>,
     ) {
-        let spec = &self.market(market).spec;
-        let (paid, got) = match side {
-            Side::Buy => (step.quote, step.base),
-            Side::Sell => (step.base, step.quote),
-        };
-        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
-        let came = signed(got).saturating_sub(signed(step.fee));
-        let flows = [
-            (spec.sell_token(side), -signed(paid)),
-            (spec.buy_token(side), came),
-        ];
-        for (token, amount) in flows {
+        let Increment { base, quote, fee } = step;
+        let traded = Traded { base, quote, fee };
+        let postings = Postings::of_trade(&self.market(market).spec, side, traded);
+        for (token, amount) in postings.iter() {
             let reason = "fill of a managed foreign order".to_owned();
+            self.pending.entry(Entry::Flow {
+                token,
+                amount,
+                reason: reason.clone(),
+            });
             actions.push(Action::Note(Note::Adopted {
                 token,
                 amount,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::books::{Difference, NotCovered};
 use crate::event::Amounts;
 use crate::market::{MarketSpec, Side};
 use crate::order::ClientOrderId;
@@ -37,13 +38,16 @@ struct Candidate {
 /// What a confirmed cut says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The first one: these are the opening balances.
+    /// The first one of all: these are the opening balances.
     Opening(Amounts),
     /// Ledger and venue agree on every token.
     Balanced,
-    /// They differ: token, ledger, venue.
-    Differs(Vec<(TokenId, Amount, Amount)>),
+    /// They differ.
+    Differs(Differences),
 }
+
+/// Tokens of which ledger and venue differ.
+pub(crate) type Differences = BTreeMap<TokenId, Difference>;
 
 /// By token: paid, got.
 type Since = BTreeMap<TokenId, (Amount, Amount)>;
@@ -64,12 +68,30 @@ pub(crate) struct Ledger {
     shared: BTreeSet<TokenId>,
     /// What was booked since then, by token: paid, got. The venue's balances may not contain it.
     since: Since,
-    /// How our books and the venue's differed at the last cut, by token: ours, the venue's.
-    differing: BTreeMap<TokenId, (Amount, Amount)>,
+    /// How our books and the venue's differed at the last cut, less what was explained since.
+    differing: Differences,
     candidate: Option<Candidate>,
 }
 
 impl Ledger {
+    /// What earlier runs left; nothing before the first reconciliation of all.
+    pub(crate) fn new(totals: Option<Amounts>) -> Self {
+        Self {
+            totals,
+            ..Self::default()
+        }
+    }
+
+    /// Whether opening balances were ever taken.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.totals.is_some()
+    }
+
+    /// What the last reconciliation found to differ, less what was explained since.
+    pub(crate) const fn differing(&self) -> &Differences {
+        &self.differing
+    }
+
     /// Rises with every booked fill; taken when balances are asked for.
     pub(crate) fn fills(&self) -> u64 {
         self.fills
@@ -104,16 +126,20 @@ impl Ledger {
     }
 
     /// Books a flow that a person explains; nothing changes if there is less than leaves.
-    pub(crate) fn adopt(&mut self, token: TokenId, amount: i128) -> Result<(), String> {
+    pub(crate) fn adopt(&mut self, token: TokenId, amount: i128) -> Result<(), NotCovered> {
         let Some(totals) = &mut self.totals else {
-            return Err("the opening balances are not taken yet, and will contain it".to_owned());
+            return Err(NotCovered { held: 0, amount });
         };
         let held = totals.get(&token).copied().unwrap_or(0);
-        let after = held.checked_add_signed(amount).ok_or_else(|| {
-            format!("the ledger holds {held} base units; {amount} cannot be booked")
-        })?;
+        let after = held
+            .checked_add_signed(amount)
+            .ok_or(NotCovered { held, amount })?;
         totals.insert(token, after);
-        self.differing.remove(&token);
+        if let Some(difference) = self.differing.remove(&token)
+            && let Some(left) = difference.explained(amount)
+        {
+            self.differing.insert(token, left);
+        }
         // Balances asked for before may or may not contain it: the next ones are compared.
         self.fills += 1;
         Ok(())
@@ -190,19 +216,15 @@ impl Ledger {
             .copied()
             .collect();
         let of = |amounts: &Amounts, token| amounts.get(&token).copied().unwrap_or(0);
-        let differing: Vec<_> = tokens
-            .into_iter()
-            .map(|token| (token, of(totals, token), of(&candidate.balances, token)))
-            .filter(|(_, ledger, venue)| ledger != venue)
-            .collect();
-        self.differing = differing
-            .iter()
-            .map(|(token, ledger, venue)| (*token, (*ledger, *venue)))
-            .collect();
-        Some(if differing.is_empty() {
+        let compared = tokens.into_iter().map(|token| {
+            let (ledger, venue) = (of(totals, token), of(&candidate.balances, token));
+            (token, Difference { ledger, venue })
+        });
+        self.differing = compared.filter(|(_, d)| d.ledger != d.venue).collect();
+        Some(if self.differing.is_empty() {
             Cut::Balanced
         } else {
-            Cut::Differs(differing)
+            Cut::Differs(self.differing.clone())
         })
     }
 
@@ -230,8 +252,10 @@ impl Ledger {
     pub(crate) fn bounds(&self, token: TokenId) -> (Amount, Amount) {
         let ours = self.total(token);
         let there = self.venue.get(&token).map_or(0, |balance| balance.total);
-        let (ledger, venue) = self.differing.get(&token).copied().unwrap_or_default();
-        let expected = ours.saturating_add(venue).saturating_sub(ledger);
+        let apart = self.differing.get(&token).copied().unwrap_or_default();
+        let expected = ours
+            .saturating_add(apart.venue)
+            .saturating_sub(apart.ledger);
         let (least, most) = (ours.min(expected), ours.max(expected));
         // What was booked since the venue was asked is in its balances whole or not at all, as far as
         // both can be told from one number. Where neither explains them, some other hand was there, and
@@ -345,7 +369,16 @@ mod tests {
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &[]);
         assert_eq!(
             ledger.pass_ended(Time(6), true),
-            Some(Cut::Differs(vec![(TOKEN, 100, 0)]))
+            Some(Cut::Differs(
+                [(
+                    TOKEN,
+                    Difference {
+                        ledger: 100,
+                        venue: 0
+                    }
+                )]
+                .into()
+            ))
         );
     }
 
@@ -412,7 +445,11 @@ mod tests {
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
         let cut = ledger.pass_ended(Time(6), true);
-        assert_eq!(cut, Some(Cut::Differs(vec![(TOKEN, 100, 60)])));
+        let apart = Difference {
+            ledger: 100,
+            venue: 60,
+        };
+        assert_eq!(cut, Some(Cut::Differs([(TOKEN, apart)].into())));
         let step = Increment {
             base: 10,
             quote: 0,

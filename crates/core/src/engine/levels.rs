@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::control::Control;
-use crate::level::{Filter, Level, Levels, Lost, Pause};
+use crate::level::{Filter, Level, Levels, Pause};
 use crate::market::{MarketId, Side};
 use crate::note::Note;
 use crate::order::StrategyId;
@@ -182,35 +182,13 @@ impl State {
         true
     }
 
-    /// A person lowers the level: what was lost before is done with, or the next look would raise it
-    /// again. The store forgets it in the write that lowers the level, so that a crash leaves both or
-    /// neither; until then the level holds whatever is lost.
+    /// A person lowers the level: it is lower when that is stored.
     pub(crate) fn lower(&mut self, level: Level, reason: &str, actions: &mut Vec<Action>) {
         if level < self.newest().level {
-            let lower = |levels: &mut Levels| {
-                levels.level = level;
-                levels.lost.clear();
-            };
+            let lower = |levels: &mut Levels| levels.level = level;
             self.change_levels(reason, true, lower, actions);
-            for market in &mut self.markets {
-                market.meter.begin_anew();
-            }
             self.forgive_instances(self.stepped);
         }
-    }
-
-    /// Has what a market lost stored with them. While writes fail the next look tries again.
-    pub(crate) fn change_lost(&mut self, market: MarketId, lost: Lost, actions: &mut Vec<Action>) {
-        if self.permits.failures > 0 {
-            return;
-        }
-        // It joins what is under way, and does not become the reason of that.
-        let wanted = self.permits.wanted.as_ref();
-        let cause = wanted.map_or_else(|| "losses".to_owned(), |wanted| wanted.cause.clone());
-        let insert = |levels: &mut Levels| {
-            levels.lost.insert(market, lost);
-        };
-        self.change_levels(&cause, false, insert, actions);
     }
 
     fn store_levels(&mut self, actions: &mut Vec<Action>) {

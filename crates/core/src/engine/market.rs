@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Lost;
 use crate::market::MarketSpec;
 use crate::note::Control;
 use crate::time::Time;
@@ -56,10 +55,8 @@ pub(crate) struct Misfit {
 }
 
 impl Market {
-    /// A market of which nothing is known but what it lost in earlier runs.
-    pub(crate) fn new(spec: MarketSpec, lost: Lost, pool: Option<Pool>) -> Self {
-        let mut meter = Meter::default();
-        meter.marks.carry(lost);
+    /// A market of which nothing is known but what earlier runs left.
+    pub(crate) fn new(spec: MarketSpec, meter: Meter, pool: Option<Pool>) -> Self {
         Self {
             spec,
             book: MarketBook::default(),

@@ -1,20 +1,20 @@
 //! What the value of a market is compared with: the highest of the hour, the first of the day, the first
 //! of all runs, the peak. Values are integers of the meter's unit; it does not know how they came about.
 //!
-//! A run begins where the one before stood: what is held is compared with what it was worth at the last
-//! mid that was stored, so that what the price did meanwhile is lost as if somebody had looked on.
+//! They are absolute, and the store keeps them beside what is held ([`crate::books::Position`]): a run
+//! goes on with the values of the one before, and what fills and the price did in between, or before a
+//! kill, is in what is held by now.
 
 use serde::{Deserialize, Serialize};
 
+use crate::books::{DAY_MS, HOUR_MS, counts_at};
 use crate::event::Lost;
 use crate::time::{Time, VenueTime};
 
 use super::window::Extremes;
 
-const HOUR_MS: u64 = 3_600_000;
-/// What is stored of the hour is no older than this.
-pub(crate) const QUARTER_MS: u64 = HOUR_MS / 4;
-const DAY_MS: u64 = 86_400_000;
+/// A store before version 5 did not say when within a quarter of an hour the highest value was.
+const QUARTER_MS: u64 = HOUR_MS / 4;
 
 /// By limit: values to compare with, or what is lost against them, less than nothing where there is a
 /// gain.
@@ -37,60 +37,116 @@ impl ByLimit {
     }
 }
 
+/// Values that outlive the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The day of venue time that `day_open` is of.
+    pub(crate) day: u64,
+    pub(crate) day_open: i128,
+    pub(crate) total: i128,
+    pub(crate) peak: i128,
+}
+
 /// The marks of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Marks {
-    /// What earlier runs lost.
-    carried: Lost,
-    /// Since the first look: the day of venue time, the marks, and the last value.
-    known: Option<(u64, ByLimit, i128)>,
+    /// Since the first look of all runs.
+    kept: Option<Kept>,
+    /// What earlier runs lost, as a store before version 5 has it: until the first look.
+    carried: Option<Lost>,
+    /// The last value of this run.
+    worth: Option<i128>,
     lately: Extremes,
-    /// The highest value of earlier runs' last hour, and until when it counts.
-    before: Option<(VenueTime, i128)>,
+    /// High values of earlier runs' last hour.
+    before: Vec<(VenueTime, i128)>,
+    /// The highest of the hour at the last look.
+    high: i128,
 }
 
 impl Marks {
-    /// Goes on from what earlier runs lost.
-    pub(crate) fn carry(&mut self, lost: Lost) {
-        self.carried = lost;
+    /// Goes on with what earlier runs kept.
+    pub(crate) fn resume(kept: Kept, before: Vec<(VenueTime, i128)>) -> Self {
+        Self {
+            kept: Some(kept),
+            before,
+            ..Self::default()
+        }
     }
 
-    /// What earlier runs lost, and the mid at which they did.
-    pub(crate) fn carried(&self) -> &Lost {
-        &self.carried
+    /// Goes on from what earlier runs lost.
+    pub(crate) fn carry(lost: Lost) -> Self {
+        Self {
+            carried: Some(lost),
+            ..Self::default()
+        }
+    }
+
+    /// The mid at which earlier runs lost what they did, if that is all that is known of them.
+    pub(crate) fn carried(&self) -> Option<&Lost> {
+        self.carried.as_ref()
+    }
+
+    /// What outlives the run, if there was a look.
+    pub(crate) const fn kept(&self) -> Option<Kept> {
+        self.kept
+    }
+
+    /// Whether this run has looked.
+    pub(crate) const fn has_looked(&self) -> bool {
+        self.worth.is_some()
+    }
+
+    /// High values of the last hour, each higher than all after it.
+    pub(crate) fn hour(&self, (now, venue_now): (Time, VenueTime)) -> Vec<(VenueTime, i128)> {
+        let lately = self.lately.highs().map(|(begun, high)| {
+            let seen = venue_now.minus_ms(now.ms_since(begun));
+            (seen, high)
+        });
+        let before = self.before.iter().copied();
+        let mut highs: Vec<(VenueTime, i128)> = Vec::new();
+        for (seen, high) in before.chain(lately) {
+            if counts_at(seen, venue_now) {
+                highs.retain(|(_, earlier)| *earlier > high);
+                highs.push((seen, high));
+            }
+        }
+        highs
     }
 
     /// Forgets what was lost: what is held is worth what the last look said.
     pub(crate) fn begin_anew(&mut self) {
-        self.carried = Lost::default();
+        self.carried = None;
         self.forget_hour();
-        if let Some((_, marks, worth)) = &mut self.known {
-            *marks = marks.map(|_| *worth);
-        }
+        // Without a look there is nothing to compare with before the next one.
+        self.kept = self.kept.zip(self.worth).map(|(kept, worth)| Kept {
+            day: kept.day,
+            day_open: worth,
+            total: worth,
+            peak: worth,
+        });
     }
 
     /// Forgets what was lost within the hour.
     pub(crate) fn forget_hour(&mut self) {
         self.lately.clear();
-        self.before = None;
-        if let Some((_, marks, worth)) = &mut self.known {
-            marks.hour = *worth;
-        }
+        self.before.clear();
+        self.high = self.worth.unwrap_or(self.high);
     }
 
-    /// Moves every mark by what is explained. Before the first look there is none.
+    /// Moves every mark by what is explained.
     pub(crate) fn explain(&mut self, moved: i128) {
-        let shift = |at: i128| at.saturating_add(moved);
-        if let Some((_, marks, worth)) = &mut self.known {
-            (*marks, *worth) = (marks.map(shift), shift(*worth));
+        let shift = |at: &mut i128| *at = at.saturating_add(moved);
+        if let Some(kept) = &mut self.kept {
+            let values = [&mut kept.day_open, &mut kept.total, &mut kept.peak];
+            values.into_iter().for_each(shift);
         }
-        if let Some((_, high)) = &mut self.before {
-            *high = shift(*high);
-        }
+        self.worth.iter_mut().for_each(shift);
+        self.before.iter_mut().for_each(|(_, high)| shift(high));
         self.lately.shift(moved);
+        shift(&mut self.high);
     }
 
-    /// Takes in a value. `then` is what is held at the last mid of earlier runs, and `unit` one quote
+    /// Takes in a value. `then` is what is held now at the last mid of earlier runs, and `unit` one quote
     /// unit.
     pub(crate) fn look(
         &mut self,
@@ -100,59 +156,56 @@ impl Marks {
         unit: i128,
     ) {
         let today = venue_now.0 / DAY_MS;
-        let (day, mut marks, _) = match self.known {
-            Some(known) => known,
-            None => (today, self.go_on(venue_now, worth, then, unit), worth),
+        let mut kept = match (self.kept, self.carried.take()) {
+            (Some(kept), _) => kept,
+            (None, Some(lost)) => self.go_on(&lost, then, unit),
+            (None, None) => Kept {
+                day: today,
+                day_open: worth,
+                total: worth,
+                peak: worth,
+            },
         };
-        if day != today {
-            marks.day = worth;
-        }
-        marks.drawdown = marks.drawdown.max(worth);
-        let (_, high) = self.lately.take(now, worth, HOUR_MS);
-        self.before = self.before.filter(|(until, _)| venue_now < *until);
-        marks.hour = self.before.map_or(high, |(_, before)| before.max(high));
-        self.known = Some((today, marks, worth));
-    }
-
-    /// The marks of a run's first look.
-    fn go_on(&mut self, venue_now: VenueTime, worth: i128, then: i128, unit: i128) -> ByLimit {
-        let above = |lost: i128| then.saturating_add(lost.saturating_mul(unit));
-        let Lost {
-            day,
-            today,
-            total,
-            drawdown,
-            hour,
-            hour_at,
-            mid: _,
-        } = self.carried;
-        // Its highest value may have come so much later.
-        let until = hour_at.plus_ms(HOUR_MS + QUARTER_MS);
-        self.before = (venue_now < until).then(|| (until, above(hour)));
-        let same_day = day == venue_now.0 / DAY_MS;
-        ByLimit {
-            hour: worth,
-            // On another day the price may have moved since its beginning.
-            day: if same_day {
-                above(today)
+        if kept.day != today {
+            // What the price did since the last run may have been today's.
+            kept.day_open = if self.has_looked() {
+                worth
             } else {
                 then.max(worth)
-            },
-            total: above(total),
-            drawdown: above(drawdown),
+            };
+            kept.day = today;
+        }
+        kept.peak = kept.peak.max(worth);
+        let (_, high) = self.lately.take(now, worth, HOUR_MS);
+        self.before.retain(|(seen, _)| counts_at(*seen, venue_now));
+        let before = self.before.iter().map(|(_, high)| *high);
+        self.high = before.fold(high, i128::max);
+        (self.kept, self.worth) = (Some(kept), Some(worth));
+    }
+
+    /// The marks that follow from what earlier runs lost.
+    fn go_on(&mut self, lost: &Lost, then: i128, unit: i128) -> Kept {
+        let above = |lost: i128| then.saturating_add(lost.saturating_mul(unit));
+        self.before = vec![(lost.hour_at.plus_ms(QUARTER_MS), above(lost.hour))];
+        Kept {
+            day: lost.day,
+            day_open: above(lost.today),
+            total: above(lost.total),
+            peak: above(lost.drawdown),
         }
     }
 
-    /// The day of the last look, and what is lost at a value; nothing before the first look.
-    pub(crate) fn lost_at(&self, worth: i128) -> Option<(u64, ByLimit)> {
-        let (day, marks, _) = self.known?;
-        Some((day, marks.map(|at| at.saturating_sub(worth))))
-    }
-
-    /// What is lost at the value last looked at.
+    /// What is lost at the value last looked at; nothing before the first look.
     pub(crate) fn lost(&self) -> ByLimit {
-        let lost =
-            |(_, marks, worth): (u64, ByLimit, i128)| marks.map(|at| at.saturating_sub(worth));
-        self.known.map(lost).unwrap_or_default()
+        let Some((kept, worth)) = self.kept.zip(self.worth) else {
+            return ByLimit::default();
+        };
+        let marks = ByLimit {
+            hour: self.high,
+            day: kept.day_open,
+            total: kept.total,
+            drawdown: kept.peak,
+        };
+        marks.map(|at| at.saturating_sub(worth))
     }
 }

@@ -8,17 +8,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::books::{Baselines, Position, value_at};
 use crate::config::LossConfig;
 use crate::control::Control;
 use crate::event::{Lost, Rate};
 use crate::market::{MarketSpec, Side};
-use crate::math::{mul_div_ceil, mul_div_floor};
-use crate::pool::MoveKind;
+use crate::planted::{self, Defect};
+use crate::postings::Postings;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 
 use super::markout::Markouts;
-use super::marks::{ByLimit, Marks};
+use super::marks::{ByLimit, Kept, Marks};
 use super::orders::Increment;
 
 /// A loss counts when so many looks in a row show it: one strange snapshot is no loss.
@@ -30,27 +31,75 @@ pub(crate) type Due = (Amount, Amount);
 /// The meter of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Meter {
-    open: bool,
-    /// Base units held here.
-    base: i128,
-    /// Quote units that flowed.
-    cash: i128,
-    /// Base and quote that our shares of the pool are due; what is not known yet counts as nothing.
+    /// Base units held here, and quote units that flowed; nothing before the opening.
+    traded: Option<(i128, i128)>,
+    /// Base and quote that our shares of the pool are due; nothing is measured before it is known.
     pooled: Option<Due>,
+    /// What they are due enters as no gain when it is known.
+    pool_is_new: bool,
     pub(crate) marks: Marks,
     over: u8,
     /// The last mid that was looked at.
     mid: Option<u64>,
+    /// The mid of the last look of all runs, and what shares of the pool were worth at it, in quote units.
+    stated: Option<(Rate, Option<i128>)>,
     pub(crate) markouts: Markouts,
+    /// There was a look since this was last taken back.
+    pub(crate) looked: bool,
     /// A sum did not fit.
     pub(crate) uncountable: bool,
 }
 
 impl Meter {
-    /// Begins with the base that the market carries.
+    /// A meter that goes on with what earlier runs left, or with what they lost by the word of a store
+    /// before version 5. `has_pool` says whether a pool is configured beside the market.
+    pub(crate) fn resume(
+        spec: &MarketSpec,
+        position: Option<&Position>,
+        lost: Option<Lost>,
+        has_pool: bool,
+    ) -> Self {
+        let Some(position) = position else {
+            return Self {
+                marks: lost.map(Marks::carry).unwrap_or_default(),
+                ..Self::default()
+            };
+        };
+        let mut meter = Self {
+            traded: Some((position.base, position.cash)),
+            ..Self::default()
+        };
+        let baselines = position.baselines.as_ref();
+        let Some(baselines) = planted::unless(Defect::LossesForgotten, baselines) else {
+            meter.marks = lost.map(Marks::carry).unwrap_or_default();
+            return meter;
+        };
+        let unit = scaled(spec, 1);
+        let value = |units: i128| units.saturating_mul(unit);
+        let kept = Kept {
+            day: baselines.day,
+            day_open: value(baselines.day_open),
+            total: value(baselines.total),
+            peak: value(baselines.peak),
+        };
+        let hour = baselines.hour.iter();
+        let hour = hour.map(|(seen, high)| (*seen, value(*high))).collect();
+        meter.marks = Marks::resume(kept, hour);
+        meter.stated = Some((baselines.mid, baselines.pooled.filter(|_| has_pool)));
+        match (baselines.pooled, has_pool) {
+            (Some(pooled), false) => meter.marks.explain(value(pooled).saturating_neg()),
+            (None, true) => meter.pool_is_new = true,
+            (Some(_), true) | (None, false) => {}
+        }
+        meter
+    }
+
+    /// Begins with the base that the market carries, if earlier runs left nothing.
     pub(crate) fn open(&mut self, base: Amount) {
-        self.open = true;
-        self.flow(i128::try_from(base).ok(), Some(0));
+        if self.traded.is_none() {
+            self.traded = Some((0, 0));
+            self.flow(i128::try_from(base).ok(), Some(0));
+        }
     }
 
     /// Forgets what was lost.
@@ -60,86 +109,62 @@ impl Meter {
     }
 
     fn flow(&mut self, base: Option<i128>, cash: Option<i128>) {
-        let sums = (|| Some((self.base.checked_add(base?)?, self.cash.checked_add(cash?)?)))();
-        match sums {
-            Some((base, cash)) => (self.base, self.cash) = (base, cash),
+        let Some(traded) = &mut self.traded else {
+            return;
+        };
+        match (|| Some((traded.0.checked_add(base?)?, traded.1.checked_add(cash?)?)))() {
+            Some(sums) => *traded = sums,
             None => self.uncountable = true,
         }
     }
 
-    /// Books a fill.
-    pub(crate) fn fill(&mut self, now: Time, side: Side, step: Increment) {
-        if !self.open {
-            return;
-        }
-        let signed = |amount: Amount| i128::try_from(amount).ok();
-        let (base, quote, fee) = (signed(step.base), signed(step.quote), signed(step.fee));
-        match side {
-            Side::Buy => self.flow(
-                base.zip(fee).and_then(|(b, f)| b.checked_sub(f)),
-                quote.map(|q| -q),
-            ),
-            Side::Sell => self.flow(
-                base.map(|b| -b),
-                quote.zip(fee).and_then(|(q, f)| q.checked_sub(f)),
-            ),
-        }
-        self.markouts.fill(now, side, step);
+    /// Books what a trade, a join or an exit changed; shares themselves are counted where they are
+    /// valued.
+    pub(crate) fn post(&mut self, spec: &MarketSpec, postings: &Postings) {
+        self.flow(
+            Some(postings.of(spec.base.id)),
+            Some(postings.of(spec.quote.id)),
+        );
     }
 
-    /// Books what a join paid or an exit brought, and its fee; the shares themselves are counted where
-    /// they are valued.
-    pub(crate) fn moved(&mut self, kind: MoveKind, (base, quote): Due, fee: Due) {
-        if !self.open {
-            return;
+    /// A fill, to be measured against the mid a while later.
+    pub(crate) fn filled(&mut self, now: Time, side: Side, step: Increment) {
+        if self.traded.is_some() {
+            self.markouts.fill(now, side, step);
         }
-        let net = |amount: Amount, fee: Amount| {
-            let (amount, fee) = (i128::try_from(amount).ok()?, i128::try_from(fee).ok()?);
-            match kind {
-                MoveKind::Join => 0_i128.checked_sub(amount)?.checked_sub(fee),
-                MoveKind::Exit => amount.checked_sub(fee),
-            }
-        };
-        self.flow(net(base, fee.0), net(quote, fee.1));
     }
 
     /// Base that came or went without a trade: no gain and no loss at the mid.
     pub(crate) fn adopt(&mut self, spec: &MarketSpec, base: i128) {
         self.flow(Some(base), Some(0));
-        self.explain(self.mid.and_then(|mid| value(spec, base, 0, mid)));
+        self.explain(spec, base, 0);
     }
 
     /// Shares came or went without a join or an exit; `due` is what those held now are due.
     pub(crate) fn adopt_shares(&mut self, spec: &MarketSpec, due: Option<Due>) {
-        let worth = |due: Option<Due>, mid| {
-            let (base, quote) = signed(due.unwrap_or_default())?;
-            value(spec, base, quote, mid)
-        };
         let before = std::mem::replace(&mut self.pooled, due);
-        self.explain(
-            self.mid
-                .and_then(|mid| worth(due, mid)?.checked_sub(worth(before, mid)?)),
-        );
+        if let (Some(due), Some(before)) = (due.and_then(signed), before.and_then(signed)) {
+            self.explain(spec, due.0 - before.0, due.1 - before.1);
+        } else {
+            // They enter when it is known what they are due, and what was there goes until then.
+            if let Some((base, quote)) = before.and_then(signed) {
+                self.explain(spec, -base, -quote);
+            }
+            self.pool_is_new = true;
+        }
     }
 
-    /// Shares were held before it was known what they are due: they were worth that at the last mid of
-    /// earlier runs, as everything else.
-    fn know_shares(&mut self, spec: &MarketSpec, due: Due) {
-        self.pooled = Some(due);
-        let mid = self.marks.carried().mid;
-        let worth = signed(due).and_then(|(base, quote)| match mid {
-            Some(mid) => value_at(spec, base, quote, mid),
-            None => value(spec, base, quote, self.mid?),
-        });
-        self.explain(worth);
-    }
-
-    /// Moves everything that is compared with by what is explained. Before the first mid nothing was
-    /// measured.
-    fn explain(&mut self, moved: Option<i128>) {
-        match moved {
-            Some(moved) => self.marks.explain(moved),
-            None => self.uncountable |= self.mid.is_some(),
+    /// Moves everything that is compared with by what is explained, at the last mid that is known. Before
+    /// the first one nothing was measured.
+    fn explain(&mut self, spec: &MarketSpec, base: i128, quote: i128) {
+        let worth = match (self.mid, self.stated) {
+            (Some(mid), _) => value(spec, base, quote, mid),
+            (None, Some((mid, _))) => in_unit(spec, base, quote, mid),
+            (None, None) => return,
+        };
+        match worth {
+            Some(worth) => self.marks.explain(worth),
+            None => self.uncountable = true,
         }
     }
 
@@ -152,27 +177,40 @@ impl Meter {
         (mid, due): (u64, Option<Due>),
         limits: &LossConfig,
     ) -> Vec<Control> {
-        if !self.open {
+        self.pooled = due.or(self.pooled);
+        if self.traded.is_none() || self.pooled.is_none() {
             return Vec::new();
         }
-        match (self.pooled, due) {
-            (None, Some(due)) => self.know_shares(spec, due),
-            (Some(_), Some(_)) => self.pooled = due,
-            (_, None) => {}
+        if std::mem::take(&mut self.pool_is_new) {
+            let worth = self.pooled.and_then(signed);
+            let worth = worth.and_then(|(base, quote)| value(spec, base, quote, mid));
+            match worth {
+                Some(worth) => self.marks.explain(worth),
+                None => self.uncountable = true,
+            }
         }
         let worth = self.worth(spec, mid);
-        let last_mid = self.marks.carried().mid;
-        let then = last_mid.map_or(worth, |last_mid| self.worth_at(spec, last_mid));
+        let last_mid = match (self.stated, self.marks.carried()) {
+            (Some((mid, _)), _) => Some(mid),
+            (None, Some(lost)) => lost.mid,
+            (None, None) => None,
+        };
+        let then = last_mid.map_or(worth, |last_mid| {
+            let (base, cash) = self.held()?;
+            in_unit(spec, base, cash, last_mid)
+        });
         let (Some(worth), Some(then)) = (worth, then) else {
             self.uncountable = true;
             return Vec::new();
         };
         self.mid = Some(mid);
+        self.looked = true;
         self.marks.look(at, worth, then, scaled(spec, 1));
+        self.stated = self
+            .last_mid(spec)
+            .map(|rate| (rate, self.pool_worth(spec, mid)));
         let over: Vec<_> = self
-            .against(spec, limits)
-            .into_iter()
-            .filter(|(_, lost, most)| lost > most)
+            .exceeded(spec, limits)
             .map(|(control, ..)| control)
             .collect();
         self.over = if over.is_empty() { 0 } else { self.over + 1 };
@@ -183,9 +221,28 @@ impl Meter {
         over
     }
 
+    /// Limits that are exceeded at the last look: which, what was lost, and how much may be.
+    pub(crate) fn exceeded(
+        &self,
+        spec: &MarketSpec,
+        limits: &LossConfig,
+    ) -> impl Iterator<Item = (Control, i128, i128)> {
+        let against = self.against(spec, limits).into_iter();
+        against.filter(|(_, lost, most)| lost > most)
+    }
+
+    /// A value for people, rounded up to a whole quote unit; `no limit` for one that nothing reaches.
+    pub(crate) fn shown(spec: &MarketSpec, value: i128) -> String {
+        if value == i128::MAX {
+            return "no limit".to_owned();
+        }
+        spec.quote.show(units(spec, value))
+    }
+
     fn held(&self) -> Option<(i128, i128)> {
-        let (base, quote) = signed(self.pooled.unwrap_or_default())?;
-        Some((self.base.checked_add(base)?, self.cash.checked_add(quote)?))
+        let (base, cash) = self.traded?;
+        let pooled = signed(self.pooled.unwrap_or_default())?;
+        Some((base.checked_add(pooled.0)?, cash.checked_add(pooled.1)?))
     }
 
     fn worth(&self, spec: &MarketSpec, mid: u64) -> Option<i128> {
@@ -193,33 +250,45 @@ impl Meter {
         value(spec, base, cash, mid)
     }
 
-    fn worth_at(&self, spec: &MarketSpec, mid: Rate) -> Option<i128> {
-        let (base, cash) = self.held()?;
-        value_at(spec, base, cash, mid)
+    /// What shares of the pool are worth in quote units, rounded up.
+    fn pool_worth(&self, spec: &MarketSpec, mid: u64) -> Option<i128> {
+        let (base, quote) = signed(self.pooled?)?;
+        Some(units(spec, value(spec, base, quote, mid)?))
     }
 
     /// The last mid that was looked at.
-    pub(crate) fn last_mid(&self, spec: &MarketSpec) -> Option<Rate> {
+    fn last_mid(&self, spec: &MarketSpec) -> Option<Rate> {
         Some(Rate {
             quote: spec.quote_per_lot_tick.checked_mul(self.mid?.into())?,
             base: spec.lot.checked_mul(2)?,
         })
     }
 
-    /// What is lost at a mid by what is held now, in quote units rounded up; nothing before the first
-    /// look.
-    pub(crate) fn lost_at(&self, spec: &MarketSpec, mid: Rate, now: VenueTime) -> Option<Lost> {
-        let (today, lost) = self.marks.lost_at(self.worth_at(spec, mid)?)?;
-        let unit = scaled(spec, 1);
-        let units = |lost: i128| lost.saturating_neg().div_euclid(unit).saturating_neg();
-        Some(Lost {
-            day: today,
-            today: units(lost.day),
-            total: units(lost.total),
-            drawdown: units(lost.drawdown),
-            hour: units(lost.hour),
-            hour_at: now,
-            mid: Some(mid),
+    /// Everything that a start needs to go on; nothing before the opening. What is compared with is rounded
+    /// up to whole quote units.
+    pub(crate) fn position(
+        &self,
+        spec: &MarketSpec,
+        at: (Time, VenueTime),
+        has_pool: bool,
+    ) -> Option<Position> {
+        let baselines = || {
+            let (kept, (mid, pooled)) = self.marks.kept().zip(self.stated)?;
+            let hour = self.marks.hour(at).into_iter();
+            Some(Baselines {
+                day: kept.day,
+                day_open: units(spec, kept.day_open),
+                total: units(spec, kept.total),
+                peak: units(spec, kept.peak),
+                hour: hour.map(|(seen, high)| (seen, units(spec, high))).collect(),
+                mid,
+                pooled: pooled.filter(|_| has_pool),
+            })
+        };
+        self.traded.map(|(base, cash)| Position {
+            base,
+            cash,
+            baselines: baselines(),
         })
     }
 
@@ -266,16 +335,16 @@ pub(crate) fn value(spec: &MarketSpec, base: i128, quote: i128, mid: u64) -> Opt
 
 /// As above at a price that was known earlier, perhaps in other lots and ticks; rounded up to a whole
 /// quote unit.
-fn value_at(spec: &MarketSpec, base: i128, quote: i128, mid: Rate) -> Option<i128> {
-    let of = base.unsigned_abs();
-    let worth = if base < 0 {
-        i128::try_from(mul_div_floor(of, mid.quote, mid.base)?)
-            .ok()?
-            .checked_neg()?
-    } else {
-        i128::try_from(mul_div_ceil(of, mid.quote, mid.base)?).ok()?
-    };
-    worth.checked_add(quote)?.checked_mul(scaled(spec, 1))
+fn in_unit(spec: &MarketSpec, base: i128, quote: i128, mid: Rate) -> Option<i128> {
+    value_at(base, quote, mid)?.checked_mul(scaled(spec, 1))
+}
+
+/// Whole quote units of a value, rounded up.
+fn units(spec: &MarketSpec, value: i128) -> i128 {
+    value
+        .saturating_neg()
+        .div_euclid(scaled(spec, 1))
+        .saturating_neg()
 }
 
 fn signed((base, quote): Due) -> Option<(i128, i128)> {

@@ -8,6 +8,7 @@
 //! budget → seals and transmissions → other polls → status.
 
 mod book;
+mod booking;
 mod budget;
 mod clock;
 mod commands;
@@ -21,7 +22,6 @@ mod ledger;
 mod levels;
 mod life;
 mod lists;
-mod losses;
 mod market;
 mod markout;
 mod marks;
@@ -35,6 +35,8 @@ mod pool_moves;
 mod pools;
 mod propose;
 mod ramp;
+mod reconcile;
+mod resume;
 mod risk;
 mod rules;
 mod send;

@@ -4,13 +4,14 @@
 //! What a move changed is booked in the step that ends it, from the venue's word, once.
 
 use crate::action::Action;
+use crate::books::Entry;
 use crate::fence::{Pass, Progress, Purpose, Word};
 use crate::note::{End, Note, PoolMove};
 use crate::order::{ClientOrderId, OrderStatus};
 use crate::pool::{MoveReport, MoveStatus};
+use crate::postings::Postings;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
-use crate::token::Amount;
 
 use super::settle::answered;
 use super::state::State;
@@ -111,11 +112,9 @@ impl State {
         let (wanted, moved) = (&tracked.wanted, report.moved);
         let covered = self.ledger.book_move(wanted, &moved);
         let market = &mut self.markets[usize::from(wanted.market.0)];
-        let base_at = usize::from(wanted.pooled[0] != market.spec.base.id);
-        // The fee comes out of the last pooled token.
-        let fees = [0, moved.fee];
-        let of = |amounts: [Amount; 2]| (amounts[base_at], amounts[1 - base_at]);
-        market.meter.moved(wanted.kind, of(moved.pooled), of(fees));
+        let postings = Postings::of_pool(wanted.kind, wanted.pooled, wanted.lp, &moved);
+        market.meter.post(&market.spec, &postings);
+        self.pending.posted(Some(market.spec.id), &postings);
         let kept = wanted.allows(&moved);
         let note = PoolMove {
             order: id,
@@ -126,6 +125,7 @@ impl State {
             moved,
             mid: self.prices(wanted.market).mid,
         };
+        self.pending.entry(Entry::Moved(note.clone()));
         actions.push(Action::Note(Note::Moved(note)));
         if !kept {
             let detail = format!("move {id} broke a limit that was signed: {moved:?}");
@@ -176,6 +176,7 @@ impl State {
             pool.moved = Some(now);
             pool.poll_at = now;
         }
+        self.pending.entry(Entry::Ended(id, end));
         actions.push(Action::Note(Note::MoveEnded {
             order: id,
             market: tracked.wanted.market,

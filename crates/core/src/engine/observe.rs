@@ -2,9 +2,11 @@
 //! not fit what we believed is told.
 
 use crate::action::Action;
+use crate::books::Entry;
 use crate::note::{End, Fill, Note};
 use crate::order::{ClientOrderId, OrderReport, OrderStatus};
 use crate::planted::{self, Defect};
+use crate::postings::{Postings, Traded};
 use crate::time::Time;
 
 use super::life::Phase;
@@ -155,6 +157,7 @@ impl State {
                 seat.fills.push(fill.clone());
             }
         }
+        self.pending.entry(Entry::Fill(fill.clone()));
         actions.push(Action::Note(Note::Filled(fill)));
         if fee > expected {
             actions.push(Action::Note(Note::FeeAbove {
@@ -179,8 +182,12 @@ impl State {
         step: Increment,
     ) -> bool {
         self.tally.fills.add(now);
+        let Increment { base, quote, fee } = step;
         let market = &mut self.markets[usize::from(market.0)];
-        market.meter.fill(now, side, step);
+        let postings = Postings::of_trade(&market.spec, side, Traded { base, quote, fee });
+        market.meter.post(&market.spec, &postings);
+        market.meter.filled(now, side, step);
+        self.pending.posted(Some(market.spec.id), &postings);
         self.ledger.book(&market.spec, side, step)
     }
 
@@ -218,6 +225,7 @@ impl State {
             self.market_mut(market).book.part(now, id, shown);
         }
         self.market_mut(market).dirty = true;
+        self.pending.entry(Entry::Ended(id, end));
         actions.push(Action::Note(Note::Ended {
             order: id,
             market,

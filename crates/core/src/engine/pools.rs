@@ -59,6 +59,11 @@ impl Pool {
         }
     }
 
+    /// What it held when last asked.
+    pub(crate) fn known(&self) -> Option<PoolBalances> {
+        self.held.map(|(balances, _)| balances)
+    }
+
     /// What it holds, if that is known and not too old.
     fn fresh(&self, now: Time) -> Option<PoolBalances> {
         let (balances, drawn) = self.held?;
@@ -74,7 +79,7 @@ impl Pool {
     }
 
     /// Where the base token stands among the pooled ones.
-    fn base_at(&self, base: TokenId) -> usize {
+    pub(crate) fn base_at(&self, base: TokenId) -> usize {
         usize::from(self.spec.pooled[0] != base)
     }
 }

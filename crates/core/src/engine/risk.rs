@@ -5,6 +5,7 @@
 //! judged is in `rules`, one small function a control.
 
 use crate::config::{EngineConfig, MarketConfig};
+use crate::control::Control;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::note::Withheld;
 use crate::order::{ClientOrderId, StrategyId};
@@ -67,7 +68,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) limits: &'a MarketConfig,
     pub(crate) spec: &'a MarketSpec,
     pub(crate) permits: &'a Permits,
-    pub(crate) ready: bool,
+    /// What holds every market back: `Recovering` or `BooksDiffer`.
+    pub(crate) hold: Option<Control>,
     /// Market enabled and account not frozen.
     pub(crate) permitted: bool,
     /// The venue lists the market as it did at the start.

@@ -15,13 +15,9 @@ use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
-use super::ledger::Cut;
 use super::life::{After, Phase};
 use super::state::State;
 use super::unquoted::waits;
-
-/// Ledger and venue may differ for this long before nothing new is sent.
-const DIFFERING_MAX_MS: u64 = 300_000;
 
 impl State {
     /// The answer to a transmission.
@@ -208,51 +204,7 @@ impl State {
             // A fill came between, and nothing else is in the way of the opening.
             None if all_seen && !self.ready => self.polls.balances_soon(),
             None => {}
-            Some(Cut::Opening(opening)) => {
-                self.ready = true;
-                self.open_meters();
-                self.touch_all();
-                let recovered = self.recovered;
-                actions.push(Action::Note(Note::Ready { opening, recovered }));
-            }
-            Some(Cut::Balanced) => {
-                self.differing_since = None;
-                actions.push(Action::Note(Note::Balanced));
-                self.drain_cut();
-            }
-            Some(Cut::Differs(tokens)) => {
-                self.books_differ(now, actions);
-                for (token, ledger, venue) in tokens {
-                    actions.push(Action::Note(Note::Mismatch {
-                        token,
-                        ledger,
-                        venue,
-                    }));
-                }
-                self.drain_cut();
-            }
-        }
-    }
-
-    /// Every base token is carried by the first market that trades it.
-    fn open_meters(&mut self) {
-        let mut carried = std::collections::BTreeSet::new();
-        for market in &mut self.markets {
-            let base = market.spec.base.id;
-            let held = if carried.insert(base) {
-                self.ledger.total(base)
-            } else {
-                0
-            };
-            market.meter.open(held);
-        }
-    }
-
-    /// Books that differ for long have a cause that nobody knows, and every limit rests on them.
-    fn books_differ(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let since = *self.differing_since.get_or_insert(now);
-        if now.ms_since(since) >= DIFFERING_MAX_MS {
-            self.raise(Level::CancelOnly, "balance_mismatch", actions);
+            Some(cut) => self.reconciled(now, cut, actions),
         }
     }
 

@@ -51,8 +51,15 @@ impl State {
         if !self.ready || self.frozen.is_none() {
             return Some(self.recovering(now));
         }
+        if let Some(differs) = self.books_withhold(market) {
+            return Some(differs);
+        }
         if !self.market(market).is_as_listed() {
             return Some(Control::Listing.into());
+        }
+        // A loss could not be seen while what is held is worth nobody knows how much.
+        if self.shares_due(market).is_none() {
+            return Some(Control::StaleData.into());
         }
         let barred = !self.market(market).spec.enabled || !self.account_is_open();
         let barred = barred && !planted::armed(Defect::PermissionIgnored);
@@ -71,6 +78,17 @@ impl State {
         }
     }
 
+    /// What holds every market back, whatever else is allowed.
+    fn hold(&self) -> Option<Control> {
+        let open = self.ready && !self.is_stopped();
+        let differ = || self.books_hold().map(|_| Control::BooksDiffer);
+        if open {
+            differ()
+        } else {
+            Some(Control::Recovering)
+        }
+    }
+
     /// What the gate judges from.
     pub(crate) fn situation(
         &self,
@@ -86,7 +104,7 @@ impl State {
             limits: &self.config.markets[index],
             spec: &market.spec,
             permits: &self.permits,
-            ready: self.ready && !self.is_stopped(),
+            hold: self.hold(),
             permitted: market.spec.enabled && self.account_is_open(),
             listed: market.is_as_listed(),
             mid,

@@ -17,6 +17,7 @@ use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
 
 use super::book::OwnLevels;
+use super::booking::Pending;
 use super::budget::Budget;
 use super::clock::VenueClock;
 use super::drain::Drain;
@@ -25,12 +26,14 @@ use super::instances::Instances;
 use super::ledger::{Ledger, OwnLocks};
 use super::levels::Permits;
 use super::market::{Market, Rest};
+use super::meter::Meter;
 use super::orders::{Orders, Tracked};
 use super::passes::Pass;
 use super::poll::Polls;
 use super::pool_moves::TrackedMove;
 use super::pools::Pool;
 use super::ramp::Ramp;
+use super::reconcile::Reconciliation;
 use super::storage::StorageIds;
 use super::tally::Tally;
 
@@ -111,9 +114,11 @@ pub(crate) struct State {
     pub(crate) maker_fee_bips: u16,
     pub(crate) taker_fee_bips: u16,
     pub(crate) permits: Permits,
-    /// Since when ledger and venue differ at every cut.
-    pub(crate) differing_since: Option<Time>,
-    /// Opening balances are taken.
+    /// Ledger against venue.
+    pub(crate) reconciliation: Reconciliation,
+    /// What is to be made durable at the end of the step.
+    pub(crate) pending: Pending,
+    /// Ledger and venue were compared, and every order of earlier runs is accounted for.
     pub(crate) ready: bool,
     /// The store failed: nothing can be sealed any more.
     pub(crate) store_failed: bool,
@@ -157,8 +162,12 @@ impl State {
             .markets
             .iter()
             .map(|spec| {
-                let lost = start.levels.lost.get(&spec.id).copied();
-                Market::new(spec.clone(), lost.unwrap_or_default(), pool(spec.id))
+                let pool = pool(spec.id);
+                let position = start.books.positions.get(&spec.id);
+                let position = position.filter(|_| start.books.ledger.is_some());
+                let lost = start.lost.get(&spec.id).copied();
+                let meter = Meter::resume(spec, position, lost, pool.is_some());
+                Market::new(spec.clone(), meter, pool)
             })
             .collect();
         let seats = start
@@ -189,7 +198,10 @@ impl State {
             budget,
             orders,
             storage,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(planted::unless(
+                Defect::BooksGuessed,
+                start.books.ledger.clone(),
+            )),
             polls: Polls::default(),
             pass: None,
             looked: None,
@@ -203,7 +215,8 @@ impl State {
             maker_fee_bips: start.maker_fee_bips,
             taker_fee_bips: start.taker_fee_bips,
             permits: Permits::new(start.levels.clone(), start.venue_time),
-            differing_since: None,
+            reconciliation: Reconciliation::default(),
+            pending: Pending::after(now, &start.books.positions),
             ready: false,
             store_failed: false,
             frozen: None,
@@ -246,6 +259,7 @@ impl State {
         self.send_cancels(now, actions);
         self.resend(now, actions);
         self.poll_due(now, actions);
+        self.book_pending(now, actions);
         self.finish_drain(now, actions);
         self.tell_status(now, actions);
         self.wake = self.earliest(now);

@@ -89,6 +89,7 @@ impl State {
                 .collect(),
             ledger: self.ledger.totals(),
             venue: self.ledger.venue_totals(),
+            books: self.books_status(),
             level: self.permits.level(),
             pauses: self
                 .permits

@@ -37,7 +37,6 @@ impl State {
             .meter
             .look((now, venue_now), &market.spec, (mid, due), limits);
         let streak = market.meter.markouts.mark(now, &market.spec, mid, risk);
-        self.keep_losses(now, id, actions);
         for control in exceeded {
             self.lost(now, id, control, actions);
         }
@@ -67,6 +66,8 @@ impl State {
             market: id,
             control,
         }));
+        // Whoever resumes sees what was lost, also when nothing runs any more.
+        self.pending.moved(id);
         match control {
             Control::LossDay | Control::Drawdown => {
                 self.raise(Level::CancelOnly, control.name(), actions);

@@ -48,6 +48,11 @@ impl Extremes {
         (low.unwrap_or(seen), high.unwrap_or(seen))
     }
 
+    /// When every step began, and its highest, oldest first.
+    pub(crate) fn highs(&self) -> impl Iterator<Item = (Time, i128)> + '_ {
+        self.steps.iter().map(|step| (step.begun, step.high))
+    }
+
     /// Moves everything that was seen.
     pub(crate) fn shift(&mut self, by: i128) {
         for step in &mut self.steps {

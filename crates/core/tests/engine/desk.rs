@@ -8,8 +8,9 @@ pub use setup::*;
 use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::action::Action;
+use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{BatchId, Event, Level, Levels, RecoveredOrder, Start};
+use cambist_core::event::{BatchId, Event, Level, Levels, Lost, RecoveredOrder, Start};
 use cambist_core::note::{End, Fill, Note};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use cambist_core::request::{Outcome, Query, Reply, RequestId};
@@ -46,6 +47,8 @@ pub struct Desk {
     /// The header of such a depth tells the present time.
     pub header_errs: bool,
     pub balances: (Amount, Amount),
+    /// Of the other quote token, if not as much as of the first.
+    pub other: Option<Amount>,
     /// What the venue knows of our orders.
     pub list: Vec<OrderReport>,
     /// Whether the list leaves out what has ended.
@@ -72,6 +75,9 @@ pub struct Desk {
     pub levels: Vec<Level>,
     /// What was last to be stored.
     pub stored: Levels,
+    /// The durable books, and everything that was booked.
+    pub books: Books,
+    pub bookings: Vec<Booking>,
     /// Whether `Seal` and `StoreLevel` are answered by the desk.
     pub store_works: bool,
     /// Whether batches wait until `store_answers`.
@@ -139,6 +145,8 @@ impl Desk {
             open,
             open_moves: Vec::new(),
             levels: Levels::default(),
+            books: Books::default(),
+            lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,
@@ -159,6 +167,7 @@ impl Desk {
             cached: None,
             header_errs: false,
             balances: (500_000_000, 100_000_000_000),
+            other: None,
             list: Vec::new(),
             forgets: false,
             resting_listed: true,
@@ -175,6 +184,8 @@ impl Desk {
             reads: Vec::new(),
             levels: Vec::new(),
             stored: Levels::default(),
+            books: Books::default(),
+            bookings: Vec::new(),
             store_works: true,
             store_waits: false,
             sealing: Vec::new(),
@@ -186,6 +197,36 @@ impl Desk {
         if let Some(Event::Start(start)) = &mut self.start {
             start.levels = levels.clone();
             self.stored = levels;
+        }
+    }
+
+    /// Books that were stored before.
+    pub fn starts_with_books(&mut self, books: Books) {
+        if let Some(Event::Start(start)) = &mut self.start {
+            start.books = books.clone();
+            self.books = books;
+        }
+    }
+
+    /// An order of the run before that may be alive.
+    pub fn recovers(&mut self, order: UnsignedOrder, hash: Hash) {
+        self.sealed.insert(order.client_id, (hash, order.clone()));
+        if let Some(Event::Start(start)) = &mut self.start {
+            start.next_number = order.client_id.number + 1;
+            start.open.push(RecoveredOrder {
+                order,
+                hash,
+                base_filled: 0,
+                quote_filled: 0,
+                fee: 0,
+            });
+        }
+    }
+
+    /// What a store before version 5 says of losses.
+    pub fn starts_with_lost(&mut self, lost: BTreeMap<cambist_core::MarketId, Lost>) {
+        if let Some(Event::Start(start)) = &mut self.start {
+            start.lost = lost;
         }
     }
 
@@ -266,10 +307,8 @@ impl Desk {
             }
             Action::Transmit { request, order, .. } => self.submits.push_back((request, order)),
             Action::StoreLevel { levels, .. } => {
-                // Losses are stored with them.
-                let (level, pauses) = (levels.level, levels.pauses.clone());
-                if (&self.stored.level, &self.stored.pauses) != (&level, &pauses) {
-                    self.levels.push(level);
+                if self.stored != levels {
+                    self.levels.push(levels.level);
                 }
                 if self.store_works {
                     self.stored = levels.clone();
@@ -282,6 +321,10 @@ impl Desk {
                 } else {
                     self.hear(&Event::LevelFailed(levels));
                 }
+            }
+            Action::Book(booking) => {
+                self.books.book(&booking);
+                self.bookings.push(*booking);
             }
             Action::Note(note) => self.notes.push(note),
             Action::Finished { proven } => self.finished = Some(proven),

@@ -238,7 +238,10 @@ impl Hostile {
                 self.answer(request, reply);
             }
             // Levels are not stored: the run would soon only watch.
-            Action::StoreLevel { .. } | Action::Note(_) | Action::Finished { .. } => {}
+            Action::StoreLevel { .. }
+            | Action::Book(_)
+            | Action::Note(_)
+            | Action::Finished { .. } => {}
         }
     }
 }
@@ -267,6 +270,8 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             open: Vec::new(),
             open_moves: Vec::new(),
             levels: Levels::of(Level::Trading),
+            books: cambist_core::books::Books::default(),
+            lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,

@@ -183,7 +183,15 @@ fn after_a_person_has_looked_what_was_made_before_is_no_news_and_what_is_made_la
     assert_eq!(desk.levels, [Level::CancelOnly]);
     let reason = "it is stopped".to_owned();
     let level = Level::Trading;
-    tell(&mut desk, Command::Lower { level, reason }).unwrap();
+    tell(
+        &mut desk,
+        Command::Lower {
+            level,
+            reason,
+            forget_losses: false,
+        },
+    )
+    .unwrap();
     desk.run_ms(5_000);
     assert_eq!(
         desk.levels,

@@ -1,12 +1,13 @@
 //! Losses, runaways and those who know better: what each does, and what does nothing yet.
 
+use cambist_core::books::{Baselines, Books};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, Filter, Level, Levels, Lost, Pause, Rate};
 use cambist_core::note::{Control, Note};
 use cambist_core::order::OrderStatus;
 use cambist_core::{MarketId, Side};
 
-use crate::desk::{Desk, ORIGIN, config};
+use crate::desk::{BASE, Desk, ORIGIN, OTHER, QUOTE, config};
 
 /// Low enough that no fall of the book here crosses it.
 const BID: (Side, u64, u64) = (Side::Buy, 9_600, 10);
@@ -202,28 +203,24 @@ fn runs_on(last: &Desk, above: i64, ticks: u64, change: impl Fn(&mut EngineConfi
     let at = |price: u64| price.checked_add_signed(above).unwrap();
     begins(
         (at(depth.0), at(depth.1)),
-        last.stored.clone(),
+        (last.stored.clone(), last.books.clone()),
         ticks,
         change,
     )
 }
 
 fn first_run(ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
-    begins((9_990, 10_010), Levels::default(), ticks, change)
+    let nothing = (Levels::default(), Books::default());
+    begins((9_990, 10_010), nothing, ticks, change)
 }
 
 fn begins(
     depth: (u64, u64),
-    stored: Levels,
+    stored: (Levels, Books),
     ticks: u64,
     change: impl Fn(&mut EngineConfig),
 ) -> Desk {
-    let mut config = config();
-    config.risk.move_bps = 10_000;
-    change(&mut config);
-    let mut desk = Desk::with(&[BID], config, Vec::new());
-    desk.depth = depth;
-    desk.starts_with(stored);
+    let mut desk = begun(depth, stored, change);
     desk.run_ms(2_500);
     desk.accept_all();
     desk.run_ms(1_000);
@@ -233,8 +230,36 @@ fn begins(
     desk
 }
 
-fn lost(desk: &Desk) -> Lost {
-    desk.stored.lost[&MarketId(0)]
+/// A run before its first event.
+fn begun(
+    depth: (u64, u64),
+    (levels, books): (Levels, Books),
+    change: impl Fn(&mut EngineConfig),
+) -> Desk {
+    let mut config = config();
+    config.risk.move_bps = 10_000;
+    change(&mut config);
+    let mut desk = Desk::with(&[BID], config, Vec::new());
+    desk.depth = depth;
+    if let Some(held) = &books.ledger {
+        desk.balances = (held[&BASE], held[&QUOTE]);
+        desk.other = Some(held[&OTHER]);
+    }
+    desk.starts_with(levels);
+    desk.starts_with_books(books);
+    desk
+}
+
+/// What is stored of the only market's baselines.
+fn baselines(desk: &mut Desk) -> &mut Baselines {
+    let position = desk.books.positions.get_mut(&MarketId(0)).unwrap();
+    position.baselines.as_mut().unwrap()
+}
+
+/// What a run that begins now has lost, by what is stored: within the hour, today, in total, from the peak.
+fn lost(desk: &Desk) -> [i128; 4] {
+    let position = &desk.books.positions[&MarketId(0)];
+    position.lost(ORIGIN).unwrap().map(|(_, lost)| lost)
 }
 
 fn ticks(count: i64) -> i128 {
@@ -289,8 +314,7 @@ fn what_the_price_does_between_two_runs_is_lost_as_if_somebody_had_looked_on() {
 fn the_first_run_of_a_day_has_lost_what_the_price_did_since_the_last_run() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 16 * PER_TICK;
     let mut first = first_run(10, limit);
-    let day = lost(&first).day - 1;
-    first.stored.lost.get_mut(&MarketId(0)).unwrap().day = day;
+    baselines(&mut first).day -= 1;
     let price = |above: i64, ticks: u64| {
         // The last mid that was stored is that of the first look.
         runs_on(&first, above, ticks, limit).stored.level
@@ -310,21 +334,42 @@ fn the_first_run_of_a_day_has_lost_what_the_price_did_since_the_last_run() {
 }
 
 #[test]
-fn losses_without_a_mid_count_as_they_were_written() {
+fn losses_of_a_store_without_books_count_as_they_were_written() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
-    let mut stored = Levels::default();
+    let run = |lost: Lost, fallen| {
+        let nothing = (Levels::default(), Books::default());
+        let mut desk = begun((9_000, 9_020), nothing, limit);
+        desk.starts_with_lost([(MarketId(0), lost)].into());
+        desk.run_ms(2_500);
+        desk.accept_all();
+        desk.run_ms(1_000);
+        for _ in 0..fallen {
+            falls(&mut desk, 1);
+        }
+        desk
+    };
     let total = ticks(10);
-    stored.lost.insert(
-        MarketId(0),
-        Lost {
-            total,
-            ..Lost::default()
-        },
-    );
+    let unpriced = Lost {
+        total,
+        ..Lost::default()
+    };
     for (fallen, level) in [(6, Level::Trading), (7, Level::Halted)] {
-        let desk = begins((9_000, 9_020), stored.clone(), fallen, limit);
-        assert_eq!(desk.stored.level, level);
+        assert_eq!(run(unpriced, fallen).stored.level, level);
     }
+    // Five ticks above: they were lost since.
+    let mid = Some(Rate {
+        quote: 9_015 * 2,
+        base: 200,
+    });
+    let priced = Lost { mid, ..unpriced };
+    for (fallen, level) in [(1, Level::Trading), (2, Level::Halted)] {
+        assert_eq!(run(priced, fallen).stored.level, level);
+    }
+    // From then on the store has them with its books.
+    let next = runs_on(&run(priced, 0), 0, 1, limit);
+    assert_eq!(next.stored.level, Level::Trading);
+    let next = runs_on(&run(priced, 0), 0, 2, limit);
+    assert_eq!(next.stored.level, Level::Halted);
 }
 
 #[test]
@@ -338,27 +383,16 @@ fn losses_within_the_hour_outlive_a_restart_until_the_hour_is_over() {
         1,
         "between the runs"
     );
-    let mut old = runs_on(&first, 0, 0, limit);
-    let kept = old.stored.lost.get_mut(&MarketId(0)).unwrap();
-    kept.hour_at = kept.hour_at.minus_ms(75 * 60_000);
-    assert_eq!(
-        pauses(&runs_on(&old, 0, 8, limit)).len(),
-        0,
-        "an hour later"
-    );
-}
-
-#[test]
-fn what_is_stored_of_the_hour_is_never_much_older_than_its_losses() {
-    let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 16 * PER_TICK;
-    let mut desk = first_run(1, limit);
-    let first = lost(&desk).hour_at;
-    for _ in 0..20 {
-        desk.run_ms(60_000);
-        desk.accept_all();
+    // Killed every ten minutes: what was high an hour ago is not kept by that.
+    let mut desk = first;
+    for (minutes, paused) in (1..=7).map(|n| (10 * n, usize::from(n < 7))) {
+        for (seen, _) in &mut baselines(&mut desk).hour {
+            *seen = seen.minus_ms(10 * 60_000);
+        }
+        desk = runs_on(&desk, 0, 0, limit);
+        let then = pauses(&runs_on(&desk, 0, 8, limit)).len();
+        assert_eq!(then, paused, "after {minutes} minutes");
     }
-    let later = lost(&desk).hour_at.ms_since(first);
-    assert!((300_000..1_200_000).contains(&later), "{later}");
 }
 
 #[test]
@@ -369,31 +403,84 @@ fn restarts_without_a_loss_lose_nothing() {
     for _ in 0..20 {
         desk = runs_on(&desk, 0, 0, limit);
     }
-    assert_eq!(desk.stored, first.stored);
+    let kept = |desk: &mut Desk| {
+        let Baselines {
+            day_open,
+            total,
+            peak,
+            ..
+        } = baselines(desk).clone();
+        (day_open, total, peak)
+    };
+    assert_eq!(kept(&mut desk), kept(&mut { first }));
     assert_eq!(desk.stored.level, Level::Trading);
+    assert_eq!(lost(&desk), [ticks(14); 4]);
+}
+
+#[test]
+fn kills_cost_nothing() {
+    // A sixteenth of the limit for each of them was booked once.
+    let limit = |c: &mut EngineConfig| {
+        c.markets[0].loss.total_max = 16 * PER_TICK;
+        c.markets[0].loss.drawdown_max = 16 * PER_TICK;
+        c.markets[0].loss.day_max = 16 * PER_TICK;
+    };
+    let mut desk = first_run(2, limit);
+    let mut worth = ticks(-2);
+    for kill in 0..1_000_u64 {
+        // Killed as soon as a fill is booked; half of them while the fill is not known yet.
+        let id = *desk.sealed_ids().last().unwrap();
+        let lots = 1 + kill % 3;
+        let (base, quote) = (u128::from(lots) * 100, u128::from(lots) * 9_600);
+        desk.show(id, OrderStatus::Cancelled, lots);
+        desk.balances.0 += base;
+        desk.balances.1 -= quote;
+        // Bought at 9 600 and worth 9 998 each.
+        worth += i128::from(lots) * 398;
+        let open = if kill % 2 == 0 {
+            desk.run_ms(1_100);
+            Vec::new()
+        } else {
+            let (hash, order) = desk.sealed[&id].clone();
+            vec![(order, hash, desk.list.clone())]
+        };
+        let (depth, balances) = (desk.depth, desk.balances);
+        let mut next = begun(depth, (desk.stored.clone(), desk.books.clone()), limit);
+        next.balances = balances;
+        for (order, hash, list) in open {
+            next.recovers(order, hash);
+            next.list = list;
+        }
+        desk = next;
+        desk.until_a_submit_waits();
+        desk.accept_all();
+        desk.run_ms(600);
+    }
+    assert!(desk.levels.is_empty(), "{:?}", desk.levels);
+    let [_, _, total, below_peak] = lost(&desk);
+    assert_eq!((total, below_peak), (-worth, -worth), "to the unit");
 }
 
 #[test]
 fn a_fill_against_us_is_in_what_a_crash_leaves() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
     let mut desk = first_run(0, limit);
-    assert_eq!(lost(&desk).total, 0, "nothing is lost");
+    assert_eq!(lost(&desk)[2], 0, "nothing is lost");
     let id = desk.sealed_ids()[0];
     // Ten lots bought at 9 600 and worth 9 990: 3 900 quote units are gained, and lost when the price is
     // 9 000, as 6 000 more are.
     desk.show(id, OrderStatus::Processed, 10);
     desk.run_ms(3_000);
     desk.depth = (8_990, 9_010);
-    desk.run_ms(3_000);
-    let kept = lost(&desk);
+    desk.run_ms(61_000);
     assert_eq!(
-        kept.mid,
-        Some(Rate {
+        baselines(&mut desk).mid,
+        Rate {
             quote: 18_000,
             base: 200
-        })
+        }
     );
-    assert_eq!(kept.total, ticks(1_000) + 6_000);
+    assert_eq!(lost(&desk)[2], ticks(1_000) + 6_000);
 }
 
 #[test]
@@ -401,15 +488,27 @@ fn an_end_in_order_keeps_what_was_lost_exactly() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 10 * PER_TICK;
     let mut desk = first_run(9, limit);
     desk.hear(&Event::Operator(Command::Drain));
+    assert_eq!(lost(&desk)[1], ticks(9));
     let next = runs_on(&desk, 0, 1, limit);
     assert!(next.levels.is_empty());
     let next = runs_on(&desk, 0, 2, limit);
     assert_eq!(next.levels, [Level::CancelOnly]);
 }
 
-fn lower(desk: &mut Desk) {
+/// Lowers the level; what the engine answers.
+fn lower(desk: &mut Desk, forget_losses: bool) -> Result<String, String> {
     let (level, reason) = (Level::Trading, "looked into".to_owned());
-    desk.hear(&Event::Operator(Command::Lower { level, reason }));
+    desk.hear(&Event::Operator(Command::Lower {
+        level,
+        reason,
+        forget_losses,
+    }));
+    let answers = desk.notes.iter().rev().find_map(|note| match note {
+        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        _ => None,
+    });
+    answers.unwrap()
 }
 
 #[test]
@@ -426,12 +525,26 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
         });
         falls(&mut desk, 11);
         assert_eq!(desk.levels, [Level::CancelOnly]);
-        lower(&mut desk);
-        assert_eq!(
-            desk.stored,
-            Levels::default(),
-            "durable: nothing is lost any more"
+        let why = lower(&mut desk, false).unwrap_err();
+        let key = if drawdown {
+            "drawdown_max"
+        } else {
+            "loss_day_max"
+        };
+        assert!(why.contains(key) && why.contains("55 T1"), "{why}");
+        assert!(
+            why.contains("50 T1") && why.contains("--forget-losses"),
+            "{why}"
         );
+        assert_eq!(desk.stored.level, Level::CancelOnly, "nothing is lowered");
+        assert_eq!(lost(&desk)[if drawdown { 3 } else { 1 }], ticks(11));
+        let done = lower(&mut desk, true).unwrap();
+        assert!(
+            done.contains("losses are forgotten") && done.contains("55 T1"),
+            "{done}"
+        );
+        assert_eq!(desk.stored, Levels::default());
+        assert_eq!(lost(&desk), [0; 4], "durable: nothing is lost any more");
         falls(&mut desk, 9);
         assert_eq!(
             desk.levels,
@@ -445,6 +558,24 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
 }
 
 #[test]
+fn losses_within_their_limits_are_kept_by_whoever_resumes() {
+    let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
+    falls(&mut desk, 9);
+    let (level, reason) = (Level::CancelOnly, "a look".to_owned());
+    desk.hear(&Event::Operator(Command::Raise { level, reason }));
+    let done = lower(&mut desk, false).unwrap();
+    assert!(!done.contains("losses"), "{done}");
+    assert_eq!(desk.stored.level, Level::Trading);
+    falls(&mut desk, 2);
+    assert_eq!(desk.stored.level, Level::CancelOnly, "eleven");
+    // What was lost while the limit was exceeded is over when the price is back.
+    desk.depth = (9_990, 10_010);
+    desk.run_ms(1_600);
+    lower(&mut desk, false).unwrap();
+    assert_eq!(desk.stored.level, Level::Trading);
+}
+
+#[test]
 fn a_level_that_is_being_lowered_holds_until_that_is_stored() {
     let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
     falls(&mut desk, 11);
@@ -452,7 +583,7 @@ fn a_level_that_is_being_lowered_holds_until_that_is_stored() {
         desk.accept_cancel();
     }
     desk.store_waits = true;
-    lower(&mut desk);
+    lower(&mut desk, true).unwrap();
     desk.hear(&Event::LevelFailed(Levels::default()));
     desk.run_ms(5_000);
     assert_eq!(desk.stored, Levels::default(), "asked for again");
@@ -467,7 +598,7 @@ fn a_level_that_is_being_lowered_can_be_raised_meanwhile() {
     let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
     falls(&mut desk, 11);
     desk.store_waits = true;
-    lower(&mut desk);
+    lower(&mut desk, true).unwrap();
     let (level, reason) = (Level::CancelOnly, "no".to_owned());
     desk.hear(&Event::Operator(Command::Raise { level, reason }));
     desk.store_waits = false;

@@ -1,6 +1,7 @@
 //! The engine against hand-written answers: one rule a test, no venue behind it.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod books;
 mod bounds;
 mod controls;
 mod desk;

@@ -36,7 +36,14 @@ fn raise(desk: &mut Desk, level: Level) -> Result<String, String> {
 
 fn lower(desk: &mut Desk, level: Level) -> Result<String, String> {
     let reason = reason();
-    tell(desk, Command::Lower { level, reason })
+    tell(
+        desk,
+        Command::Lower {
+            level,
+            reason,
+            forget_losses: false,
+        },
+    )
 }
 
 fn quoting() -> Desk {
@@ -109,7 +116,6 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
     let held = Levels {
         level: Level::Trading,
         pauses: vec![pause],
-        ..Levels::default()
     };
     desk.hear(&Event::LevelStored(held));
     desk.accept_cancel();
@@ -185,6 +191,7 @@ fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
     let lower = Command::Lower {
         level: Level::Trading,
         reason: reason(),
+        forget_losses: false,
     };
     let nothing = tell(&mut desk, lower).unwrap();
     assert_eq!(nothing, "nothing to lower: the level is trading");
@@ -237,7 +244,8 @@ fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
             &mut desk,
             Command::Lower {
                 level: back,
-                reason: " ".into()
+                reason: " ".into(),
+                forget_losses: false,
             }
         )
         .is_err()
@@ -441,7 +449,6 @@ fn stored_pauses_hold_after_a_restart() {
     again.starts_with(Levels {
         level: Level::Trading,
         pauses: vec![pause],
-        ..Levels::default()
     });
     again.run_ms(3_000);
     assert_eq!(again.submits.len(), 1);

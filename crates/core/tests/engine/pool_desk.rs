@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::action::Action;
+use cambist_core::books::Books;
 use cambist_core::config::{EngineConfig, PoolConfig};
 use cambist_core::event::{Event, Levels, SealFailure, Start};
 use cambist_core::intent::RecoveredMove;
@@ -91,6 +92,8 @@ pub(crate) struct Beside {
     pub(crate) sent: VecDeque<Sent>,
     pub(crate) notes: Vec<Note>,
     pub(crate) finished: Option<bool>,
+    /// The durable books.
+    pub(crate) books: Books,
 }
 
 impl Beside {
@@ -112,6 +115,8 @@ impl Beside {
             open: Vec::new(),
             open_moves: open,
             levels: Levels::default(),
+            books: Books::default(),
+            lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
@@ -130,6 +135,15 @@ impl Beside {
             sent: VecDeque::new(),
             notes: Vec::new(),
             finished: None,
+            books: Books::default(),
+        }
+    }
+
+    /// Books that were stored before.
+    pub(crate) fn starts_with_books(&mut self, books: Books) {
+        if let Some(Event::Start(start)) = &mut self.start {
+            start.books = books.clone();
+            self.books = books;
         }
     }
 
@@ -188,6 +202,7 @@ impl Beside {
                 endpoint,
             }),
             Action::StoreLevel { levels, .. } => self.hear(&Event::LevelStored(levels)),
+            Action::Book(booking) => self.books.book(&booking),
             Action::Note(note) => self.notes.push(note),
             Action::Finished { proven } => self.finished = Some(proven),
         }

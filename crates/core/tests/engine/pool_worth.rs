@@ -59,6 +59,27 @@ fn a_join_is_no_loss_and_what_is_lost_in_the_pool_is() {
 }
 
 #[test]
+fn what_the_pool_loses_between_two_runs_is_lost() {
+    let first = joined(strict(Amount::MAX));
+    let lost = POOL.pooled[1] / 1_001_000;
+    let again = |most: Amount, takes: Amount| {
+        let mut config = limits();
+        strict(most)(&mut config);
+        let mut desk = Beside::new(1_000, config, Vec::new());
+        desk.starts_with_books(first.books.clone());
+        desk.now = first.now;
+        (desk.pool, desk.held, desk.list) = (first.pool, first.held.clone(), first.list.clone());
+        desk.pool.pooled[1] -= takes;
+        desk.run_ms(5_000);
+        levels(&desk) > 0
+    };
+    let takes = POOL.pooled[1] / 1_000;
+    assert!(again(lost - 4, takes));
+    assert!(!again(lost + 4, takes));
+    assert!(!again(4, 0), "nothing happened, and nothing is lost");
+}
+
+#[test]
 fn shares_that_a_person_adopts_are_no_gain_and_those_held_at_the_start_neither() {
     let desk_with = |held: Amount| {
         let mut config = limits();

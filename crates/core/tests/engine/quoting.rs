@@ -193,36 +193,3 @@ fn a_wide_thin_or_one_sided_book_is_not_priced_from() {
         assert_eq!(withheld, Some([Some(expected); 2]));
     }
 }
-
-/// A venue that takes everything for `seconds`.
-fn trade(desk: &mut Desk, seconds: u32) {
-    for _ in 0..seconds {
-        desk.run_ms(1_000);
-        desk.accept_all();
-        while !desk.cancels.is_empty() {
-            desk.accept_cancel();
-        }
-    }
-}
-
-#[test]
-fn books_that_differ_for_long_stop_new_orders() {
-    let mut desk = Desk::ready(&BOTH);
-    trade(&mut desk, 10);
-    desk.balances.0 += 1;
-    trade(&mut desk, 290);
-    assert_eq!(desk.levels, [], "a deposit may still be explained");
-    trade(&mut desk, 20);
-    assert_eq!(desk.levels, [Level::CancelOnly]);
-}
-
-#[test]
-fn books_that_agree_again_are_forgiven() {
-    let mut desk = Desk::ready(&BOTH);
-    for change in [1, -1, 1] {
-        trade(&mut desk, 200);
-        desk.balances.0 = desk.balances.0.saturating_add_signed(change);
-    }
-    trade(&mut desk, 200);
-    assert_eq!(desk.levels, []);
-}

@@ -162,7 +162,11 @@ fn a_pause_a_level_and_the_end_are_reasons() {
     desk.run_ms(1_000);
     assert_eq!(controls(&desk), [Some(Control::Level); 2]);
     let level = Level::Trading;
-    desk.hear(&Event::Operator(Command::Lower { level, reason }));
+    desk.hear(&Event::Operator(Command::Lower {
+        level,
+        reason,
+        forget_losses: false,
+    }));
     desk.hear(&Event::Operator(Command::Drain));
     desk.run_ms(1_000);
     assert_eq!(controls(&desk), [Some(Control::Ending); 2]);

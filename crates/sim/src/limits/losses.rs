@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::books::{Baselines, Position};
 use cambist_core::config::MarketConfig;
-use cambist_core::event::{Lost, Start};
+use cambist_core::event::Start;
 use cambist_core::level::Rate;
 use cambist_core::note::Fill;
 use cambist_core::order::UnsignedOrder;
@@ -19,17 +20,20 @@ const LOOKS: u32 = 4;
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 
+/// Base held and quote that flowed by all booked trades of a market; nothing if that is not known.
+pub(crate) type Booked<'a> = &'a dyn Fn(&MarketSpec) -> Option<(i128, i128)>;
+
 /// One market's books.
 #[derive(Debug)]
 struct Books {
     base: i128,
     quote: i128,
-    carried: Lost,
+    carried: Option<Baselines>,
     first: Option<i128>,
     /// The lowest value of depths that were taken in and not decided on yet, before the first that was.
     lowest: Option<i128>,
-    /// What is held, at the last mid of earlier runs.
-    then: i128,
+    /// The value when counting began.
+    total: i128,
     /// The mark of the day, and when it ends for this clock.
     day: i128,
     day_ends: Option<Time>,
@@ -71,11 +75,7 @@ impl Books {
                 high.map_or(0, |high| high - value),
                 limits.hour_max,
             ),
-            (
-                "loss_total",
-                self.then - value + self.carried.total,
-                limits.total_max,
-            ),
+            ("loss_total", self.total - value, limits.total_max),
             (
                 "loss_day",
                 if today { self.day - value } else { 0 },
@@ -107,21 +107,23 @@ pub(super) struct Losses {
 impl Losses {
     /// A run that begins with what earlier ones lost, and with what must be held if everything that was
     /// booked is all that happened. Shares of pools are not valued here.
-    pub(super) fn begin(start: &Start, held: &dyn Fn(&MarketSpec) -> Option<i128>) -> Self {
+    pub(super) fn begin(start: &Start, held: Booked<'_>) -> Self {
         let mut books = BTreeMap::new();
         for spec in start.markets.iter().filter(|_| start.pools.is_empty()) {
             let of_token = start.markets.iter().filter(|s| s.base.id == spec.base.id);
-            let Some(base) = held(spec).filter(|_| of_token.count() == 1) else {
-                continue;
-            };
-            let carried = start.levels.lost.get(&spec.id).copied().unwrap_or_default();
+            let booked = held(spec).filter(|_| of_token.count() == 1);
+            let Some((base, _)) = booked else { continue };
+            let position = start.books.positions.get(&spec.id).cloned();
+            let Position {
+                cash, baselines, ..
+            } = position.unwrap_or_default();
             let kept = Books {
                 base,
-                quote: 0,
-                carried,
+                quote: cash,
+                carried: baselines,
                 first: None,
                 lowest: None,
-                then: 0,
+                total: 0,
                 day: 0,
                 day_ends: None,
                 value: 0,
@@ -142,11 +144,11 @@ impl Losses {
         }
     }
 
-    /// The opening was told: what was booked before is part of it, and depths before say nothing.
+    /// The opening was told: depths before say nothing.
     pub(super) fn opens(&mut self, depths: &dyn Fn(MarketId) -> u64) {
         self.open = true;
         for (market, books) in &mut self.books {
-            (books.quote, books.looked) = (0, depths(*market));
+            books.looked = depths(*market);
         }
     }
 
@@ -217,23 +219,25 @@ impl Losses {
         let value = books.value_at(spec, mid);
         if books.first.is_none() {
             // What the price did between two runs is lost as well.
-            let then = books.carried.mid.map(|mid| books.at(mid));
             let lowest = books.lowest.map_or(value, |lowest| lowest.min(value));
-            books.then = then.unwrap_or(lowest);
-            books.peak = books.then + books.carried.drawdown;
-            let same_day = books.carried.day == self.begun.0 / DAY_MS;
-            books.day = if same_day {
-                books.then + books.carried.today
-            } else {
-                books.then.max(value)
-            };
+            let carried = books.carried.clone();
+            let then = carried
+                .as_ref()
+                .map_or(lowest, |carried| books.at(carried.mid));
+            let of = |value: fn(&Baselines) -> i128| carried.as_ref().map_or(lowest, value);
+            books.total = of(|carried| carried.total);
+            books.peak = of(|carried| carried.peak);
+            let today = carried
+                .as_ref()
+                .filter(|carried| carried.day == self.begun.0 / DAY_MS);
+            books.day = today.map_or(then.max(value), |carried| carried.day_open);
             let left_ms = DAY_MS - self.begun.0 % DAY_MS;
             books.day_ends = Some(shown.plus_ms(left_ms.saturating_sub(HOUR_MS / 60)));
         }
         books.first.get_or_insert(value);
         books.peak = books.peak.max(value);
         books.value = value;
-        books.lost = books.then - value + books.carried.total;
+        books.lost = books.total - value;
         if !std::mem::take(&mut books.spent) {
             books.hour.add(shown, value);
         }
@@ -246,17 +250,35 @@ impl Losses {
         }
     }
 
-    /// What a run begins with must be what the last one lost: a bound is written ahead of it.
+    /// What a run begins with must be what the last one had to go on with: a kill neither costs nor forgets
+    /// anything. Values of a first run may not be stored yet.
     pub(super) fn forgotten(&self, start: &Start) -> Option<Broken> {
         self.books.iter().find_map(|(market, books)| {
-            let most = start.config.markets[usize::from(market.0)].loss.total_max;
-            let carried = start.levels.lost.get(market).copied().unwrap_or_default();
-            let slack = signed(most) / 8;
-            let limited = most < Amount::MAX && books.first.is_some();
-            let since = carried.mid.map_or(0, |mid| books.at(mid) - books.value);
-            let (lost, told) = (books.lost, carried.total + since);
-            (limited && lost > told + slack)
-                .then(|| ("loss_forgotten", format!("lost {lost}, begins with {told}")))
+            let begun = books.carried.as_ref()?;
+            let position = start.books.positions.get(market)?;
+            let Some(stored) = &position.baselines else {
+                let detail = format!("market {} begins without baselines", market.0);
+                return Some(("loss_forgotten", detail));
+            };
+            let same = begun.total == stored.total && begun.peak <= stored.peak;
+            (!same).then(|| {
+                let detail = format!("counted from {begun:?}, begins with {stored:?}");
+                ("loss_forgotten", detail)
+            })
+        })
+    }
+
+    /// What is held, and what flowed, must be what all booked trades make of the beginning, to the unit.
+    pub(super) fn differs(&self, start: &Start, held: Booked<'_>) -> Option<Broken> {
+        start.markets.iter().find_map(|spec| {
+            self.books.get(&spec.id)?;
+            let position = start.books.positions.get(&spec.id)?;
+            let booked = held(spec)?;
+            let stored = (position.base, position.cash);
+            (stored != booked).then(|| {
+                let detail = format!("market {}: {stored:?} stored, {booked:?} booked", spec.id.0);
+                ("position", detail)
+            })
         })
     }
 

@@ -30,6 +30,7 @@ use crate::conduct::Broken;
 use crate::truth::Truth;
 
 use lately::{Lately, MINUTE_MS};
+pub(crate) use losses::Booked;
 use losses::Losses;
 use order::{sane, sees_a_book};
 use pauses::Pauses;
@@ -91,7 +92,7 @@ impl Limits {
         specs: &[MarketSpec],
         wishes: Wishes,
         start: &Start,
-        booked: &dyn Fn(&MarketSpec) -> Option<i128>,
+        booked: Booked<'_>,
     ) -> Self {
         let recovered = start.open.iter().map(|open| {
             let (order, hash) = (open.order.clone(), Some(open.hash));
@@ -115,6 +116,11 @@ impl Limits {
             pauses: Pauses::begin(&start.levels),
             losses: Losses::begin(start, booked),
         }
+    }
+
+    /// What a run begins with against what was booked.
+    pub(crate) fn differs(&self, start: &Start, booked: Booked<'_>) -> Option<Broken> {
+        self.losses.differs(start, booked)
     }
 
     /// Another run begins: nobody lowered anything since this one.

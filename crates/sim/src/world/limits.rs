@@ -25,26 +25,33 @@ impl World {
         self.break_rules(forgotten);
         let booked = |spec: &MarketSpec| self.booked(spec);
         let limits = Limits::begin(&self.specs, wishes, start, &booked);
+        let differs = limits.differs(start, &booked);
+        self.break_rules(differs);
         self.limits = Some(limits);
     }
 
-    /// What must be held of a base token by what was booked; nothing if anybody else moved money.
-    fn booked(&self, spec: &MarketSpec) -> Option<i128> {
+    /// What must be held of a base token, and have flowed of the quote, by what was booked; nothing if anybody
+    /// else moved money.
+    fn booked(&self, spec: &MarketSpec) -> Option<(i128, i128)> {
         if self.storms.unheard_until > Time(0) {
             return None;
         }
         let signed = |amount: Amount| i128::try_from(amount).ok();
         let mut base = signed(*self.config.funds.get(&spec.base.id)?)?;
+        let mut cash = 0;
         let of_market = |order: &UnsignedOrder| order.market == spec.id;
         let intents = self.disk.durable().intents.values();
         for intent in intents.filter(|intent| of_market(&intent.order)) {
-            let (traded, _, fee) = intent.filled;
-            base += match intent.order.side {
-                Side::Buy => signed(traded)? - signed(fee)?,
-                Side::Sell => -signed(traded)?,
+            let (traded, paid, fee) = intent.filled;
+            let (traded, paid, fee) = (signed(traded)?, signed(paid)?, signed(fee)?);
+            let (got, flowed) = match intent.order.side {
+                Side::Buy => (traded - fee, -paid),
+                Side::Sell => (-traded, paid - fee),
             };
+            base += got;
+            cash += flowed;
         }
-        Some(base)
+        Some((base, cash))
     }
 
     /// The daemon says something.

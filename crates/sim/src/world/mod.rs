@@ -31,6 +31,7 @@ use cambist_core::pool::PoolSpec;
 use cambist_report::Session;
 use cambist_venue::Random;
 
+use crate::books::Ledger;
 use crate::checks::Checks;
 use crate::conduct::Conduct;
 use crate::config::{WorldConfig, WorldError};
@@ -101,6 +102,7 @@ pub struct World {
     checks: Checks,
     conduct: Conduct,
     limits: Option<Limits>,
+    ledger: Option<Ledger>,
     reloads: Reloads,
     trace: Trace,
     counts: Counts,
@@ -166,6 +168,7 @@ impl World {
             checks: Checks::new(config.seed),
             conduct: Conduct::default(),
             limits: None,
+            ledger: None,
             reloads,
             trace: Trace::default(),
             counts: Counts::default(),

@@ -1,8 +1,12 @@
 //! People: whoever looks after the daemon, and whoever else uses its account.
 
+use cambist_core::books::Carrier;
 use cambist_core::event::{Command, Level};
+use cambist_core::note::Note;
 use cambist_core::order::FillBy;
-use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Qty, Side, TokenId};
+use cambist_core::{
+    Amount, ClientOrderId, Hash, MarketId, OrderKind, Price, Qty, Side, Time, TokenId,
+};
 use cambist_venue::{AccountId, NewOrder, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -32,12 +36,73 @@ impl World {
         if busy || self.ending {
             return;
         }
-        let stands = self.daemon.as_ref().is_some_and(|daemon| {
-            daemon.store_failed || daemon.level > Level::Trading || self.storms.unexplained
-        });
+        let daemon = self.daemon.as_ref();
+        let stands = daemon.is_some_and(|d| d.store_failed || d.level > Level::Trading);
+        let holds = daemon.is_some_and(|daemon| daemon.hold.is_some());
         if stands || self.finished.is_some() {
             self.resume();
+        } else if daemon.is_some() && (holds || !self.storms.unexplained.is_empty()) {
+            self.explain(holds);
         }
+    }
+
+    /// The person explains what somebody moved: to the running daemon, flow by flow or all at once as the venue
+    /// has it, or while it is stopped; or leaves it for later, as long as that holds nothing back.
+    fn explain(&mut self, holds: bool) {
+        let how = self.storms.random.below(4);
+        if !holds && how == 0 && !self.calmed {
+            return;
+        }
+        let flows = std::mem::take(&mut self.storms.unexplained);
+        if flows.is_empty() || (holds && how == 1) {
+            // Nobody knows any more what it was, or wants to look it up.
+            let (level, reason) = (Level::Trading, "as the venue has it".to_owned());
+            let forget_losses = self.storms.random.chance(1, 2);
+            return self.command(Command::Lower {
+                level,
+                reason,
+                forget_losses,
+            });
+        }
+        if how == 2 {
+            self.stop();
+            let markets = Carrier::of(&self.specs, &self.pools);
+            for (token, amount) in flows {
+                self.disk.explain(token, amount, &markets);
+            }
+            let again = self.now.plus_ms(self.config.store.restart_ms);
+            self.storms.obstruct(again);
+            self.queue.plan(again, Happening::Start);
+            return;
+        }
+        for (token, amount) in flows {
+            let reason = "moved by hand".to_owned();
+            self.command(Command::Adopt {
+                token,
+                amount,
+                reason,
+            });
+        }
+    }
+
+    /// The daemon says something about its books: where nothing is unexplained any more, they must agree from
+    /// now on.
+    pub(super) fn books_told(&mut self, shown: Time, note: &Note) {
+        let known = self.now >= self.storms.unheard_until && self.storms.unexplained.is_empty();
+        if matches!(note, Note::Balanced) && known {
+            self.checks.accuse("mismatch");
+        }
+        let ledger = self.ledger.as_mut();
+        let broken = ledger.and_then(|ledger| ledger.note(shown.as_ms(), note));
+        self.break_rules(broken);
+    }
+
+    /// Bytes of an order or a move are about to leave.
+    pub(super) fn books_allow(&mut self, id: ClientOrderId) {
+        let (shown_ms, engine) = (self.shown.as_ms(), &self.config.engine);
+        let ledger = self.ledger.as_ref();
+        let broken = ledger.and_then(|ledger| ledger.leaving(shown_ms, id, engine));
+        self.break_rules(broken);
     }
 
     /// A person ends the daemon, lowers the level, and starts it again.
@@ -49,7 +114,10 @@ impl World {
         } else {
             self.stop();
         }
-        self.disk.lower();
+        let markets = Carrier::of(&self.specs, &self.pools);
+        if self.disk.lower(&markets) {
+            self.storms.unexplained.clear();
+        }
         self.limits = None;
         self.checks.level(Level::Trading);
         let again = self.now.plus_ms(self.config.store.restart_ms);
@@ -104,7 +172,9 @@ impl World {
         }
         self.touch();
         self.loss.flowed();
-        self.storms.unexplained = true;
+        let signed = i128::try_from(amount).unwrap_or(i128::MAX);
+        let signed = if inwards { signed } else { -signed };
+        self.storms.unexplained.push((token, signed));
         self.checks.excuse("mismatch", None);
         self.operate(if inwards {
             Operator::Deposit {

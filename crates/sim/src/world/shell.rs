@@ -85,6 +85,10 @@ impl World {
             } if endpoint.is_move() => self.transmit_move(request, order, endpoint),
             Action::Transmit { request, order, .. } => self.transmit(request, order),
             Action::StoreLevel { levels, .. } => self.store_levels(levels),
+            Action::Book(booking) => {
+                self.write(Write::Booked(booking));
+                self.plan_flush();
+            }
             Action::Note(note) => self.note(shown, &note),
             Action::Finished { proven } => {
                 self.finished = Some(proven);
@@ -119,26 +123,20 @@ impl World {
                     .fail("own_called_other", format!("{hash} is nobody's")),
             }
         }
-        if let Note::Filled(fill) = note {
-            self.write(Write::Filled(fill.clone()));
-            self.plan_flush();
+        if let (Note::Books(books), Some(daemon)) = (note, &mut self.daemon) {
+            daemon.hold = books.hold;
         }
-        if let Note::MoveEnded { order, end, .. } = note {
-            self.write(Write::Ended(*order, *end));
-            self.plan_flush();
-            if let Some(daemon) = &mut self.daemon {
-                daemon.moves.remove(order);
-            }
+        if let (Note::MoveEnded { order, .. }, Some(daemon)) = (note, &mut self.daemon) {
+            daemon.moves.remove(order);
         }
-        if let Note::Ended { order, end, .. } = note {
-            self.write(Write::Ended(*order, *end));
-            self.plan_flush();
+        if let Note::Ended { order, .. } = note {
             if let Some(daemon) = &mut self.daemon {
                 daemon.sealed.remove(order);
             }
             self.exchange.advance(self.now);
             self.take_trades();
         }
+        self.books_told(shown, note);
         self.session.observe(shown, note);
         let broken = self.profit.note(note, &self.session);
         self.break_rules(broken);

@@ -1,6 +1,6 @@
 //! Starts of the daemon, the first and those after crashes: all it knows is what is durable.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
@@ -9,6 +9,7 @@ use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketId, StrategyId, Time};
 use cambist_report::Session;
 
+use crate::books::Ledger;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::exchange::{Exchange, INSTANCE};
@@ -32,6 +33,7 @@ impl World {
         let start = self.start_event();
         let told = start.venue_time;
         self.limits_begin(wishes, &start);
+        self.ledger = Some(Ledger::begin(&start));
         let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
         self.daemon = Some(Daemon {
@@ -53,8 +55,8 @@ impl World {
             level: durable.levels.level,
             twin: None,
             store_failed: self.storms.is(Trouble::StoreFailed),
+            hold: None,
         });
-        self.storms.unexplained = false;
         self.storms
             .others
             .values_mut()
@@ -64,7 +66,6 @@ impl World {
         let is_first = self.disk.durable().next_number <= 1;
         self.conduct = self.conduct.begin(level, is_first);
         self.conduct.knowledge.time(clock.at(self.now), told);
-        self.checks.accuse("mismatch");
         self.session = Session::new(&self.specs).with_pools(&self.pools);
         self.profit = Profit::begin(&self.specs, &self.pools);
         self.hear(&start);
@@ -112,6 +113,8 @@ impl World {
             open,
             open_moves,
             levels: durable.levels.clone(),
+            books: durable.books.clone(),
+            lost: BTreeMap::new(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),

@@ -105,6 +105,7 @@ impl World {
         let engine = &self.config.engine;
         let broken = self.conduct.transmit(self.shown, leaving, engine);
         self.break_rules(broken);
+        self.books_allow(id);
     }
 
     pub(super) fn obey_budget(&mut self, endpoint: Endpoint) {

@@ -1,18 +1,26 @@
 //! The daemon dies at any action: what it may have sent is known afterwards, and nothing is sent twice.
 
-use cambist_core::Time;
-use cambist_sim::{World, WorldConfig};
+use cambist_core::config::LossConfig;
+use cambist_core::control::Control;
+use cambist_core::event::Levels;
+use cambist_core::{MarketId, Time, VenueTime};
+use cambist_sim::{OWN_ACCOUNT, World, WorldConfig};
 use cambist_venue::Random;
 
 use crate::{assert_kept, assert_sound, minutes};
 
 /// Crashes so often, at random actions, in the middle of steps and of syncs.
 fn crashed(config: WorldConfig, crashes: u64) -> World {
+    // From the middle of recovery to a while of quoting.
+    crashed_within(config, crashes, 8_000)
+}
+
+/// As that, each within so many milliseconds.
+fn crashed_within(config: WorldConfig, crashes: u64, most_ms: u64) -> World {
     let mut random = Random::new(config.seed ^ 0xdead);
     let mut world = World::new(config).unwrap();
     for number in 1..=crashes {
-        // From the middle of recovery to a while of quoting.
-        let pause = random.between(1, 8_000);
+        let pause = random.between(1, most_ms);
         world.run_until(world.now().plus_ms(pause));
         world.crash_after(random.below(40));
         while world.counts().crashes < number {
@@ -53,6 +61,49 @@ fn thirty_crashes_double_nothing_and_forget_nothing() {
         orders > 1_000,
         "{orders} orders: crashes hit a quoting daemon"
     );
+}
+
+/// Every start begins with positions that all booked trades explain to the unit, and with the values that
+/// losses were measured from before: the world checks both at every one.
+#[test]
+fn a_thousand_crashes_cost_nothing() {
+    let mut config = minutes(600, WorldConfig::calm(5, "ladder"));
+    // A sixteenth of each limit for every crash would have reached it after sixteen.
+    let most = 50_000 * 1_000_000;
+    config.engine.markets[0].loss = LossConfig {
+        hour_max: most,
+        day_max: most,
+        total_max: most,
+        drawdown_max: most,
+    };
+    let mut world = crashed_within(config, 1_000, 3_000);
+    assert_kept(world.violations(), "a thousand crashes");
+    world.calm();
+    world.run_until(world.now().plus_ms(30_000));
+    let proven = world.end();
+    assert_sound(&world.outcome(proven), "a thousand crashes");
+    let durable = world.disk().durable();
+    assert_eq!(durable.levels, Levels::default(), "nothing was stopped");
+    assert!(world.counts().traded > 200, "{:?}", world.counts());
+    let position = &durable.books.positions[&MarketId(0)];
+    let lost = position.lost(VenueTime(0)).unwrap();
+    // What the exchange holds of ours, at the mid that is stored, against the value at the beginning.
+    let baselines = position.baselines.as_ref().unwrap();
+    let own = world.exchange().venue().account(OWN_ACCOUNT).unwrap();
+    let spec = &world.specs()[0];
+    let held = |token| i128::try_from(own.balance(token).total).unwrap();
+    let funds = |token| i128::try_from(world.config().funds[&token]).unwrap();
+    let (base, cash) = (
+        held(spec.base.id),
+        held(spec.quote.id) - funds(spec.quote.id),
+    );
+    assert_eq!((position.base, position.cash), (base, cash));
+    let of = |units: u128| i128::try_from(units).unwrap();
+    let worth = (base * of(baselines.mid.quote) + of(baselines.mid.base) - 1)
+        .div_euclid(of(baselines.mid.base))
+        + cash;
+    let total = lost.iter().find(|(limit, _)| *limit == Control::LossTotal);
+    assert_eq!(total.unwrap().1, baselines.total - worth);
 }
 
 #[test]

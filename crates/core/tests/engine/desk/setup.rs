@@ -106,6 +106,7 @@ pub fn config() -> EngineConfig {
         },
         risk: RiskConfig {
             gross_max: BTreeMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
+            mismatch_max: BTreeMap::from([(QUOTE, 1 << 90), (OTHER, 1 << 90)]),
             ..RiskConfig::default()
         },
         ramp: RampConfig::OFF,

@@ -50,7 +50,7 @@ impl Desk {
                 [
                     (BASE, self.balances.0),
                     (QUOTE, self.balances.1),
-                    (OTHER, self.balances.1),
+                    (OTHER, self.other.unwrap_or(self.balances.1)),
                 ]
                 .map(|(token, total)| Balance {
                     token,

@@ -1,0 +1,497 @@
+//! The books of the account as the store keeps them: what the ledger holds, what every market carries of
+//! it, and the values that losses are measured from.
+//!
+//! A start begins with them and compares them with the venue at its first reconciliation. Whatever changes
+//! them while running leaves the engine as one [`Booking`] for each event, durable as a whole or not at all.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::event::{Amounts, Rate};
+use crate::market::{MarketId, MarketSpec};
+use crate::math::{mul_div_ceil, mul_div_floor};
+use crate::note::{End, Fill, PoolMove};
+use crate::order::ClientOrderId;
+use crate::pool::PoolSpec;
+use crate::time::VenueTime;
+use crate::token::{Amount, TokenId};
+
+/// Milliseconds of an hour, and of a day of venue time.
+pub(crate) const HOUR_MS: u64 = 3_600_000;
+pub(crate) const DAY_MS: u64 = 24 * HOUR_MS;
+/// A step of the hour may count for so long after it has left it.
+pub(crate) const HOUR_STEP_MS: u64 = HOUR_MS / 64;
+
+/// The durable books of the account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Books {
+    /// Base units held by token; `None` before the first reconciliation has taken the opening balances.
+    pub ledger: Option<Amounts>,
+    /// Tokens of which the venue held something else at the last reconciliation, and nobody has explained
+    /// it.
+    pub differences: BTreeMap<TokenId, Difference>,
+    /// What every market carries.
+    pub positions: BTreeMap<MarketId, Position>,
+}
+
+/// A token of which ledger and venue differ, base units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Held by the ledger.
+    pub ledger: Amount,
+    /// Held by the venue.
+    pub venue: Amount,
+}
+
+impl Difference {
+    /// What came (or went, if less than nothing) without the ledger.
+    pub fn unexplained(self) -> i128 {
+        let size = i128::try_from(self.ledger.abs_diff(self.venue)).unwrap_or(i128::MAX);
+        if self.venue < self.ledger {
+            -size
+        } else {
+            size
+        }
+    }
+
+    /// What is left of it when so much is explained; nothing if that was all.
+    pub fn explained(self, amount: i128) -> Option<Self> {
+        let ledger = self.ledger.saturating_add_signed(amount);
+        let venue = self.venue;
+        (ledger != venue).then_some(Self { ledger, venue })
+    }
+}
+
+/// What one market carries of the account: a base token is carried by the first market that trades it;
+/// what others trade of it is in theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Base units.
+    pub base: i128,
+    /// Quote units that flowed by trades, joins and exits since the first start.
+    pub cash: i128,
+    /// What losses are measured from; nothing before the first mid, and after they were forgotten.
+    pub baselines: Option<Baselines>,
+}
+
+/// Values of a market that its losses are measured from, in quote units: base at the mid, cash, and what
+/// shares of the pool beside it are due.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baselines {
+    /// The day of venue time of the last look, in days since its epoch.
+    pub day: u64,
+    /// The value at the first mid of that day.
+    pub day_open: i128,
+    /// The value when counting began.
+    pub total: i128,
+    /// The highest value since.
+    pub peak: i128,
+    /// High values of the last hour and when they were seen, each higher than all after it.
+    pub hour: Vec<(VenueTime, i128)>,
+    /// The last mid that was looked at.
+    pub mid: Rate,
+    /// What shares of the pool were due at that mid; nothing if no pool was configured.
+    pub pooled: Option<i128>,
+}
+
+/// One loss beside what it is measured from, in quote units; less than nothing for a gain.
+pub type Loss = (Control, i128);
+
+impl Position {
+    /// What the position lost until the last look, at its mid, by limit; nothing before the first look.
+    /// `now` is a time of the venue: another day begins with the value of the last look.
+    pub fn lost(&self, now: VenueTime) -> Option<[Loss; 4]> {
+        let baselines = self.baselines.as_ref()?;
+        let worth = value_at(self.base, self.cash, baselines.mid)?;
+        let worth = worth.checked_add(baselines.pooled.unwrap_or(0))?;
+        let today = baselines.day == now.0 / DAY_MS;
+        let below = |from: i128| from.saturating_sub(worth);
+        let hour = baselines.hour.iter();
+        let hour = hour
+            .filter(|(at, _)| counts_at(*at, now))
+            .map(|(_, high)| *high);
+        Some([
+            (Control::LossHour, hour.max().map_or(0, below)),
+            (
+                Control::LossDay,
+                if today { below(baselines.day_open) } else { 0 },
+            ),
+            (Control::LossTotal, below(baselines.total)),
+            (Control::Drawdown, below(baselines.peak)),
+        ])
+    }
+}
+
+/// Whether a high value of the hour still counts.
+pub(crate) fn counts_at(seen: VenueTime, now: VenueTime) -> bool {
+    now < seen.plus_ms(HOUR_MS + HOUR_STEP_MS)
+}
+
+impl Baselines {
+    /// Moves every value by what was explained.
+    pub fn shift(&mut self, by: i128) {
+        let values = [&mut self.day_open, &mut self.total, &mut self.peak];
+        let hour = self.hour.iter_mut().map(|(_, high)| high);
+        for value in values.into_iter().chain(hour) {
+            *value = value.saturating_add(by);
+        }
+    }
+}
+
+/// Value of base at a price, and of quote, in quote units: base rounds up, what is owed of it too.
+pub(crate) fn value_at(base: i128, quote: i128, price: Rate) -> Option<i128> {
+    let of = base.unsigned_abs();
+    let worth = if base < 0 {
+        i128::try_from(mul_div_floor(of, price.quote, price.base)?)
+            .ok()?
+            .checked_neg()?
+    } else {
+        i128::try_from(mul_div_ceil(of, price.quote, price.base)?).ok()?
+    };
+    worth.checked_add(quote)
+}
+
+/// The market that carries a base token: the first one that trades it.
+pub(crate) fn carrier(
+    markets: impl IntoIterator<Item = (MarketId, TokenId)>,
+    token: TokenId,
+) -> Option<MarketId> {
+    let found = markets.into_iter().find(|(_, base)| *base == token);
+    found.map(|(market, _)| market)
+}
+
+impl Books {
+    /// Fits the positions to the markets that are configured: every base token of the ledger is carried
+    /// once. What no configured market carries, or what carried it is not configured any more, goes to the
+    /// first market that trades the token; it is no gain and no loss there.
+    pub fn fit(&mut self, markets: &[MarketSpec]) {
+        let Some(ledger) = &self.ledger else { return };
+        for spec in markets {
+            self.positions.entry(spec.id).or_default();
+        }
+        let bases = || markets.iter().map(|spec| (spec.id, spec.base.id));
+        for spec in markets {
+            let token = spec.base.id;
+            if carrier(bases(), token) != Some(spec.id) {
+                continue;
+            }
+            let of_token = markets.iter().filter(|other| other.base.id == token);
+            let carried = of_token.filter_map(|other| self.positions.get(&other.id));
+            let carried = carried.fold(0, |sum: i128, position| sum.saturating_add(position.base));
+            let held = ledger.get(&token).copied().unwrap_or(0);
+            let held = i128::try_from(held).unwrap_or(i128::MAX);
+            let moved = held.saturating_sub(carried);
+            if let Some(position) = self.positions.get_mut(&spec.id).filter(|_| moved != 0) {
+                position.take(moved);
+            }
+        }
+    }
+
+    /// Takes a booking over.
+    pub fn book(&mut self, booking: &Booking) {
+        if booking.opens || self.ledger.is_some() {
+            let ledger = self.ledger.get_or_insert_default();
+            ledger.extend(booking.ledger.iter().map(|(id, units)| (*id, *units)));
+        }
+        for (market, position) in &booking.positions {
+            self.positions.insert(*market, position.clone());
+        }
+        if let Some(differences) = &booking.differences {
+            self.differences.clone_from(differences);
+        }
+    }
+
+    /// Explains a flow while nothing runs: the ledger holds it, and no market has gained or lost by it.
+    /// Nothing changes if there is less than leaves.
+    pub fn explain(
+        &mut self,
+        token: TokenId,
+        amount: i128,
+        markets: &[Carrier],
+    ) -> Result<(), NotCovered> {
+        let ledger = self.ledger.get_or_insert_default();
+        let held = ledger.get(&token).copied().unwrap_or(0);
+        let after = held
+            .checked_add_signed(amount)
+            .ok_or(NotCovered { held, amount })?;
+        ledger.insert(token, after);
+        if let Some(difference) = self.differences.remove(&token)
+            && let Some(left) = difference.explained(amount)
+        {
+            self.differences.insert(token, left);
+        }
+        let carrier = carrier(markets.iter().map(|of| (of.market, of.base)), token);
+        if let Some(position) = carrier.and_then(|market| self.positions.get_mut(&market)) {
+            position.take(amount);
+        }
+        let beside = markets.iter().find(|of| of.shares == Some(token));
+        if let Some(position) = beside.and_then(|of| self.positions.get_mut(&of.market)) {
+            position.forget_pool();
+        }
+        Ok(())
+    }
+
+    /// Takes over what the venue held of every token that differed when the books were last compared, while
+    /// nothing runs. What was taken, by token; a token of which there is less than left is left out.
+    pub fn accept_differences(&mut self, markets: &[Carrier]) -> BTreeMap<TokenId, i128> {
+        let differing = self.differences.clone().into_iter();
+        let amounts = differing.map(|(token, difference)| (token, difference.unexplained()));
+        let taken =
+            amounts.filter(|(token, amount)| self.explain(*token, *amount, markets).is_ok());
+        taken.collect()
+    }
+
+    /// Losses are counted anew from the next look.
+    pub fn forget_losses(&mut self) {
+        for position in self.positions.values_mut() {
+            position.baselines = None;
+        }
+    }
+}
+
+/// Which tokens one market carries, in the order of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carrier {
+    /// The market.
+    pub market: MarketId,
+    /// Its base token.
+    pub base: TokenId,
+    /// The token of the shares of the pool beside it.
+    pub shares: Option<TokenId>,
+}
+
+impl Carrier {
+    /// Of every market with the pools beside them.
+    pub fn of(markets: &[MarketSpec], pools: &[PoolSpec]) -> Vec<Self> {
+        let each = markets.iter().map(|spec| {
+            let beside = pools.iter().find(|pool| pool.market == spec.id);
+            Self {
+                market: spec.id,
+                base: spec.base.id,
+                shares: beside.map(|pool| pool.lp.id),
+            }
+        });
+        each.collect()
+    }
+}
+
+impl Position {
+    /// Base that came from outside.
+    fn take(&mut self, base: i128) {
+        self.base = self.base.saturating_add(base);
+        if let Some(baselines) = &mut self.baselines
+            && let Some(worth) = value_at(base, 0, baselines.mid)
+        {
+            baselines.shift(worth);
+        }
+    }
+
+    /// What shares of the pool are worth enters anew at the next look: how many there are has changed without
+    /// a price.
+    fn forget_pool(&mut self) {
+        if let Some(baselines) = &mut self.baselines
+            && let Some(pooled) = baselines.pooled.take()
+        {
+            baselines.shift(pooled.saturating_neg());
+        }
+    }
+}
+
+/// More should leave than there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the ledger holds {held} base units; {amount} cannot be booked")]
+pub struct NotCovered {
+    /// Base units held.
+    pub held: Amount,
+    /// What should be booked.
+    pub amount: i128,
+}
+
+/// One thing that is booked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// An increment of an order's fills.
+    Fill(Fill),
+    /// What a join or an exit changed.
+    Moved(PoolMove),
+    /// The proven end of an order or a move.
+    Ended(ClientOrderId, End),
+    /// Something that came or went otherwise, and why.
+    Flow {
+        /// Token.
+        token: TokenId,
+        /// Base units, negative for what left.
+        amount: i128,
+        /// Why.
+        reason: String,
+    },
+    /// A person had losses counted anew.
+    LossesForgotten,
+}
+
+/// Everything that one event changed of orders and books: durable as a whole or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Booking {
+    /// What happened, in order.
+    pub entries: Vec<Entry>,
+    /// The first reconciliation: `ledger` is all there is.
+    pub opens: bool,
+    /// What is held now of every token that changed.
+    pub ledger: Amounts,
+    /// Positions as they are now, of every market that changed.
+    pub positions: BTreeMap<MarketId, Position>,
+    /// What differs now, if that changed.
+    pub differences: Option<BTreeMap<TokenId, Difference>>,
+}
+
+impl Booking {
+    /// Whether it holds something that a person waits for.
+    pub fn is_asked_for(&self) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Flow { .. } | Entry::LossesForgotten))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::token::TokenSpec;
+
+    const BASE: TokenId = TokenId(0);
+
+    fn spec(id: u16, base: u16) -> MarketSpec {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 6,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        let name = format!("M{id}");
+        MarketSpec::new(MarketId(id), &name, token(base), token(9), 2, true).unwrap()
+    }
+
+    /// At 3 quote units each.
+    fn baselines() -> Baselines {
+        Baselines {
+            day: 1,
+            day_open: 1_000,
+            total: 1_100,
+            peak: 1_200,
+            hour: vec![(VenueTime(DAY_MS), 1_150)],
+            mid: Rate { quote: 3, base: 1 },
+            pooled: None,
+        }
+    }
+
+    fn position(base: i128) -> Position {
+        Position {
+            base,
+            cash: 0,
+            baselines: Some(baselines()),
+        }
+    }
+
+    #[test]
+    fn a_difference_is_explained_in_parts() {
+        let difference = Difference {
+            ledger: 20,
+            venue: 15,
+        };
+        assert_eq!(difference.unexplained(), -5);
+        let left = difference.explained(-3).unwrap();
+        assert_eq!(left.unexplained(), -2);
+        assert_eq!(left.explained(-2), None);
+        assert_eq!(
+            left.explained(1).unwrap().unexplained(),
+            -3,
+            "the wrong way"
+        );
+    }
+
+    #[test]
+    fn what_is_explained_while_nothing_runs_is_no_loss() {
+        let mut books = Books {
+            ledger: Some(Amounts::from([(BASE, 100)])),
+            differences: [(
+                BASE,
+                Difference {
+                    ledger: 100,
+                    venue: 60,
+                },
+            )]
+            .into(),
+            positions: [(MarketId(0), position(100))].into(),
+        };
+        let before = books.positions[&MarketId(0)]
+            .lost(VenueTime(DAY_MS))
+            .unwrap();
+        let markets = Carrier::of(&[spec(0, 0), spec(1, 0)], &[]);
+        books.explain(BASE, -40, &markets).unwrap();
+        assert_eq!(books.ledger, Some(Amounts::from([(BASE, 60)])));
+        assert!(books.differences.is_empty());
+        let after = books.positions[&MarketId(0)]
+            .lost(VenueTime(DAY_MS))
+            .unwrap();
+        assert_eq!((before, books.positions[&MarketId(0)].base), (after, 60));
+        assert_eq!(
+            books.explain(BASE, -61, &markets),
+            Err(NotCovered {
+                held: 60,
+                amount: -61
+            })
+        );
+        assert_eq!(books.ledger, Some(Amounts::from([(BASE, 60)])));
+    }
+
+    #[test]
+    fn losses_are_those_of_what_is_held_at_the_last_mid() {
+        // 300 at the mid.
+        let held = position(100);
+        let lost = |at| held.lost(VenueTime(at)).unwrap().map(|(_, lost)| lost);
+        assert_eq!(lost(DAY_MS), [850, 700, 800, 900]);
+        assert_eq!(
+            lost(2 * DAY_MS),
+            [0, 0, 800, 900],
+            "another day, another hour"
+        );
+        let sold = Position {
+            base: 40,
+            cash: 170,
+            ..held.clone()
+        };
+        let after = sold.lost(VenueTime(DAY_MS)).unwrap();
+        assert_eq!(after[2], (Control::LossTotal, 810), "60 were sold for 170");
+    }
+
+    #[test]
+    fn every_base_token_is_carried_once_whatever_is_configured() {
+        let mut books = Books {
+            ledger: Some(Amounts::from([(BASE, 100), (TokenId(1), 7)])),
+            ..Books::default()
+        };
+        let both = [spec(0, 0), spec(1, 0), spec(2, 1)];
+        books.fit(&both);
+        let bases = |books: &Books| books.positions.values().map(|p| p.base).collect::<Vec<_>>();
+        assert_eq!(bases(&books), [100, 0, 7]);
+        // The second market bought 5, the first has known its losses.
+        books.ledger = Some(Amounts::from([(BASE, 105), (TokenId(1), 7)]));
+        books.positions.insert(MarketId(0), position(100));
+        books.positions.get_mut(&MarketId(1)).unwrap().base = 5;
+        books.fit(&both);
+        assert_eq!(bases(&books), [100, 5, 7]);
+        // It is not configured any more: the first carries all, and has gained nothing by it.
+        let lost = |books: &Books| books.positions[&MarketId(0)].lost(VenueTime(DAY_MS));
+        let before = lost(&books);
+        books.fit(&both[..1]);
+        assert_eq!(books.positions[&MarketId(0)].base, 105);
+        assert_eq!(lost(&books), before);
+    }
+}

@@ -1,0 +1,410 @@
+//! The ledger against the venue: what differs is told, holds everything back when it is large, lasts or was
+//! there at a start, and waits for a person or for agreement. What is stored is exactly what is known.
+
+use std::collections::BTreeMap;
+
+use cambist_core::books::{Books, Difference, Entry};
+use cambist_core::config::EngineConfig;
+use cambist_core::event::{Command, Event, Level};
+use cambist_core::note::{BooksHold, BooksStatus, Control, Note};
+use cambist_core::order::OrderStatus;
+use cambist_core::{Amount, MarketId, Side, TokenId};
+
+use crate::desk::{BASE, BOTH, Desk, OTHER, QUOTE, config};
+use crate::pool_desk::{Beside, LP, POOL, limits};
+
+/// At the mid of 10 000 a base unit is worth a hundred quote units.
+const MOST: Amount = 100_000;
+
+fn limited(config: &mut EngineConfig) {
+    config.risk.mismatch_max = BTreeMap::from([(QUOTE, MOST), (OTHER, MOST)]);
+}
+
+fn quoting() -> Desk {
+    let mut config = config();
+    limited(&mut config);
+    let mut desk = Desk::with(&BOTH, config, Vec::new());
+    desk.other = Some(1);
+    desk.until_a_submit_waits();
+    trade(&mut desk, 5);
+    desk
+}
+
+/// A venue that takes everything for `seconds`.
+fn trade(desk: &mut Desk, seconds: u32) {
+    for _ in 0..seconds {
+        desk.run_ms(1_000);
+        desk.accept_all();
+        while !desk.cancels.is_empty() {
+            desk.accept_cancel();
+        }
+    }
+}
+
+/// A run that begins with what another one left, on a venue that holds so much.
+fn next(last: &Desk, balances: (Amount, Amount)) -> Desk {
+    let mut config = config();
+    limited(&mut config);
+    let mut desk = Desk::with(&BOTH, config, Vec::new());
+    desk.other = last.other;
+    desk.balances = balances;
+    desk.starts_with(last.stored.clone());
+    desk.starts_with_books(last.books.clone());
+    desk
+}
+
+/// What was last told of the books.
+fn books(desk: &Desk) -> BooksStatus {
+    let notes = desk.notes.iter().rev();
+    let mut told = notes.filter_map(|note| match note {
+        Note::Books(books) => Some((**books).clone()),
+        _ => None,
+    });
+    told.next().unwrap_or_default()
+}
+
+/// Open orders of ours at the venue.
+fn resting(desk: &Desk) -> usize {
+    let open = desk.list.iter().filter(|order| !order.status.is_final());
+    open.count()
+}
+
+fn answered(desk: &mut Desk, command: Command) -> Result<String, String> {
+    desk.hear(&Event::Operator(command));
+    let answers = desk.notes.iter().rev().find_map(|note| match note {
+        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        _ => None,
+    });
+    answers.unwrap()
+}
+
+fn adopt(desk: &mut Desk, token: TokenId, amount: i128) -> Result<String, String> {
+    let reason = "seen".to_owned();
+    answered(
+        desk,
+        Command::Adopt {
+            token,
+            amount,
+            reason,
+        },
+    )
+}
+
+fn resume(desk: &mut Desk) -> Result<String, String> {
+    let (level, reason) = (Level::Trading, "looked into".to_owned());
+    answered(
+        desk,
+        Command::Lower {
+            level,
+            reason,
+            forget_losses: false,
+        },
+    )
+}
+
+#[test]
+fn a_difference_above_the_limit_holds_everything_back_at_the_first_reconciliation() {
+    for (token, within, beyond) in [(BASE, 1_000, 1_001), (QUOTE, MOST, MOST + 1)] {
+        for leaves in [false, true] {
+            let change = |size: Amount| {
+                let mut desk = quoting();
+                let held = if token == BASE {
+                    &mut desk.balances.0
+                } else {
+                    &mut desk.balances.1
+                };
+                *held = if leaves { *held - size } else { *held + size };
+                trade(&mut desk, 5);
+                desk
+            };
+            let small = change(within);
+            assert_eq!((books(&small).hold, resting(&small)), (None, 2));
+            assert_eq!(books(&small).differences.len(), 1, "it is told");
+            assert_eq!(books(&small).worth, BTreeMap::from([(QUOTE, MOST)]));
+            let large = change(beyond);
+            assert_eq!(books(&large).hold, Some(BooksHold::Limit));
+            assert_eq!(resting(&large), 0, "everything is cancelled");
+            assert!(large.levels.is_empty(), "no level is raised");
+            let withheld = large.notes.iter().rev().find_map(|note| match note {
+                Note::Withheld { withheld, .. } => *withheld,
+                _ => None,
+            });
+            let withheld = withheld.unwrap();
+            assert_eq!(withheld.control, Control::BooksDiffer);
+            assert_eq!(withheld.key(), Some("risk.mismatch_max"));
+            assert_eq!(withheld.limit, i128::try_from(MOST).ok());
+            assert!(withheld.value > withheld.limit);
+        }
+    }
+}
+
+#[test]
+fn a_small_difference_holds_everything_back_after_five_minutes() {
+    let mut desk = quoting();
+    desk.balances.0 += 1;
+    trade(&mut desk, 290);
+    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    trade(&mut desk, 20);
+    assert_eq!(books(&desk).hold, Some(BooksHold::Lasting));
+    assert_eq!(resting(&desk), 0);
+    adopt(&mut desk, BASE, 1).unwrap();
+    trade(&mut desk, 3);
+    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+}
+
+#[test]
+fn books_that_agree_again_are_forgiven() {
+    let mut desk = quoting();
+    for change in [1, -1, 1] {
+        trade(&mut desk, 200);
+        desk.balances.0 = desk.balances.0.saturating_add_signed(change);
+    }
+    trade(&mut desk, 200);
+    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    // So are large ones.
+    desk.balances.0 += 1_000_000;
+    trade(&mut desk, 5);
+    assert_eq!(resting(&desk), 0);
+    desk.balances.0 -= 1_000_001;
+    trade(&mut desk, 5);
+    assert_eq!((books(&desk), resting(&desk)), (agreed(), 2));
+}
+
+fn agreed() -> BooksStatus {
+    BooksStatus {
+        confirmed: true,
+        ..BooksStatus::default()
+    }
+}
+
+#[test]
+fn a_person_explains_part_by_part_or_takes_the_venue_over() {
+    let mut desk = quoting();
+    desk.balances.0 -= 300_000;
+    desk.balances.1 += 7;
+    trade(&mut desk, 5);
+    let told = adopt(&mut desk, BASE, -200_000).unwrap();
+    assert!(told.contains("-0.1 T0 is not explained yet"), "{told}");
+    trade(&mut desk, 5);
+    assert_eq!(resting(&desk), 0, "a part is no explanation of all");
+    let told = resume(&mut desk).unwrap();
+    assert!(
+        told.contains("-0.1 T0") && told.contains("+0.000007 T1"),
+        "{told}"
+    );
+    assert_eq!(books(&desk), agreed());
+    let flows = desk.bookings.iter().flat_map(|booking| &booking.entries);
+    let flows: Vec<_> = flows
+        .filter_map(|entry| match entry {
+            Entry::Flow { token, amount, .. } => Some((*token, *amount)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(flows, [(BASE, -200_000), (BASE, -100_000), (QUOTE, 7)]);
+    trade(&mut desk, 3);
+    assert_eq!(resting(&desk), 2);
+    // A small one holds nothing back, and is not taken over by whoever resumes for another reason.
+    desk.balances.1 += 1;
+    trade(&mut desk, 5);
+    resume(&mut desk).unwrap();
+    assert_eq!(books(&desk).differences.len(), 1);
+}
+
+#[test]
+fn a_difference_found_at_a_start_trades_nothing_however_small() {
+    let desk = quoting();
+    let (base, quote) = desk.balances;
+    let mut desk = next(&desk, (base - 1, quote));
+    trade(&mut desk, 5);
+    let apart = Difference {
+        ledger: base,
+        venue: base - 1,
+    };
+    let expected = BooksStatus {
+        confirmed: true,
+        differences: BTreeMap::from([(BASE, apart)]),
+        since: books(&desk).since,
+        worth: BTreeMap::from([(QUOTE, 100)]),
+        hold: Some(BooksHold::Start),
+    };
+    assert_eq!(books(&desk), expected);
+    assert!(desk.sealed.is_empty(), "nothing was even made");
+    assert_eq!(desk.books.differences, expected.differences, "durable");
+    assert_eq!(
+        desk.books.ledger.as_ref().unwrap()[&BASE],
+        base,
+        "not guessed"
+    );
+    // Another start finds the same.
+    let again = |how: &dyn Fn(&mut Desk)| {
+        let mut again = next(&desk, (base - 1, quote));
+        trade(&mut again, 5);
+        assert!(again.sealed.is_empty());
+        how(&mut again);
+        trade(&mut again, 5);
+        assert_eq!((books(&again), resting(&again)), (agreed(), 2));
+        assert!(again.books.differences.is_empty());
+        let losses = again.books.positions[&MarketId(0)].lost(crate::desk::ORIGIN);
+        assert_eq!(losses.unwrap().map(|(_, lost)| lost), [0; 4], "no loss");
+    };
+    again(&|desk| drop(adopt(desk, BASE, -1).unwrap()));
+    again(&|desk| drop(resume(desk).unwrap()));
+    again(&|desk| desk.balances.0 += 1);
+}
+
+#[test]
+fn what_is_explained_before_the_first_reconciliation_is_in_the_ledger() {
+    let desk = quoting();
+    let (base, quote) = desk.balances;
+    let mut desk = next(&desk, (base - 1_000_000, quote));
+    desk.deaf = true;
+    desk.run_ms(100);
+    adopt(&mut desk, BASE, -1_000_000).unwrap();
+    assert_eq!(desk.books.ledger.as_ref().unwrap()[&BASE], base - 1_000_000);
+    let mut desk = next(&desk, (base - 1_000_000, quote));
+    trade(&mut desk, 5);
+    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    // A first start takes the opening balances as they are, and there is nothing to explain.
+    let mut first = Desk::new(&BOTH);
+    first.deaf = true;
+    first.run_ms(100);
+    let why = adopt(&mut first, BASE, 1).unwrap_err();
+    assert!(why.contains("opening balances"), "{why}");
+}
+
+#[test]
+fn fills_that_the_venue_shows_since_explain_what_changed() {
+    let mut last = quoting();
+    let bought = *last
+        .sealed
+        .iter()
+        .find(|(_, (_, order))| order.side == Side::Buy)
+        .unwrap()
+        .0;
+    // It filled while nobody ran; the ask beside it still rests.
+    last.show(bought, OrderStatus::Processed, 100);
+    let (base, quote) = last.balances;
+    let traded = (base + 10_000, quote - 999_500);
+    let run = |balances| {
+        let mut desk = next(&last, balances);
+        for (hash, order) in last.sealed.values() {
+            desk.recovers(order.clone(), *hash);
+        }
+        desk.list.clone_from(&last.list);
+        trade(&mut desk, 5);
+        desk
+    };
+    let desk = run(traded);
+    assert_eq!((books(&desk).differences.len(), resting(&desk)), (0, 2));
+    let ledger = desk.books.ledger.as_ref().unwrap();
+    assert_eq!((ledger[&BASE], ledger[&QUOTE]), traded);
+    // One unit more did not.
+    let desk = run((traded.0 + 1, traded.1));
+    assert_eq!(books(&desk).hold, Some(BooksHold::Start));
+    assert_eq!(books(&desk).differences[&BASE].unexplained(), 1);
+}
+
+#[test]
+fn what_was_booked_is_durable_as_a_whole_at_every_event() {
+    let mut desk = quoting();
+    let id = *desk
+        .sealed
+        .iter()
+        .find(|(_, (_, o))| o.side == Side::Buy)
+        .unwrap()
+        .0;
+    desk.show(id, OrderStatus::Cancelled, 40);
+    desk.balances = (desk.balances.0 + 4_000, desk.balances.1 - 399_800);
+    desk.bookings.clear();
+    desk.run_ms(1_200);
+    let booking = desk
+        .bookings
+        .iter()
+        .find(|booking| !booking.entries.is_empty())
+        .unwrap();
+    let names: Vec<_> = booking
+        .entries
+        .iter()
+        .map(|entry| match entry {
+            Entry::Fill(fill) => format!("fill {}", fill.base),
+            Entry::Ended(_, end) => end.name().to_owned(),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(names, ["fill 4000", "cancelled"]);
+    let ledger = BTreeMap::from([(BASE, desk.balances.0), (QUOTE, desk.balances.1)]);
+    assert_eq!(booking.ledger, ledger);
+    let position = &booking.positions[&MarketId(0)];
+    assert_eq!((position.base, position.cash), (500_004_000, -399_800));
+    // The store was told everything: a kill now leaves what the engine knows.
+    let mut all = Books::default();
+    let mut again = quoting();
+    again.bookings.iter().for_each(|booking| all.book(booking));
+    assert_eq!(all, again.books);
+    again.hear(&Event::Operator(Command::Drain));
+    again.run_ms(100);
+    assert_eq!(again.books.ledger.as_ref().unwrap()[&OTHER], 1);
+}
+
+#[test]
+fn a_token_that_is_traded_nowhere_holds_nothing_back_at_once() {
+    let mut desk = quoting();
+    desk.other = Some(1 << 80);
+    trade(&mut desk, 290);
+    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    assert_eq!(books(&desk).differences.len(), 1);
+    assert!(books(&desk).worth.is_empty());
+    trade(&mut desk, 20);
+    assert_eq!(books(&desk).hold, Some(BooksHold::Lasting));
+}
+
+/// A thousand shares are worth 200 000 000.
+fn beside(most: Amount, known: bool) -> (Beside, BooksStatus) {
+    let mut config = limits();
+    config.risk.mismatch_max = BTreeMap::from([(QUOTE, most)]);
+    let mut desk = Beside::new(0, config, Vec::new());
+    if !known {
+        desk.pool.supply = 0;
+    }
+    desk.run_ms(3_000);
+    desk.held.insert(LP, 1_000);
+    desk.run_ms(3_000);
+    let told = desk.notes.iter().rev().find_map(|note| match note {
+        Note::Books(books) => Some((**books).clone()),
+        _ => None,
+    });
+    (desk, told.unwrap())
+}
+
+#[test]
+fn shares_are_worth_what_they_would_cost() {
+    let worth = 200_000_000;
+    assert_eq!(POOL.supply, 1_000_000);
+    let (_, told) = beside(worth, true);
+    assert_eq!(
+        (told.hold, &told.worth),
+        (None, &BTreeMap::from([(QUOTE, worth)]))
+    );
+    assert_eq!(beside(worth - 1, true).1.hold, Some(BooksHold::Limit));
+    let (_, told) = beside(Amount::MAX, false);
+    assert_eq!(told.hold, Some(BooksHold::Limit), "worth nobody knows what");
+}
+
+#[test]
+fn nothing_is_quoted_while_shares_that_are_held_cannot_be_valued() {
+    let run = |supply| {
+        let mut desk = Beside::new(1_000, limits(), Vec::new());
+        desk.held.insert(LP, 500);
+        desk.pool.supply = supply;
+        desk.run_ms(4_000);
+        desk
+    };
+    assert!(!run(POOL.supply).sent.is_empty());
+    let blind = run(0);
+    assert!(blind.sent.is_empty());
+    let barred = blind.notes.iter().any(|note| {
+        matches!(note, Note::Withheld { withheld: Some(why), .. } if why.control == Control::StaleData)
+    });
+    assert!(barred);
+}

@@ -1,0 +1,230 @@
+//! `cambist resume`: allows trading again, of a running daemon and of one that does not run. Losses are
+//! forgotten only if that is asked for; while a limit is exceeded nothing is resumed without it.
+
+use anyhow::Context;
+use cambist_core::books::Loss;
+use cambist_core::config::LossConfig;
+use cambist_core::event::Level;
+use cambist_core::{Amount, MarketId, MarketSpec, VenueTime};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::operate::{PartArgs, Which, asked, nobody, shown, tell};
+use super::{print_json, print_text};
+use crate::clock::Clock;
+use crate::config::{Bound, Daemon};
+use crate::exit::{Exit, Failure};
+use crate::live::latch::Latch;
+use crate::live::wishes::Written;
+use crate::store::Store;
+use crate::store::offline::Offline;
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    part: PartArgs,
+    /// Why trading may go on; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Count losses anew from what is held now; without it they go on, and nothing is resumed while a limit
+    /// is exceeded.
+    #[arg(long)]
+    forget_losses: bool,
+}
+
+/// Lifts pauses of a part; of everything, lowers the level, takes over books that differ, and takes the latch
+/// away, also of a daemon that does not run.
+pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let reason = args.reason.trim().to_owned();
+    let usage = |what: &str| Err(Failure::new(Exit::Usage, what).into());
+    if reason.is_empty() {
+        return usage("--reason must say why trading may go on");
+    }
+    let part = args.part.part();
+    let unpause = Written::Unpause {
+        part: part.clone(),
+        reason: reason.clone(),
+    };
+    if !part.is_everything() {
+        if args.forget_losses {
+            return usage("--forget-losses is about everything; name no market, side or strategy");
+        }
+        return tell(&args.which, &unpause, json);
+    }
+    let dir = &daemon.store.dir;
+    let lower = Written::Lower {
+        reason: reason.clone(),
+        forget_losses: args.forget_losses,
+    };
+    match asked(dir, &lower)? {
+        None => stopped(&daemon, &reason, args.forget_losses, json),
+        Some(answer) if answer["done"] != true => shown(&answer, json),
+        Some(lowered) => {
+            let lifted = asked(dir, &unpause)?.ok_or_else(|| nobody(dir))?;
+            shown(&both(&lowered, lifted), json)
+        }
+    }
+}
+
+/// Two answers as one.
+fn both(lowered: &Value, mut lifted: Value) -> Value {
+    if lifted["done"] != true {
+        return lifted;
+    }
+    let text = |answer: &Value| answer["detail"].as_str().unwrap_or_default().to_owned();
+    lifted["detail"] = json!(format!("{}; {}", text(lowered), text(&lifted)));
+    lifted["durable"] = match (lowered["durable"].as_bool(), lifted["durable"].as_bool()) {
+        (Some(one), Some(two)) => json!(one && two),
+        (one, two) => json!(one.or(two)),
+    };
+    lifted
+}
+
+/// Resumes a daemon that does not run: its next start trades again.
+fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::Result<Exit> {
+    let mut store = Store::open(&daemon.store.dir)?;
+    let (level, cause) = store.level()?;
+    let latch = Latch::of(&daemon.store.dir);
+    let latched = latch.raised();
+    let was_paused = store.is_paused()?;
+    let mut done = Vec::new();
+    let mut flows = Vec::new();
+    let mut forgotten = Vec::new();
+    if let Some(mut offline) = store.offline()? {
+        let losses = losses(daemon, &offline);
+        if !forget && let Some(exceeded) = losses.iter().find(|loss| loss.is_exceeded()) {
+            return Err(exceeded.refusal().into());
+        }
+        if forget {
+            let lost = losses.iter().filter(|loss| loss.lost > 0);
+            forgotten = lost.map(Measured::text).collect();
+        }
+        for (token, amount) in store.settle(&mut offline, forget, reason)? {
+            let text = offline.token(token).map_or_else(
+                || format!("{amount} base units of token {}", token.0),
+                |spec| spec.show(amount),
+            );
+            flows.push(text);
+        }
+    }
+    if level > Level::Trading || was_paused || latched.is_some() {
+        store.clear_level(reason)?;
+    }
+    // Last: until here whatever interrupts this leaves trading off.
+    latch
+        .lower()
+        .with_context(|| latch.file().display().to_string())?;
+    if json {
+        print_json(&json!({
+            "was": level.name(),
+            "cause": cause,
+            "paused": was_paused,
+            "latch": latched,
+            "flows": flows,
+            "losses_forgotten": forgotten,
+            "now": Level::Trading.name(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    if let Some(latched) = &latched {
+        done.push(format!("the latch was raised ({latched}); it is gone"));
+    }
+    if level > Level::Trading {
+        let name = level.name();
+        done.push(format!(
+            "the level was {name} ({cause}); trading is allowed again"
+        ));
+    } else if was_paused {
+        done.push("the pauses are lifted".to_owned());
+    }
+    if !flows.is_empty() {
+        done.push(format!(
+            "the venue's books are taken over, {} booked as explained",
+            flows.join(", ")
+        ));
+    }
+    if forget {
+        done.push(match forgotten.join(", ") {
+            none if none.is_empty() => "losses are counted anew; none were known".to_owned(),
+            some => format!("losses are forgotten: {some}"),
+        });
+    }
+    if done.is_empty() {
+        done.push(
+            "nothing to lift: trading is allowed, nothing is paused, no latch is raised".to_owned(),
+        );
+    }
+    print_text(&(done.join("\n") + "\n"))?;
+    Ok(Exit::Done)
+}
+
+/// One loss of a market beside its limit.
+struct Measured {
+    market: MarketSpec,
+    loss: Loss,
+    lost: i128,
+    /// Nothing if the file and what the last start listed do not say.
+    most: Option<Amount>,
+}
+
+impl Measured {
+    fn is_exceeded(&self) -> bool {
+        let most = self
+            .most
+            .map(|most| i128::try_from(most).unwrap_or(i128::MAX));
+        most.is_some_and(|most| self.lost > most)
+    }
+
+    fn text(&self) -> String {
+        let (control, lost) = (self.loss.0.name(), self.market.quote.show(self.lost));
+        format!("{} {control} {lost}", self.market.name)
+    }
+
+    fn refusal(&self) -> Failure {
+        let control = self.loss.0;
+        let key = control.keys().first().copied().unwrap_or(control.name());
+        let most = i128::try_from(self.most.unwrap_or(0)).unwrap_or(i128::MAX);
+        let (market, quote) = (&self.market.name, &self.market.quote);
+        let (lost, most) = (quote.show(self.lost), quote.show(most));
+        let what = format!(
+            "{market} has lost {lost}, {key} is {most}: trading would stop again at once; raise the key, or resume with --forget-losses, which counts losses anew"
+        );
+        Failure::new(Exit::CheckFailed, what)
+    }
+}
+
+/// Every loss as far as it is known, beside what the file allows now.
+fn losses(daemon: &Daemon, offline: &Offline) -> Vec<Measured> {
+    let listing = &offline.listing;
+    let listed = listing.markets.iter().map(|spec| &spec.name);
+    let configured = daemon.markets.iter().map(|market| &market.name.value);
+    let bound: Option<Bound> = listed
+        .eq(configured)
+        .then(|| daemon.bind_specs(listing.markets.clone(), listing.pools.clone()))
+        .and_then(Result::ok);
+    let limits = |id: MarketId| -> Option<LossConfig> {
+        let markets = bound.as_ref().map(|bound| &bound.engine.markets)?;
+        markets.get(usize::from(id.0)).map(|market| market.loss)
+    };
+    let now = VenueTime(Clock::new().unix_micros() / 1_000);
+    let mut all = Vec::new();
+    for (id, found) in offline.losses(now) {
+        let Some(market) = listing.markets.get(usize::from(id.0)) else {
+            continue;
+        };
+        for loss in found {
+            let most = limits(id).and_then(|limits| limits.of(loss.0));
+            all.push(Measured {
+                market: market.clone(),
+                loss,
+                lost: loss.1,
+                most,
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,327 @@
+//! The durable books: what the ledger holds, what differs from the venue, what every market carries, and
+//! how markets, pools and tokens were listed at the last start.
+//!
+//! Rows are replaced in the transaction of what changes them, so that they are what all fills, ends and
+//! flows in the store make of the opening balances.
+
+use std::collections::BTreeMap;
+
+use cambist_core::books::{Baselines, Books, Difference, Position};
+use cambist_core::event::Rate;
+use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec, VenueTime};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use super::chain::{Row, Sum};
+use super::recover::{Trouble, check};
+
+/// What the venue listed at the last start: enough to name tokens and to count losses without it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// Markets, in the order of the configuration.
+    pub markets: Vec<MarketSpec>,
+    /// Pools beside them.
+    pub pools: Vec<PoolSpec>,
+    /// Every token.
+    pub tokens: Vec<TokenSpec>,
+}
+
+/// Baselines as they are written. Values are text: they may be longer than numbers of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    day: u64,
+    day_open: String,
+    total: String,
+    peak: String,
+    /// Venue time in milliseconds, and the value.
+    hour: Vec<(u64, String)>,
+    /// So much quote for so much base.
+    mid: [String; 2],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pooled: Option<String>,
+}
+
+impl Written {
+    fn of(baselines: &Baselines) -> Self {
+        let hour = baselines.hour.iter();
+        Self {
+            day: baselines.day,
+            day_open: baselines.day_open.to_string(),
+            total: baselines.total.to_string(),
+            peak: baselines.peak.to_string(),
+            hour: hour.map(|(at, high)| (at.0, high.to_string())).collect(),
+            mid: [baselines.mid.quote, baselines.mid.base].map(|units| units.to_string()),
+            pooled: baselines.pooled.map(|pooled| pooled.to_string()),
+        }
+    }
+
+    fn read(&self) -> Option<Baselines> {
+        let hour = self.hour.iter();
+        let hour = hour.map(|(at, high)| Some((VenueTime(*at), high.parse().ok()?)));
+        let [quote, base] = &self.mid;
+        Some(Baselines {
+            day: self.day,
+            day_open: self.day_open.parse().ok()?,
+            total: self.total.parse().ok()?,
+            peak: self.peak.parse().ok()?,
+            hour: hour.collect::<Option<_>>()?,
+            mid: Rate {
+                quote: quote.parse().ok()?,
+                base: base.parse().ok()?,
+            },
+            pooled: match &self.pooled {
+                Some(pooled) => Some(pooled.parse().ok()?),
+                None => None,
+            },
+        })
+    }
+}
+
+/// Everything that is stored of the books, positions by market name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rows {
+    pub(super) ledger: Option<BTreeMap<TokenId, Amount>>,
+    pub(super) differences: BTreeMap<TokenId, Difference>,
+    pub(super) positions: BTreeMap<String, Position>,
+}
+
+impl Rows {
+    /// With the markets as they are configured now.
+    pub(super) fn books(&self, markets: &[String]) -> Books {
+        let positions = (0..).map(MarketId).zip(markets);
+        let positions = positions.filter_map(|(id, name)| Some((id, self.positions.get(name)?)));
+        Books {
+            ledger: self.ledger.clone(),
+            differences: self.differences.clone(),
+            positions: positions.map(|(id, p)| (id, p.clone())).collect(),
+        }
+    }
+}
+
+fn ledger_sum(token: u16, units: &str, at_us: u64) -> Sum {
+    let row = Row::of("ledger").number(token.into()).text(units);
+    row.number(at_us).sum()
+}
+
+fn opening_sum(at_us: u64) -> Sum {
+    Row::of("opening").number(at_us).sum()
+}
+
+fn difference_sum(token: u16, ledger: &str, venue: &str, at_us: u64) -> Sum {
+    let row = Row::of("difference").number(token.into());
+    row.text(ledger).text(venue).number(at_us).sum()
+}
+
+fn position_sum(market: &str, [base, cash, baselines]: [&str; 3], at_us: u64) -> Sum {
+    let row = Row::of("position").text(market).text(base).text(cash);
+    row.text(baselines).number(at_us).sum()
+}
+
+fn listing_sum(listing: &str, at_us: u64) -> Sum {
+    Row::of("listing").text(listing).number(at_us).sum()
+}
+
+/// The opening balances are taken.
+pub(super) fn set_opened(change: &Transaction<'_>, at_us: u64) -> rusqlite::Result<()> {
+    change
+        .execute(
+            "INSERT INTO opening (id, at_us, sum) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING",
+            params![at_us.cast_signed(), opening_sum(at_us).bytes()],
+        )
+        .map(|_| ())
+}
+
+/// What is held of a token.
+pub(super) fn set_ledger(
+    change: &Transaction<'_>,
+    (token, units): (TokenId, Amount),
+    at_us: u64,
+) -> rusqlite::Result<()> {
+    let units = units.to_string();
+    let sum = ledger_sum(token.0, &units, at_us);
+    change
+        .execute(
+            "INSERT OR REPLACE INTO ledger (token, units, at_us, sum) VALUES (?1, ?2, ?3, ?4)",
+            params![token.0, units, at_us.cast_signed(), sum.bytes()],
+        )
+        .map(|_| ())
+}
+
+/// Everything that differs.
+pub(super) fn set_differences(
+    change: &Transaction<'_>,
+    differences: &BTreeMap<TokenId, Difference>,
+    at_us: u64,
+) -> rusqlite::Result<()> {
+    change.execute("DELETE FROM differences", [])?;
+    for (token, difference) in differences {
+        let [ledger, venue] = [difference.ledger, difference.venue].map(|units| units.to_string());
+        let sum = difference_sum(token.0, &ledger, &venue, at_us);
+        change.execute(
+            "INSERT INTO differences (token, ledger, venue, at_us, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![token.0, ledger, venue, at_us.cast_signed(), sum.bytes()],
+        )?;
+    }
+    Ok(())
+}
+
+/// What a market carries.
+pub(super) fn set_position(
+    change: &Transaction<'_>,
+    market: &str,
+    position: &Position,
+    at_us: u64,
+) -> rusqlite::Result<()> {
+    let baselines = position.baselines.as_ref().map(Written::of);
+    // Text of numbers and numbers alone: it can always be written.
+    let baselines = baselines.and_then(|written| serde_json::to_string(&written).ok());
+    let baselines = baselines.unwrap_or_default();
+    let [base, cash] = [position.base, position.cash].map(|units| units.to_string());
+    let sum = position_sum(market, [&base, &cash, &baselines], at_us);
+    change
+        .execute(
+            "INSERT OR REPLACE INTO positions (market, base, cash, baselines, at_us, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                market,
+                base,
+                cash,
+                baselines,
+                at_us.cast_signed(),
+                sum.bytes()
+            ],
+        )
+        .map(|_| ())
+}
+
+/// How everything was listed at the last start.
+pub(super) fn set_listing(
+    change: &Transaction<'_>,
+    listing: &Listing,
+    at_us: u64,
+) -> rusqlite::Result<()> {
+    let text = serde_json::to_string(listing).unwrap_or_default();
+    change
+        .execute(
+            "INSERT OR REPLACE INTO listing (id, listing, at_us, sum) VALUES (1, ?1, ?2, ?3)",
+            params![text, at_us.cast_signed(), listing_sum(&text, at_us).bytes()],
+        )
+        .map(|_| ())
+}
+
+/// How everything was listed at the last start; nothing before the first one, or if another version wrote
+/// it otherwise: the next start writes it again.
+pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, Trouble> {
+    let row = database
+        .query_row("SELECT listing, at_us, sum FROM listing", [], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, i64>(1)?.cast_unsigned(),
+                row.get::<_, Vec<u8>>(2)?,
+            ))
+        })
+        .optional()?;
+    let Some((text, at_us, sum)) = row else {
+        return Ok(None);
+    };
+    check(&sum, &listing_sum(&text, at_us), "the listing")?;
+    Ok(serde_json::from_str(&text).ok())
+}
+
+/// Everything, or what is wrong with it.
+pub(super) fn read(database: &Connection) -> Result<Rows, Trouble> {
+    let mut rows = Rows {
+        ledger: opened(database)?.then(BTreeMap::new),
+        ..Rows::default()
+    };
+    let damage = |what: String| move || Trouble::Damage(what);
+    each(
+        database,
+        "SELECT token, units, at_us, sum FROM ledger",
+        |row| {
+            let (token, units): (u16, String) = (row.get(0)?, row.get(1)?);
+            let (at_us, sum) = stamp(row, 2)?;
+            let what = format!("the ledger of token {token}");
+            check(&sum, &ledger_sum(token, &units, at_us), &what)?;
+            let units = units.parse().map_err(|_| Trouble::Damage(what))?;
+            let ledger = rows.ledger.as_mut();
+            let ledger = ledger.ok_or_else(damage("a ledger without an opening".to_owned()))?;
+            ledger.insert(TokenId(token), units);
+            Ok(())
+        },
+    )?;
+    let differences = "SELECT token, ledger, venue, at_us, sum FROM differences";
+    each(database, differences, |row| {
+        let token: u16 = row.get(0)?;
+        let (ledger, venue): (String, String) = (row.get(1)?, row.get(2)?);
+        let (at_us, sum) = stamp(row, 3)?;
+        let what = format!("the difference of token {token}");
+        check(&sum, &difference_sum(token, &ledger, &venue, at_us), &what)?;
+        let read = |text: &str| text.parse().map_err(|_| Trouble::Damage(what.clone()));
+        let (ledger, venue) = (read(&ledger)?, read(&venue)?);
+        let difference = Difference { ledger, venue };
+        rows.differences.insert(TokenId(token), difference);
+        Ok(())
+    })?;
+    let positions = "SELECT market, base, cash, baselines, at_us, sum FROM positions";
+    each(database, positions, |row| {
+        let market: String = row.get(0)?;
+        let [base, cash, baselines]: [String; 3] = [row.get(1)?, row.get(2)?, row.get(3)?];
+        let (at_us, sum) = stamp(row, 4)?;
+        let what = format!("the position of {market}");
+        let expected = position_sum(&market, [&base, &cash, &baselines], at_us);
+        check(&sum, &expected, &what)?;
+        let position = position([&base, &cash, &baselines]);
+        let position = position.ok_or_else(damage(what))?;
+        rows.positions.insert(market, position);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn position([base, cash, baselines]: [&str; 3]) -> Option<Position> {
+    let baselines = if baselines.is_empty() {
+        None
+    } else {
+        Some(serde_json::from_str::<Written>(baselines).ok()?.read()?)
+    };
+    Some(Position {
+        base: base.parse().ok()?,
+        cash: cash.parse().ok()?,
+        baselines,
+    })
+}
+
+fn opened(database: &Connection) -> Result<bool, Trouble> {
+    let row = database
+        .query_row("SELECT at_us, sum FROM opening", [], |row| {
+            Ok((
+                row.get::<_, i64>(0)?.cast_unsigned(),
+                row.get::<_, Vec<u8>>(1)?,
+            ))
+        })
+        .optional()?;
+    let Some((at_us, sum)) = row else {
+        return Ok(false);
+    };
+    check(&sum, &opening_sum(at_us), "the opening")?;
+    Ok(true)
+}
+
+/// Time and sum of a row, at this column and the one after it.
+fn stamp(row: &rusqlite::Row<'_>, at: usize) -> Result<(u64, Vec<u8>), Trouble> {
+    Ok((row.get::<_, i64>(at)?.cast_unsigned(), row.get(at + 1)?))
+}
+
+fn each(
+    database: &Connection,
+    query: &str,
+    mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let mut query = database.prepare(query)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
+}

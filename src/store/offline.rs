@@ -1,0 +1,166 @@
+//! What a person does with the books while no daemon runs: explains a flow, takes over what differed, has
+//! losses counted anew. Everything by what the last daemon knew; nothing is asked for and nothing guessed.
+
+use std::collections::BTreeMap;
+
+use cambist_core::books::{Booking, Books, Carrier, Difference, Loss, NotCovered};
+use cambist_core::control::Control;
+use cambist_core::event::Lost;
+use cambist_core::{MarketId, TokenId, TokenSpec, VenueTime};
+
+use super::booking::Noted;
+use super::books::{self, Listing};
+use super::{Store, StoreError};
+
+/// Why a flow cannot be explained now.
+#[derive(Debug, thiserror::Error)]
+pub enum NotExplained {
+    /// Nothing was ever compared.
+    #[error(
+        "this store has no opening balances yet: the first start takes them as the venue has them, and they will contain it"
+    )]
+    NotOpen,
+    /// More should leave than there is.
+    #[error(transparent)]
+    NotCovered(#[from] NotCovered),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The books of a stopped daemon.
+#[derive(Debug)]
+pub struct Offline {
+    /// As the last start listed everything.
+    pub listing: Listing,
+    books: Books,
+    /// Losses of markets without baselines, from a store before version 5.
+    lost: BTreeMap<MarketId, Lost>,
+    carriers: Vec<Carrier>,
+}
+
+impl Offline {
+    /// What differed when ledger and venue were last compared.
+    pub const fn differences(&self) -> &BTreeMap<TokenId, Difference> {
+        &self.books.differences
+    }
+
+    /// What is held of a token.
+    pub fn held(&self, token: TokenId) -> cambist_core::Amount {
+        let ledger = self.books.ledger.as_ref();
+        ledger
+            .and_then(|ledger| ledger.get(&token).copied())
+            .unwrap_or(0)
+    }
+
+    /// What every market had lost when it was last looked at, by its place.
+    pub fn losses(&self, now: VenueTime) -> Vec<(MarketId, [Loss; 4])> {
+        let measured = self.books.positions.iter();
+        let measured = measured.filter_map(|(id, position)| Some((*id, position.lost(now)?)));
+        let carried = self.lost.iter().map(|(id, lost)| {
+            let losses = [
+                (Control::LossHour, lost.hour),
+                (Control::LossDay, lost.today),
+                (Control::LossTotal, lost.total),
+                (Control::Drawdown, lost.drawdown),
+            ];
+            (*id, losses)
+        });
+        measured.chain(carried).collect()
+    }
+
+    /// A token as it was listed.
+    pub fn token(&self, token: TokenId) -> Option<&TokenSpec> {
+        self.listing.tokens.iter().find(|spec| spec.id == token)
+    }
+
+    fn symbol(&self, token: TokenId) -> String {
+        let spec = self.token(token);
+        spec.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone())
+    }
+
+    /// Everything as one booking.
+    fn booking(&self) -> Booking {
+        Booking {
+            ledger: self.books.ledger.clone().unwrap_or_default(),
+            positions: self.books.positions.clone(),
+            differences: Some(self.books.differences.clone()),
+            ..Booking::default()
+        }
+    }
+}
+
+impl Store {
+    /// The books that the last daemon left; nothing if none has started since the store keeps them.
+    pub fn offline(&mut self) -> Result<Option<Offline>, StoreError> {
+        let at = |trouble: super::recover::Trouble| trouble.at(&self.file);
+        let Some(listing) = books::listing(&self.database).map_err(at)? else {
+            return Ok(None);
+        };
+        let rows = books::read(&self.database).map_err(at)?;
+        let names = listing.markets.iter().map(|spec| spec.name.clone());
+        self.market_names = names.collect();
+        let books = rows.books(&self.market_names);
+        let mut lost = self.carried_losses()?;
+        lost.retain(|market, _| {
+            let position = books.positions.get(market);
+            position.is_none_or(|position| position.baselines.is_none())
+        });
+        let carriers = Carrier::of(&listing.markets, &listing.pools);
+        Ok(Some(Offline {
+            listing,
+            books,
+            lost,
+            carriers,
+        }))
+    }
+
+    /// Books a flow that a person explains.
+    pub fn explain(
+        &mut self,
+        offline: &mut Offline,
+        token: TokenId,
+        amount: i128,
+        reason: &str,
+    ) -> Result<(), NotExplained> {
+        if offline.books.ledger.is_none() {
+            return Err(NotExplained::NotOpen);
+        }
+        offline.books.explain(token, amount, &offline.carriers)?;
+        let noted = Noted::Flow {
+            token,
+            symbol: offline.symbol(token),
+            amount,
+            reason: reason.to_owned(),
+        };
+        self.book(&[noted], &offline.booking())?;
+        Ok(())
+    }
+
+    /// Takes over what the venue held where the books differed when they were last compared, and has losses
+    /// counted anew if that is asked for. What was taken, by token.
+    pub fn settle(
+        &mut self,
+        offline: &mut Offline,
+        forget_losses: bool,
+        reason: &str,
+    ) -> Result<BTreeMap<TokenId, i128>, StoreError> {
+        let taken = offline.books.accept_differences(&offline.carriers);
+        let flows = taken.iter().map(|(token, amount)| Noted::Flow {
+            token: *token,
+            symbol: offline.symbol(*token),
+            amount: *amount,
+            reason: reason.to_owned(),
+        });
+        let mut noted: Vec<_> = flows.collect();
+        if forget_losses {
+            offline.books.forget_losses();
+            offline.lost.clear();
+            noted.push(Noted::LossesForgotten);
+        }
+        if !noted.is_empty() {
+            self.book(&noted, &offline.booking())?;
+        }
+        Ok(taken)
+    }
+}

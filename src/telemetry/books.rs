@@ -1,0 +1,137 @@
+//! Whether the ledger is what the venue holds, as a page, a sentence and gauges.
+
+use cambist_core::TokenId;
+use cambist_core::books::Difference;
+use cambist_core::note::{BooksHold, BooksStatus};
+use serde_json::{Value, json};
+
+use super::About;
+use super::metrics::Metrics;
+use super::observe::{name_for_commands, token_spec, whole};
+use crate::config::money;
+
+/// By what the books differ and what follows, for people; nothing while they agree.
+pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
+    if books.differences.is_empty() {
+        return None;
+    }
+    let each = books.differences.iter();
+    let each: Vec<_> = each
+        .map(|(token, difference)| {
+            let amount = |units| amount(about, *token, units);
+            let more = if difference.venue < difference.ledger {
+                "less"
+            } else {
+                "more"
+            };
+            format!(
+                "the venue has {} {more} ({} against {} in the ledger)",
+                amount(difference.ledger.abs_diff(difference.venue)),
+                amount(difference.venue),
+                amount(difference.ledger)
+            )
+        })
+        .collect();
+    let worth: Vec<_> = books
+        .worth
+        .iter()
+        .map(|(quote, units)| amount(about, *quote, *units))
+        .collect();
+    let worth = if worth.is_empty() {
+        String::new()
+    } else {
+        format!(", worth {} together", worth.join(" and "))
+    };
+    let follows = match books.hold {
+        Some(BooksHold::Start) => "found at the start: nothing is ordered until it is explained",
+        Some(BooksHold::Limit) => {
+            "more than risk.mismatch_max: nothing is ordered until it is explained"
+        }
+        Some(BooksHold::Lasting) => {
+            "for more than five minutes: nothing is ordered until it is explained"
+        }
+        None => "nothing is ordered any more if it lasts for five minutes",
+    };
+    Some(format!(
+        "books differ: {}{worth}; {follows}",
+        each.join(", ")
+    ))
+}
+
+/// The command that explains a difference. Only a person knows whether that is what happened.
+pub(super) fn explains(about: &About, token: TokenId, difference: Difference) -> String {
+    let (name, decimals) = token_spec(about, token).map_or_else(
+        || (token.0.to_string(), 0),
+        |spec| (name_for_commands(about, spec), spec.decimals),
+    );
+    let sign = if difference.venue < difference.ledger {
+        '-'
+    } else {
+        '+'
+    };
+    let amount = money::whole(difference.ledger.abs_diff(difference.venue), decimals);
+    format!(
+        "cambist account adopt --config {} --token {name} --amount {sign}{amount} --reason TEXT",
+        about.config
+    )
+}
+
+/// Whole tokens with the symbol.
+fn amount(about: &About, token: TokenId, units: cambist_core::Amount) -> String {
+    token_spec(about, token).map_or_else(
+        || format!("{units} base units of token {}", token.0),
+        |spec| format!("{} {}", money::whole(units, spec.decimals), spec.symbol),
+    )
+}
+
+/// For `/status`.
+pub(super) fn page(about: &About, books: &BooksStatus, differ_ms: Option<u64>) -> Value {
+    let state = match (books.confirmed, books.differences.is_empty()) {
+        (false, _) => "not compared yet",
+        (true, true) => "agree",
+        (true, false) => "differ",
+    };
+    let differences = books.differences.iter().map(|(token, difference)| {
+        let spec = token_spec(about, *token);
+        let decimals = spec.map_or(0, |spec| spec.decimals);
+        let whole = |units| money::whole(units, decimals);
+        json!({
+            "token": spec.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone()),
+            "ledger": whole(difference.ledger),
+            "venue": whole(difference.venue),
+            "units": difference.unexplained().to_string(),
+            "explain": explains(about, *token, *difference),
+        })
+    });
+    let worth = books.worth.iter().map(|(quote, units)| {
+        let spec = token_spec(about, *quote);
+        let name = spec.map_or_else(|| quote.0.to_string(), |spec| spec.symbol.clone());
+        (
+            name,
+            json!(money::whole(*units, spec.map_or(0, |s| s.decimals))),
+        )
+    });
+    json!({
+        "state": state,
+        "text": text(about, books),
+        "hold": books.hold.map(BooksHold::name),
+        "differ_for_ms": differ_ms,
+        "differences": differences.collect::<Vec<_>>(),
+        "worth": worth.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// Gauges: whether they differ, by how much money, and why that holds everything back.
+pub(super) fn gauges(about: &About, m: &Metrics, books: &BooksStatus) {
+    m.books_differ.set(i64::from(!books.differences.is_empty()));
+    for cause in BooksHold::ALL {
+        let held = i64::from(books.hold == Some(cause));
+        m.books_hold.with_label_values(&[cause.name()]).set(held);
+    }
+    for spec in &about.markets {
+        let units = books.worth.get(&spec.quote.id).copied().unwrap_or(0);
+        m.books_difference
+            .with_label_values(&[&spec.quote.symbol])
+            .set(whole(units, &spec.quote));
+    }
+}
