@@ -123,6 +123,18 @@ pub enum Command {
         after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
     )]
     Sim(commands::sim::SimArgs),
+    /// Run the engine on recorded market data and report what it would have earned, and why.
+    #[command(
+        after_help = "Data: ticks (.npy, .npz), depth snapshots (.csv, .parquet), or a folder of recorded \
+                      segments. The file states the units of its markets (base_decimals, quote_decimals, \
+                      price_decimals); no key is read and nothing is sent.\n\nExamples:\n  \
+                      cambist backtest --config config/cambist.toml --data eth.npz --out out/eth\n  \
+                      cambist backtest --config config/cambist.toml --data monday.csv --data tuesday.csv \
+                      --balance ETH=3 --balance USDC=9000 --request-latency 10ms..80ms --out out/two\n  \
+                      cambist backtest --config my.toml --data ETH-USDC=eth.csv --data BTC-USDC=btc.csv \
+                      --out out/both --json | jq .pnl"
+    )]
+    Backtest(commands::backtest::BacktestArgs),
     /// Run a recording through the engine and compare every action.
     #[command(
         after_help = "Example, after a run with config/demo.toml:\n  cambist replay target/two-terminals/tape/0000000001.tape"
@@ -139,6 +151,7 @@ impl Command {
             | Self::Run(_)
             | Self::Replay(_)
             | Self::Sim(_)
+            | Self::Backtest(_)
             | Self::Panic(_)
             | Self::Account(_)
             | Self::Status(_)
@@ -373,6 +386,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),
         Command::Sim(args) => commands::sim::run(args, cli.json),
+        Command::Backtest(args) => commands::backtest::run(args, cli.json),
     }
 }
 

@@ -5,6 +5,7 @@
 //! tests reach every room.
 
 pub mod address;
+pub mod backtest;
 pub mod cli;
 pub mod clock;
 pub mod commands;

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub(crate) mod admin;
+pub mod backtest;
 pub mod check;
 mod check_exchange;
 pub mod check_online;

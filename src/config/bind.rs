@@ -117,7 +117,11 @@ impl Daemon {
     /// Binds the file to the decimals it expects itself, for a check without the venue. `None` if it
     /// does not state them for every market.
     pub fn bind_expected(&self) -> Option<Result<Bound, ConfigError>> {
-        let specs: Option<Vec<_>> = self.markets.iter().enumerate().map(expected_spec).collect();
+        let mut tokens = Vec::new();
+        let each = self.markets.iter().enumerate();
+        let specs: Option<Vec<_>> = each
+            .map(|(index, market)| expected_spec(index, market, &mut tokens))
+            .collect();
         let specs: Result<Vec<_>, _> = specs?.into_iter().collect();
         Some(match specs {
             Ok(specs) => {
@@ -298,18 +302,14 @@ fn spec(
         .map_err(|error| problem(error.to_string()))
 }
 
-fn expected_spec((index, market): (usize, &Market)) -> Option<Result<MarketSpec, Problem>> {
+/// A market with the units that the file expects. Tokens are numbered by their symbols, in the order in
+/// which markets name them.
+fn expected_spec(
+    index: usize,
+    market: &Market,
+    tokens: &mut Vec<TokenSpec>,
+) -> Option<Result<MarketSpec, Problem>> {
     let expected = &market.expected;
-    let token = |id: u16, symbol: &str, decimals: u8, precision: u8| TokenSpec {
-        id: TokenId(id),
-        symbol: symbol.to_owned(),
-        decimals,
-        precision,
-        minimum: 1,
-        maximum: cambist_core::token::AMOUNT_MAX,
-        dust: 0,
-        enabled: true,
-    };
     let base_decimals = expected.base_decimals.as_ref()?.value;
     let quote_decimals = expected.quote_decimals.as_ref()?.value;
     let base_precision = expected
@@ -320,11 +320,42 @@ fn expected_spec((index, market): (usize, &Market)) -> Option<Result<MarketSpec,
         .quote_precision
         .as_ref()
         .map_or(quote_decimals, |at| at.value);
+    let mut token = |symbol: &str, decimals: u8, precision: u8| {
+        let known = tokens.iter().find(|token| token.symbol == symbol);
+        let next = TokenId(u16::try_from(tokens.len()).unwrap_or(u16::MAX));
+        let token = TokenSpec {
+            id: known.map_or(next, |known| known.id),
+            symbol: symbol.to_owned(),
+            decimals,
+            precision,
+            minimum: 1,
+            maximum: cambist_core::token::AMOUNT_MAX,
+            dust: 0,
+            enabled: true,
+        };
+        match known {
+            Some(known) if *known != token => Err(Problem {
+                at: market.name.at,
+                what: format!("token {symbol} has other decimals in another market"),
+            }),
+            Some(_) => Ok(token),
+            None => {
+                tokens.push(token.clone());
+                Ok(token)
+            }
+        }
+    };
+    let base = token(&market.base, base_decimals, base_precision);
+    let quote = token(&market.quote, quote_decimals, quote_precision);
+    let (base, quote) = match (base, quote) {
+        (Ok(base), Ok(quote)) => (base, quote),
+        (Err(problem), _) | (_, Err(problem)) => return Some(Err(problem)),
+    };
     let made = MarketSpec::new(
         MarketId(u16::try_from(index).ok()?),
         &market.name.value,
-        token(0, &market.base, base_decimals, base_precision),
-        token(1, &market.quote, quote_decimals, quote_precision),
+        base,
+        quote,
         expected.price_decimals.as_ref()?.value,
         true,
     );

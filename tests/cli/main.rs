@@ -6,6 +6,7 @@ mod kept;
 mod revision;
 mod support;
 
+mod backtest;
 mod daemon;
 mod demo;
 mod tools;

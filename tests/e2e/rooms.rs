@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -30,6 +30,18 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("crates/market-data", &["core"]),
     ("crates/fill-model", &["core", "market-data", "quant"]),
     (
+        "crates/backtest",
+        &[
+            "core",
+            "fill-model",
+            "market-data",
+            "quant",
+            "report",
+            // In its tests.
+            "strategies",
+        ],
+    ),
+    (
         "crates/sim",
         &[
             "config",
@@ -47,8 +59,9 @@ const ROOMS: [(&str, &[&str]); 18] = [
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 9] = [
+const PURE: [&str; 10] = [
     "crates/core",
+    "crates/backtest",
     "crates/fill-model",
     "crates/quant",
     "crates/signing",

@@ -16,6 +16,7 @@ pub mod defect;
 pub mod event;
 pub mod grid;
 pub mod npy;
+pub mod open;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod report;
@@ -31,6 +32,7 @@ pub use check::DEFAULT_MAX_GAP_NANOS;
 pub use defect::{Defect, DefectKind, Error, Place, Result};
 pub use event::{Event, Update, Visibility};
 pub use grid::{Grid, Step};
+pub use open::{OpenOptions, Recording, open};
 pub use report::{Report, Tolerance};
 pub use snapshot::{Level, Snapshot};
 pub use source::{EventSource, SnapshotSource};

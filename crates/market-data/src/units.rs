@@ -34,6 +34,13 @@ impl Units {
         steps.map(|(tick, lot)| Grid { tick, lot })
     }
 
+    /// Tick and lot, each from a default where it is not known.
+    pub(crate) fn grid_or(&self, default: Option<Grid>) -> Option<Grid> {
+        let tick = self.tick.or(default.map(|grid| grid.tick));
+        let lot = self.lot.or(default.map(|grid| grid.lot));
+        tick.zip(lot).map(|(tick, lot)| Grid { tick, lot })
+    }
+
     /// Takes a comment in: words of the form `key=value`; others are for people.
     pub(crate) fn comment(&mut self, text: &str) -> Result<(), String> {
         let words = text.split([' ', ',', '\t']);

@@ -25,8 +25,8 @@ pub struct Cells {
 
 impl Cells {
     /// What columns and units say together. The error says what is missing.
-    pub fn new(columns: &Columns, units: &Units) -> Result<Self, String> {
-        let grid = units.grid().ok_or(
+    pub fn new(columns: &Columns, units: &Units, default: Option<Grid>) -> Result<Self, String> {
+        let grid = units.grid_or(default).ok_or(
             "its tick and lot are not known: say them, or write them into a comment before the \
              header, such as # tick=0.01 lot=0.001",
         )?;

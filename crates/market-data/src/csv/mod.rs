@@ -28,6 +28,7 @@ use crate::columns::{Columns, Levels};
 use crate::decimal::Decimal;
 use crate::defect::{Defect, Place, Result};
 use crate::grid::{Grid, StepFinder};
+use crate::open::Current;
 use crate::report::{Inspector, Report, Tolerance};
 use crate::snapshot::{Level, Snapshot};
 use crate::snapshot_check::SnapshotCheck;
@@ -42,6 +43,8 @@ pub use writer::CsvWriter;
 pub struct CsvOptions {
     /// What the file need not say itself.
     pub units: Units,
+    /// Tick and lot if neither the file nor the units say them.
+    pub default_grid: Option<Grid>,
     /// Columns that are not looked at.
     pub ignored_columns: Vec<String>,
     /// What is skipped instead of being an error.
@@ -55,6 +58,7 @@ impl Default for CsvOptions {
     fn default() -> Self {
         Self {
             units: Units::default(),
+            default_grid: None,
             ignored_columns: Vec::new(),
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
@@ -101,7 +105,7 @@ impl CsvReader {
         options: &CsvOptions,
     ) -> Result<Self> {
         let (table, columns, units) = Table::begin(Box::new(input), inspector, options)?;
-        let cells = match Cells::new(&columns, &units) {
+        let cells = match Cells::new(&columns, &units, options.default_grid) {
             Ok(cells) => cells,
             Err(what) => return table.inspector.format(what),
         };
@@ -231,14 +235,35 @@ impl CsvReader {
     }
 }
 
-impl SnapshotSource for CsvReader {
-    fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
+impl Current for CsvReader {
+    type Row = Snapshot;
+
+    fn step(&mut self) -> Result<bool> {
         if self.over {
-            return Ok(None);
+            return Ok(false);
         }
         let more = self.advance();
         self.over = !matches!(more, Ok(true));
-        more.map(|more| more.then_some(&self.snapshot))
+        more
+    }
+
+    fn current(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    fn steps(&self) -> Grid {
+        self.cells.grid
+    }
+
+    fn account(&self) -> &Report {
+        &self.table.inspector.report
+    }
+}
+
+impl SnapshotSource for CsvReader {
+    fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
+        let more = self.step()?;
+        Ok(more.then_some(&self.snapshot))
     }
 
     fn grid(&self) -> Grid {

@@ -32,6 +32,7 @@ use crate::check::{BookCheck, DEFAULT_MAX_GAP_NANOS, EventCheck, Verdict};
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
 use crate::grid::{Grid, StepFinder};
+use crate::open::Current;
 use crate::report::{Inspector, Report, Tolerance};
 use crate::source::EventSource;
 use archive::Bytes;
@@ -154,16 +155,36 @@ impl TickReader {
     }
 }
 
+impl Current for TickReader {
+    type Row = Event;
+
+    #[inline]
+    fn step(&mut self) -> Result<bool> {
+        let more = self.advance();
+        if more.is_err() {
+            self.rows.stop();
+        }
+        more
+    }
+
+    fn current(&self) -> &Event {
+        &self.event
+    }
+
+    fn steps(&self) -> Grid {
+        self.grid
+    }
+
+    fn account(&self) -> &Report {
+        &self.rows.inspector.report
+    }
+}
+
 impl EventSource for TickReader {
     #[inline]
     fn next_event(&mut self) -> Result<Option<&Event>> {
-        match self.advance() {
-            Ok(more) => Ok(more.then_some(&self.event)),
-            Err(error) => {
-                self.rows.stop();
-                Err(error)
-            }
-        }
+        let more = self.step()?;
+        Ok(more.then_some(&self.event))
     }
 
     fn grid(&self) -> Grid {

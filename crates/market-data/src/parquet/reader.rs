@@ -17,6 +17,7 @@ use crate::check::{DEFAULT_MAX_GAP_NANOS, Verdict};
 use crate::columns::{Columns, LEVELS_MAX, Levels};
 use crate::defect::{Defect, Place, Result};
 use crate::grid::{Grid, StepFinder};
+use crate::open::Current;
 use crate::report::{Inspector, Report, Tolerance};
 use crate::snapshot::{Level, Snapshot};
 use crate::snapshot_check::SnapshotCheck;
@@ -32,6 +33,8 @@ const BATCH: usize = 512;
 pub struct ParquetOptions {
     /// What the file need not say itself.
     pub units: Units,
+    /// Tick and lot if neither the file nor the units say them.
+    pub default_grid: Option<Grid>,
     /// Columns that are not looked at.
     pub ignored_columns: Vec<String>,
     /// What is skipped instead of being an error.
@@ -45,6 +48,7 @@ impl Default for ParquetOptions {
     fn default() -> Self {
         Self {
             units: Units::default(),
+            default_grid: None,
             ignored_columns: Vec::new(),
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
@@ -255,7 +259,7 @@ impl ParquetReader {
     pub fn open(path: &Path, options: &ParquetOptions) -> Result<Self> {
         let inspector = Inspector::new(path.display().to_string(), options.tolerance);
         let (rows, columns, units) = open(path, &inspector, options)?;
-        let Some(grid) = units.grid() else {
+        let Some(grid) = units.grid_or(options.default_grid) else {
             return inspector.format(
                 "its tick and lot are not known: say them, or write them into the file's metadata \
                  as tick and lot",
@@ -460,14 +464,35 @@ fn key_of(cell: Cell<'_>) -> Key {
     }
 }
 
-impl SnapshotSource for ParquetReader {
-    fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
+impl Current for ParquetReader {
+    type Row = Snapshot;
+
+    fn step(&mut self) -> Result<bool> {
         if self.over {
-            return Ok(None);
+            return Ok(false);
         }
         let more = self.advance();
         self.over = !matches!(more, Ok(true));
-        more.map(|more| more.then_some(&self.snapshot))
+        more
+    }
+
+    fn current(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    fn steps(&self) -> Grid {
+        self.grid
+    }
+
+    fn account(&self) -> &Report {
+        &self.inspector.report
+    }
+}
+
+impl SnapshotSource for ParquetReader {
+    fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
+        let more = self.step()?;
+        Ok(more.then_some(&self.snapshot))
     }
 
     fn grid(&self) -> Grid {

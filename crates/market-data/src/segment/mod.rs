@@ -28,7 +28,7 @@ mod writer;
 
 use crate::grid::Grid;
 use crate::time::Timestamp;
-pub use reader::{EventSegments, ReadOptions, SnapshotSegments};
+pub use reader::{EventSegments, ReadOptions, SnapshotSegments, content};
 pub use wire::{Cursor, Nonsense, Records};
 pub use writer::{EventWriter, Limits, SnapshotWriter, WriteError};
 

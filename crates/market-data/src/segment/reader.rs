@@ -7,7 +7,7 @@ use super::file::{Next, Segment};
 use super::frame::{Entry, KEY, RECORDS_AT};
 use super::snapshots::SnapshotCodec;
 use super::wire::{Cursor, PADDING};
-use super::{Codec, Header, folder};
+use super::{Codec, Content, Header, folder};
 use crate::check::{DEFAULT_MAX_GAP_NANOS, gap};
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
@@ -53,6 +53,23 @@ pub struct EventSegments {
 
 /// Events read at a time.
 const BLOCK_EVENTS: usize = 256;
+
+/// What the recording in a folder, or a single segment, holds.
+pub fn content(path: &Path) -> Result<Content> {
+    let inspector = Inspector::new(path.display().to_string(), Tolerance::NONE);
+    let io = |error| inspector.error(Place::File, error);
+    let first = if path.is_dir() {
+        let numbers = folder::list(path).map_err(io)?;
+        numbers.first().map(|number| folder::path(path, *number))
+    } else {
+        Some(path.to_owned())
+    };
+    let Some(first) = first else {
+        return inspector.format("the folder has no segments of recorded market data");
+    };
+    let segment = Segment::open(&first).map_err(|defect| inspector.error(Place::File, defect))?;
+    Ok(segment.content())
+}
 
 impl SnapshotSegments {
     /// Opens the recording in a folder, or a single segment.

@@ -1,0 +1,190 @@
+//! What a backtest assumes about the exchange and the way to it.
+
+use cambist_fill_model::{FillRule, QueueModel};
+use cambist_quant::queue::Model;
+use serde::{Deserialize, Serialize};
+
+/// A time that is drawn anew for every message, uniformly, in microseconds. Both ends are included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyRange {
+    /// Shortest.
+    pub min_us: u64,
+    /// Longest.
+    pub max_us: u64,
+}
+
+impl LatencyRange {
+    /// Always the same.
+    pub const fn fixed_ms(ms: u64) -> Self {
+        Self {
+            min_us: ms * 1_000,
+            max_us: ms * 1_000,
+        }
+    }
+}
+
+/// A token bucket of the exchange for each endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// Requests a second, at least 1.
+    pub per_s: u32,
+    /// Requests at once, at least 1.
+    pub burst: u32,
+}
+
+/// What is assumed about the exchange and the way to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assumptions {
+    /// From the engine to the exchange.
+    pub request_latency: LatencyRange,
+    /// From the exchange to the engine.
+    pub response_latency: LatencyRange,
+    /// The exchange's own time for a submit or a cancel: it takes effect and is answered after it.
+    pub acknowledgement_delay_us: u64,
+    /// What happened to own orders shows in lists, balances and depth this much later.
+    pub visibility_lag_us: u64,
+    /// Signing and storing a batch before its orders may leave.
+    pub seal_us: u64,
+    /// How queue positions are known or estimated.
+    pub queue: QueueModel,
+    /// How much of an order fills.
+    pub fill_rule: FillRule,
+    /// Snapshots only: millionths of a decrease of the best level that count as traded.
+    pub traded_share_ppm: u32,
+    /// Levels a side of the exchange's depth.
+    pub depth_levels: usize,
+    /// Fee of orders that rested, in ten-thousandths of what is bought.
+    pub maker_fee_bips: u16,
+    /// Fee of orders that took.
+    pub taker_fee_bips: u16,
+    /// The exchange's limit of requests; none if it has none.
+    pub rate_limit: Option<RateLimit>,
+    /// Everything random comes from it.
+    pub seed: u64,
+}
+
+impl Default for Assumptions {
+    /// Careful: queue positions move by trades alone, fills by what was available, 25 ms each way, and five
+    /// requests a second on every endpoint.
+    fn default() -> Self {
+        Self {
+            request_latency: LatencyRange::fixed_ms(25),
+            response_latency: LatencyRange::fixed_ms(25),
+            acknowledgement_delay_us: 5_000,
+            visibility_lag_us: 0,
+            seal_us: 2_000,
+            queue: QueueModel::Estimated(Model::RiskAverse),
+            fill_rule: FillRule::Available,
+            traded_share_ppm: 0,
+            depth_levels: 50,
+            maker_fee_bips: 0,
+            taker_fee_bips: 0,
+            rate_limit: Some(RateLimit { per_s: 5, burst: 5 }),
+            seed: 1,
+        }
+    }
+}
+
+impl Assumptions {
+    /// What is wrong with them, if anything is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (name, range) in [
+            ("request latency", self.request_latency),
+            ("response latency", self.response_latency),
+        ] {
+            if range.min_us > range.max_us {
+                return Err(format!(
+                    "the {name} goes from {} µs to {} µs: the first must not be the longer one",
+                    range.min_us, range.max_us
+                ));
+            }
+        }
+        if let Some(limit) = self.rate_limit
+            && (limit.per_s == 0 || limit.burst == 0)
+        {
+            return Err("a rate limit of 0 lets nothing through".to_owned());
+        }
+        if self.depth_levels == 0 {
+            return Err("the exchange's depth must have one level at least".to_owned());
+        }
+        if self.maker_fee_bips > 10_000 || self.taker_fee_bips > 10_000 {
+            return Err("a fee is at most 10000 ten-thousandths".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The assumptions in sentences, for reports. `snapshots` says that the data are snapshots.
+    pub fn sentences(&self, snapshots: bool) -> Vec<String> {
+        let latency = |range: LatencyRange| {
+            if range.min_us == range.max_us {
+                ms(range.min_us)
+            } else {
+                format!("{} to {}", ms(range.min_us), ms(range.max_us))
+            }
+        };
+        let mut sentences = vec![
+            "The recorded market does not react to our orders.".to_owned(),
+            format!(
+                "A request takes {} to the exchange, its response {} back.",
+                latency(self.request_latency),
+                latency(self.response_latency)
+            ),
+            format!(
+                "Submits and cancels take effect {} after their arrival; a batch is signed and stored in {}.",
+                ms(self.acknowledgement_delay_us),
+                ms(self.seal_us)
+            ),
+            format!(
+                "What happened to an order shows in lists, balances and depth {} later.",
+                ms(self.visibility_lag_us)
+            ),
+        ];
+        sentences.push(match self.rate_limit {
+            None => "The exchange does not limit requests.".to_owned(),
+            Some(limit) => format!(
+                "The exchange takes {} requests a second on each endpoint, {} at once.",
+                limit.per_s, limit.burst
+            ),
+        });
+        sentences.push(format!(
+            "Fees: {} ten-thousandths for orders that rested, {} for orders that took, in the bought token.",
+            self.maker_fee_bips, self.taker_fee_bips
+        ));
+        sentences.push(match self.queue {
+            QueueModel::Estimated(Model::RiskAverse) => {
+                "An order joins behind everything at its price and moves forward by trades alone.".to_owned()
+            }
+            QueueModel::Estimated(model) => format!(
+                "An order joins behind everything at its price; of what is cancelled there, the queue model {model:?} takes a part from in front of it."
+            ),
+            QueueModel::Fifo => {
+                "Queue positions are exact: the recording names every order.".to_owned()
+            }
+        });
+        sentences.push(match self.fill_rule {
+            FillRule::Available => {
+                "An order fills by no more than was traded or newly shown at its price or beyond."
+                    .to_owned()
+            }
+            FillRule::WholeOrder => {
+                "An order fills whole as soon as it is reached, whatever was traded.".to_owned()
+            }
+        });
+        if snapshots {
+            sentences.push(if self.traded_share_ppm == 0 {
+                "What happened between two snapshots is not known: an order fills only when a snapshot shows the other side at its price.".to_owned()
+            } else {
+                format!(
+                    "Of every decrease of the best level between two snapshots, {} % count as traded.",
+                    f64::from(self.traded_share_ppm) / 10_000.0
+                )
+            });
+        }
+        sentences
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn ms(us: u64) -> String {
+    format!("{} ms", us as f64 / 1_000.0)
+}

@@ -1,0 +1,172 @@
+//! What the engine reported during a run: its own account of it, why it did not quote, what its controls
+//! did, and how late it learnt of fills.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cambist_core::event::Level;
+use cambist_core::note::{Control, Fill, Note};
+use cambist_core::{Amount, MarketId, MarketSpec, Side, Time};
+use cambist_report::Session;
+use hdrhistogram::Histogram;
+
+/// Entries kept of lists that a run may fill without bound.
+const KEPT: usize = 1_000;
+/// An hour, in microseconds.
+const DETECTION_MAX_US: u64 = 3_600_000_000;
+
+/// A change of the trading level, or a pause.
+#[derive(Clone, Debug)]
+pub struct LevelChange {
+    pub time: Time,
+    pub what: String,
+    pub cause: String,
+}
+
+/// How long a side had which reason for having no quotes.
+#[derive(Clone, Debug, Default)]
+pub struct SideTimes {
+    since: Option<(Time, Option<Control>)>,
+    /// Microseconds by reason; `None` is the time with quotes.
+    pub micros: BTreeMap<Option<Control>, u64>,
+}
+
+impl SideTimes {
+    fn change(&mut self, now: Time, reason: Option<Control>) {
+        self.close(now);
+        self.since = Some((now, reason));
+    }
+
+    /// Counts the time up to now.
+    fn close(&mut self, now: Time) {
+        if let Some((since, reason)) = &mut self.since {
+            *self.micros.entry(*reason).or_default() += now.micros_since(*since);
+            *since = now;
+        }
+    }
+}
+
+/// What the engine reported.
+pub struct EngineLog {
+    pub session: Session,
+    pub sides: BTreeMap<(MarketId, Side), SideTimes>,
+    pub refused_by_control: BTreeMap<Control, u64>,
+    pub levels: Vec<LevelChange>,
+    pub level: Level,
+    /// Level changes and pauses beyond those that are kept.
+    pub levels_dropped: u64,
+    pub invariants: Vec<String>,
+    pub mismatches: u64,
+    pub depths: u64,
+    pub depths_refused: u64,
+    /// Trades that the engine has not learnt of, by order: when, and base units.
+    unlearnt: BTreeMap<u64, VecDeque<(Time, Amount)>>,
+    pub detection: Histogram<u64>,
+}
+
+impl EngineLog {
+    pub fn new(markets: &[MarketSpec]) -> Self {
+        Self {
+            session: Session::new(markets),
+            sides: BTreeMap::new(),
+            refused_by_control: BTreeMap::new(),
+            levels: Vec::new(),
+            level: Level::Trading,
+            levels_dropped: 0,
+            invariants: Vec::new(),
+            mismatches: 0,
+            depths: 0,
+            depths_refused: 0,
+            unlearnt: BTreeMap::new(),
+            detection: Histogram::new_with_bounds(1, DETECTION_MAX_US, 3)
+                .expect("one to an hour in microseconds at three digits is a valid range"),
+        }
+    }
+
+    /// A trade happened at the exchange.
+    pub fn traded(&mut self, now: Time, order: u64, base: Amount) {
+        self.unlearnt
+            .entry(order)
+            .or_default()
+            .push_back((now, base));
+    }
+
+    /// Takes in what the engine reports.
+    pub fn observe(&mut self, now: Time, note: &Note) {
+        self.session.observe(now, note);
+        match note {
+            Note::Filled(fill) => self.learnt(now, fill),
+            Note::DepthTaken { .. } => self.depths += 1,
+            Note::DepthRefused { .. } => self.depths_refused += 1,
+            Note::RiskRefused { control, .. } => {
+                *self.refused_by_control.entry(*control).or_default() += 1;
+            }
+            Note::Withheld {
+                market,
+                side,
+                withheld,
+            } => {
+                let times = self.sides.entry((*market, *side)).or_default();
+                times.change(now, withheld.as_ref().map(|withheld| withheld.control));
+            }
+            Note::LevelChanged { level, cause } => {
+                self.level = *level;
+                self.level_changed(now, level.name().to_owned(), cause.clone());
+            }
+            Note::Paused(pause) => {
+                self.level_changed(now, "paused".to_owned(), pause.cause.clone());
+            }
+            Note::InvariantFailed { name, detail } if self.invariants.len() < KEPT => {
+                self.invariants.push(format!("{name}: {detail}"));
+            }
+            Note::Mismatch { .. } => self.mismatches += 1,
+            _ => {}
+        }
+    }
+
+    fn level_changed(&mut self, time: Time, what: String, cause: String) {
+        if self.levels.len() < KEPT {
+            self.levels.push(LevelChange { time, what, cause });
+        } else {
+            self.levels_dropped += 1;
+        }
+    }
+
+    /// The engine booked a part of an order: how long ago did it trade?
+    fn learnt(&mut self, now: Time, fill: &Fill) {
+        let number = fill.order.number;
+        let Some(waiting) = self.unlearnt.get_mut(&number) else {
+            return;
+        };
+        let mut left = fill.base;
+        while let Some((traded, base)) = waiting.front_mut()
+            && left > 0
+        {
+            let part = left.min(*base);
+            (left, *base) = (left - part, *base - part);
+            let whole = *base == 0;
+            let late_us = now.micros_since(*traded);
+            if whole {
+                waiting.pop_front();
+                self.detection.saturating_record(late_us.max(1));
+            }
+        }
+        if waiting.is_empty() {
+            self.unlearnt.remove(&number);
+        }
+    }
+
+    /// Trades that the engine had not learnt of.
+    pub fn unlearnt(&self) -> u64 {
+        self.unlearnt
+            .values()
+            .map(|trades| trades.len() as u64)
+            .sum()
+    }
+
+    /// Counts times up to the end.
+    pub fn close(&mut self, now: Time) {
+        for side in self.sides.values_mut() {
+            side.close(now);
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! The simulated exchange: recorded markets with our account on them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use cambist_core::event::Amounts;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::postings::Traded;
+use cambist_core::request::{Depth, DepthLevel, Listed, Query, Reply};
+use cambist_core::{
+    Amount, Hash, MarketId, MarketSpec, OrderKind, OrderStatus, Price, Reason, Side, TokenSpec,
+    VenueTime,
+};
+use cambist_fill_model::{
+    ExecutionReport, Fees, FillSimulator, Liquidity, NewOrder, Options, OrderId, Outcome,
+    TimeInForce,
+};
+use cambist_market_data::{Event, Snapshot, Timestamp};
+
+use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of, report};
+use crate::assumptions::Assumptions;
+use crate::error::BacktestError;
+use crate::feed::lot_decimals;
+use crate::network::nanos;
+
+/// A trade of an order of ours, at the exchange.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    pub time: Timestamp,
+    pub order: OrderNumber,
+    pub market: MarketId,
+    pub side: Side,
+    pub price: Price,
+    pub lots: u64,
+    pub traded: Traded,
+    pub liquidity: Liquidity,
+}
+
+struct Market {
+    spec: MarketSpec,
+    simulator: FillSimulator,
+    is_snapshots: bool,
+    /// Rises with everything that may change its depth.
+    version: u64,
+    /// The levels that are being written.
+    levels: Snapshot,
+}
+
+/// The exchange.
+pub struct SimulatedExchange {
+    markets: Vec<Market>,
+    specs: Vec<MarketSpec>,
+    tokens: Vec<TokenSpec>,
+    /// What is so.
+    account: Account,
+    /// What lists, balances and depth show, if that is something else.
+    shown: Option<Account>,
+    /// Changes that are not shown yet.
+    hidden: VecDeque<(Timestamp, Change)>,
+    lag_nanos: i64,
+    depth_levels: usize,
+    fee_bips: [u16; 2],
+    /// Open orders by the end of their validity.
+    expiries: BTreeSet<(u32, OrderNumber)>,
+    /// Open orders by market.
+    places: BTreeMap<OrderNumber, MarketId>,
+    /// Ended orders stay in lists this long after their creation, in milliseconds.
+    kept_ms: u64,
+    executions: Vec<Execution>,
+    reports: Vec<ExecutionReport>,
+}
+
+/// The exchange's clock.
+pub fn venue_time(now: Timestamp) -> VenueTime {
+    VenueTime(u64::try_from(now.0).unwrap_or(0) / 1_000_000)
+}
+
+impl SimulatedExchange {
+    pub fn new(
+        markets: &[(MarketSpec, bool)],
+        tokens: Vec<TokenSpec>,
+        opening: Amounts,
+        assumptions: &Assumptions,
+        kept_ms: u64,
+    ) -> Result<Self, BacktestError> {
+        let account = Account::new(opening);
+        let lag_nanos = nanos(assumptions.visibility_lag_us);
+        let make = |(spec, is_snapshots): &(MarketSpec, bool)| {
+            let options = Options {
+                queue: assumptions.queue,
+                rule: assumptions.fill_rule,
+                // Booked in token amounts by this exchange.
+                fees: Fees::default(),
+                lot: 10_f64.powi(-i32::from(lot_decimals(spec))),
+                snapshot_depth: assumptions.depth_levels,
+                traded_share: assumptions.traded_share_ppm,
+            };
+            let simulator = if *is_snapshots {
+                FillSimulator::of_snapshots(options)?
+            } else {
+                FillSimulator::of_events(options)?
+            };
+            Ok(Market {
+                spec: spec.clone(),
+                simulator,
+                is_snapshots: *is_snapshots,
+                version: 0,
+                levels: Snapshot::default(),
+            })
+        };
+        Ok(Self {
+            markets: markets
+                .iter()
+                .map(make)
+                .collect::<Result<_, BacktestError>>()?,
+            specs: markets.iter().map(|market| market.0.clone()).collect(),
+            tokens,
+            shown: (lag_nanos > 0).then(|| account.clone()),
+            account,
+            hidden: VecDeque::new(),
+            lag_nanos,
+            depth_levels: assumptions.depth_levels,
+            fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
+            expiries: BTreeSet::new(),
+            places: BTreeMap::new(),
+            kept_ms,
+            executions: Vec::new(),
+            reports: Vec::new(),
+        })
+    }
+
+    /// The recorded market moves on.
+    #[inline]
+    pub fn apply_event(&mut self, market: usize, event: &Event) {
+        let found = &mut self.markets[market];
+        found.version += 1;
+        found.simulator.apply_event(event, &mut self.reports);
+        if !self.reports.is_empty() {
+            self.take_reports(market);
+        }
+    }
+
+    /// The recorded market moves on.
+    pub fn apply_snapshot(&mut self, market: usize, snapshot: &Snapshot) {
+        let found = &mut self.markets[market];
+        found.version += 1;
+        found.simulator.apply_snapshot(snapshot, &mut self.reports);
+        if !self.reports.is_empty() {
+            self.take_reports(market);
+        }
+    }
+
+    /// A submit takes effect: hash and state of the order.
+    pub fn submit(
+        &mut self,
+        now: Timestamp,
+        order: &UnsignedOrder,
+    ) -> Result<(Hash, OrderStatus), Reason> {
+        let number = order.client_id.number;
+        let hash = hash_of(number);
+        if self.account.get(number).is_some() {
+            return Err(Reason::OrderExists);
+        }
+        let market = usize::from(order.market.0);
+        if market >= self.markets.len() {
+            return Err(Reason::UnsupportedMarket);
+        }
+        let clock = venue_time(now);
+        if VenueTime::from_s(u64::from(order.valid_until_s)) <= clock {
+            return Err(Reason::OrderExpired);
+        }
+        if self.account.available(order.sell_token) < order.sell_amount {
+            return Err(Reason::InsufficientBalance);
+        }
+        let taken = AccountOrder::new(order.clone(), clock);
+        self.change(now, Change::Taken(Box::new(taken)));
+        self.places.insert(number, order.market);
+        self.expiries.insert((order.valid_until_s, number));
+        let asked = NewOrder {
+            id: OrderId(number),
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+            time_in_force: match order.kind {
+                OrderKind::MakerOnly => TimeInForce::PostOnly,
+                OrderKind::Limit => TimeInForce::GoodTillCancel,
+                OrderKind::TakerOnly => TimeInForce::ImmediateOrCancel,
+            },
+        };
+        let found = &mut self.markets[market];
+        found.version += 1;
+        found.simulator.submit(now, &asked, &mut self.reports);
+        self.take_reports(market);
+        let status = self.account.get(number).map(|order| order.status);
+        Ok((hash, status.unwrap_or(OrderStatus::Failed)))
+    }
+
+    /// A cancel takes effect: state of the order.
+    pub fn cancel(&mut self, now: Timestamp, hash: Hash) -> Result<OrderStatus, Reason> {
+        let number = number_of(hash);
+        let Some(order) = self.account.get(number) else {
+            return Err(Reason::NothingToCancel);
+        };
+        if order.status.is_final() {
+            return Err(Reason::InvalidArgument);
+        }
+        self.close(now, number, OrderStatus::Cancelled);
+        Ok(OrderStatus::Cancelled)
+    }
+
+    /// Ends orders whose validity has passed.
+    pub fn expire(&mut self, now: Timestamp) {
+        let clock = venue_time(now);
+        while let Some(&(valid_until_s, number)) = self.expiries.first()
+            && VenueTime::from_s(u64::from(valid_until_s)) <= clock
+        {
+            self.close(now, number, OrderStatus::Expired);
+        }
+    }
+
+    /// When the next order expires.
+    pub fn next_expiry(&self) -> Option<Timestamp> {
+        let (valid_until_s, _) = self.expiries.first()?;
+        Some(Timestamp(i64::from(*valid_until_s) * 1_000_000_000))
+    }
+
+    /// Takes an open order out of its market.
+    fn close(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
+        if let Some(market) = self.places.get(&number) {
+            let found = &mut self.markets[usize::from(market.0)];
+            found.version += 1;
+            let mut reports = Vec::new();
+            found.simulator.cancel(now, OrderId(number), &mut reports);
+        }
+        self.end(now, number, status);
+    }
+
+    fn end(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
+        self.places.remove(&number);
+        if let Some(order) = self.account.get(number) {
+            self.expiries.remove(&(order.order.valid_until_s, number));
+        }
+        self.change(now, Change::Ended(number, status));
+        let before = venue_time(now).minus_ms(self.kept_ms);
+        self.account.prune(before);
+        if let Some(shown) = &mut self.shown {
+            shown.prune(before);
+        }
+    }
+
+    fn change(&mut self, now: Timestamp, change: Change) {
+        self.account.apply(&change, &self.specs);
+        if self.shown.is_some() {
+            self.hidden
+                .push_back((now.plus_nanos(self.lag_nanos), change));
+        }
+    }
+
+    /// Books what the fill model reports.
+    #[cold]
+    fn take_reports(&mut self, market: usize) {
+        let mut reports = std::mem::take(&mut self.reports);
+        let spec = self.markets[market].spec.clone();
+        for report in reports.drain(..) {
+            let number = report.order.0;
+            let end = match report.outcome {
+                Outcome::Resting | Outcome::CancelRejected => None,
+                Outcome::Rejected(_) => Some(OrderStatus::Failed),
+                Outcome::Canceled(_) | Outcome::Expired(_) => Some(OrderStatus::Cancelled),
+                Outcome::Filled(fill) => {
+                    let base = spec.base_amount(fill.qty).unwrap_or(Amount::MAX);
+                    let quote = spec.quote_amount(fill.price, fill.qty);
+                    let quote = quote.unwrap_or(Amount::MAX);
+                    let bought = match fill.side {
+                        Side::Buy => base,
+                        Side::Sell => quote,
+                    };
+                    let bips = self.fee_bips[usize::from(fill.liquidity == Liquidity::Taker)];
+                    let traded = Traded {
+                        base,
+                        quote,
+                        // As the embedded exchange rounds.
+                        fee: bought / 10_000 * Amount::from(bips)
+                            + bought % 10_000 * Amount::from(bips) / 10_000,
+                    };
+                    self.change(report.time, Change::Filled(number, traded));
+                    self.executions.push(Execution {
+                        time: report.time,
+                        order: number,
+                        market: spec.id,
+                        side: fill.side,
+                        price: fill.price,
+                        lots: fill.qty.0,
+                        traded,
+                        liquidity: fill.liquidity,
+                    });
+                    (fill.remaining.0 == 0).then_some(OrderStatus::Processed)
+                }
+            };
+            if let Some(status) = end {
+                self.end(report.time, number, status);
+            }
+        }
+        self.reports = reports;
+    }
+
+    /// Whether something was traded that nobody has taken yet.
+    #[inline]
+    pub const fn has_executions(&self) -> bool {
+        !self.executions.is_empty()
+    }
+
+    /// Takes what was traded since the last call.
+    pub fn take_executions(&mut self, into: &mut Vec<Execution>) {
+        into.append(&mut self.executions);
+    }
+
+    /// Answers a question at the exchange's time.
+    pub fn answer(&mut self, now: Timestamp, query: &Query) -> Result<Reply, Reason> {
+        self.show(now);
+        let account = self.shown.as_ref().unwrap_or(&self.account);
+        Ok(match query {
+            Query::Depth(market) => {
+                let market = usize::from(market.0);
+                if market >= self.markets.len() {
+                    return Err(Reason::UnsupportedDepthMarket);
+                }
+                Reply::Depth(self.depth(now, market))
+            }
+            Query::Balances => Reply::Balances(account.balances()),
+            Query::Orders(page) => {
+                let (orders, total) = account.page(page, &self.specs);
+                Reply::Orders { orders, total }
+            }
+            Query::Order(hash) => {
+                let order = account.get(number_of(*hash));
+                Reply::Order(report(order.ok_or(Reason::OrderNotFound)?, &self.specs))
+            }
+            Query::Cancel(hash) => Reply::CancelTaken {
+                status: self.cancel(now, *hash)?,
+            },
+            Query::Markets => Reply::Markets {
+                listed: self.specs.iter().map(listed).collect(),
+            },
+            Query::Account => Reply::Account { frozen: false },
+            Query::Tokens => Reply::Tokens(self.tokens.clone()),
+            // There are no pools.
+            Query::Pools => Reply::Pools(Vec::new()),
+            Query::PoolBalance(_) => return Err(Reason::InvalidArgument),
+            Query::Moves(_) => Reply::Moves {
+                moves: Vec::new(),
+                total: 0,
+            },
+        })
+    }
+
+    /// Shows what happened long enough ago.
+    fn show(&mut self, now: Timestamp) {
+        let Some(shown) = &mut self.shown else { return };
+        while let Some((at, _)) = self.hidden.front()
+            && *at <= now
+        {
+            if let Some((_, change)) = self.hidden.pop_front() {
+                shown.apply(&change, &self.specs);
+            }
+        }
+    }
+
+    /// The depth of a market: recorded levels, and our orders among them. Levels that reach orders of ours
+    /// have traded with them and are not shown.
+    fn depth(&mut self, now: Timestamp, market: usize) -> Depth {
+        let account = self.shown.as_ref().unwrap_or(&self.account);
+        let found = &mut self.markets[market];
+        found
+            .simulator
+            .write_snapshot(self.depth_levels, &mut found.levels);
+        let spec = &found.spec;
+        let mut sides = Side::BOTH.map(|side| {
+            let levels = found.levels.side(side).iter();
+            let each = levels.map(|level| (level.price, level.qty.0));
+            each.collect::<Vec<_>>()
+        });
+        for order in account.open().filter(|order| order.order.market == spec.id) {
+            let asked = &order.order;
+            let base = spec.base_amount(asked.qty).unwrap_or(0);
+            let left = spec.lots_floor(base.saturating_sub(order.base_filled)).0;
+            let (own, other) = match asked.side {
+                Side::Buy => (0, 1),
+                Side::Sell => (1, 0),
+            };
+            sides[other].retain(|(price, _)| !asked.side.reaches(asked.price, *price));
+            let better = |price: &Price| match asked.side {
+                Side::Buy => *price > asked.price,
+                Side::Sell => *price < asked.price,
+            };
+            let at = sides[own].partition_point(|(price, _)| better(price));
+            match sides[own].get_mut(at) {
+                Some((price, lots)) if *price == asked.price => *lots = lots.saturating_add(left),
+                _ => sides[own].insert(at, (asked.price, left)),
+            }
+        }
+        let level = |(price, lots): &(Price, u64)| DepthLevel {
+            price: *price,
+            size: spec.lot.saturating_mul(Amount::from(*lots)),
+        };
+        let [bids, asks] = sides.map(|side| side.iter().map(level).collect());
+        // A snapshot is known to have been so when it was drawn up; a book of single changes is so until
+        // the next one.
+        let timestamp = if found.is_snapshots {
+            venue_time(found.levels.exchange_time)
+        } else {
+            venue_time(now)
+        };
+        Depth {
+            market: spec.id,
+            version: found.version,
+            timestamp,
+            bids,
+            asks,
+        }
+    }
+
+    /// Best bid and best ask of the recorded market, in ticks.
+    pub fn touch(&self, market: usize) -> Option<(Price, Price)> {
+        let simulator = &self.markets[market].simulator;
+        simulator.best(Side::Buy).zip(simulator.best(Side::Sell))
+    }
+
+    /// The best price of our open orders on a side.
+    pub fn own_best(&self, market: MarketId, side: Side) -> Option<Price> {
+        let open = self.account.open().map(|order| &order.order);
+        let prices = open
+            .filter(|order| order.market == market && order.side == side)
+            .map(|order| order.price);
+        match side {
+            Side::Buy => prices.max(),
+            Side::Sell => prices.min(),
+        }
+    }
+
+    /// What the account holds.
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// How often the recorded book was left crossed.
+    pub fn crossings(&self, market: usize) -> u64 {
+        self.markets[market].simulator.crossings()
+    }
+
+    /// Events about orders that the recording never named.
+    pub fn unknown_orders(&self, market: usize) -> u64 {
+        self.markets[market].simulator.unknown_orders()
+    }
+}
+
+fn listed(spec: &MarketSpec) -> Listed {
+    Listed {
+        name: spec.name.clone(),
+        base: spec.base.id,
+        quote: spec.quote.id,
+        price_decimals: spec.price_decimals,
+        enabled: spec.enabled,
+    }
+}
+
+#[cfg(test)]
+#[path = "exchange_tests.rs"]
+mod tests;

@@ -1,0 +1,287 @@
+//! The simulated exchange: funds, ends, lists, and what its depth shows.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::order::{ClientOrderId, FillBy};
+use cambist_core::request::OrdersPage;
+use cambist_core::{Qty, StrategyId, TokenId};
+use cambist_market_data::Level;
+
+use super::*;
+
+const BASE: TokenId = TokenId(0);
+const QUOTE: TokenId = TokenId(1);
+const SECOND: i64 = 1_000_000_000;
+/// Whole seconds since 1970 at which these tests begin.
+const BEGIN_S: u32 = 1_700_000_000;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp((i64::from(BEGIN_S) + second) * SECOND)
+}
+
+/// One tick is 0.01, one lot 0.1; base units are lots, quote units a thousandth.
+fn market() -> MarketSpec {
+    let token = |id, symbol: &str, decimals| TokenSpec {
+        id,
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: decimals,
+        minimum: 1,
+        maximum: 1 << 90,
+        dust: 0,
+        enabled: true,
+    };
+    let (base, quote) = (token(BASE, "B", 1), token(QUOTE, "Q", 3));
+    MarketSpec::new(MarketId(0), "B-Q", base, quote, 2, true).unwrap()
+}
+
+fn exchange(assumptions: &Assumptions) -> SimulatedExchange {
+    let spec = market();
+    assert_eq!((spec.lot, spec.quote_per_lot_tick), (1, 1));
+    let tokens = vec![spec.base.clone(), spec.quote.clone()];
+    let opening = Amounts::from([(BASE, 100), (QUOTE, 100_000)]);
+    let mut exchange =
+        SimulatedExchange::new(&[(spec, true)], tokens, opening, assumptions, 60_000).unwrap();
+    exchange.apply_snapshot(0, &snapshot(0, &[(99, 7), (98, 9)], &[(101, 5), (103, 8)]));
+    exchange
+}
+
+fn snapshot(second: i64, bids: &[(u64, u64)], asks: &[(u64, u64)]) -> Snapshot {
+    let levels = |levels: &[(u64, u64)]| {
+        let level = |(price, qty): &(u64, u64)| Level {
+            price: Price(*price),
+            qty: Qty(*qty),
+        };
+        levels.iter().map(level).collect()
+    };
+    Snapshot {
+        exchange_time: at(second),
+        local_time: at(second),
+        sequence: 0,
+        bids: levels(bids),
+        asks: levels(asks),
+    }
+}
+
+fn order(number: u64, side: Side, price: u64, lots: u64) -> UnsignedOrder {
+    let spec = market();
+    let (price, qty) = (Price(price), Qty(lots));
+    let base = spec.base_amount(qty).unwrap();
+    let quote = spec.quote_amount(price, qty).unwrap();
+    let (sell_amount, buy_amount) = match side {
+        Side::Buy => (quote, base),
+        Side::Sell => (base, quote),
+    };
+    UnsignedOrder {
+        client_id: ClientOrderId {
+            instance: 1,
+            strategy: StrategyId(0),
+            number,
+        },
+        market: MarketId(0),
+        side,
+        price,
+        qty,
+        kind: OrderKind::MakerOnly,
+        sell_token: spec.sell_token(side),
+        sell_amount,
+        buy_token: spec.buy_token(side),
+        buy_amount,
+        fill_by: FillBy::Sell,
+        storage_id: 0,
+        valid_until_s: BEGIN_S + 60,
+        max_fee_bips: 20,
+        made_at: VenueTime(0),
+    }
+}
+
+fn levels(exchange: &mut SimulatedExchange, second: i64) -> [Vec<(u64, Amount)>; 2] {
+    let Ok(Reply::Depth(depth)) = exchange.answer(at(second), &Query::Depth(MarketId(0))) else {
+        panic!("no depth");
+    };
+    [depth.bids, depth.asks].map(|side| {
+        side.iter()
+            .map(|level| (level.price.0, level.size))
+            .collect()
+    })
+}
+
+fn status(
+    exchange: &mut SimulatedExchange,
+    number: u64,
+    second: i64,
+) -> Result<OrderStatus, Reason> {
+    match exchange.answer(at(second), &Query::Order(hash_of(number)))? {
+        Reply::Order(report) => Ok(report.status),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn orders_bind_their_funds_until_they_end() {
+    let mut exchange = exchange(&Assumptions::default());
+    let taken = exchange.submit(at(1), &order(1, Side::Sell, 102, 60));
+    assert_eq!(taken, Ok((hash_of(1), OrderStatus::Processing)));
+    assert_eq!(exchange.account().available(BASE), 40);
+    let too_much = exchange.submit(at(1), &order(2, Side::Sell, 102, 41));
+    assert_eq!(too_much, Err(Reason::InsufficientBalance));
+    assert_eq!(status(&mut exchange, 2, 1), Err(Reason::OrderNotFound));
+    assert!(
+        exchange
+            .submit(at(1), &order(2, Side::Sell, 102, 40))
+            .is_ok()
+    );
+    let again = exchange.submit(at(1), &order(2, Side::Sell, 102, 1));
+    assert_eq!(again, Err(Reason::OrderExists));
+    assert_eq!(
+        exchange.cancel(at(2), hash_of(1)),
+        Ok(OrderStatus::Cancelled)
+    );
+    assert_eq!(exchange.account().available(BASE), 60);
+    assert_eq!(
+        exchange.cancel(at(2), hash_of(1)),
+        Err(Reason::InvalidArgument)
+    );
+    assert_eq!(
+        exchange.cancel(at(2), hash_of(9)),
+        Err(Reason::NothingToCancel)
+    );
+}
+
+#[test]
+fn fills_pay_at_the_price_with_the_fee_in_what_is_bought() {
+    let mut exchange = exchange(&Assumptions {
+        maker_fee_bips: 1_000,
+        ..Assumptions::default()
+    });
+    exchange
+        .submit(at(1), &order(1, Side::Buy, 100, 20))
+        .unwrap();
+    // The other side comes to our price, with twelve.
+    exchange.apply_snapshot(0, &snapshot(2, &[(98, 9)], &[(100, 12)]));
+    let mut executions = Vec::new();
+    exchange.take_executions(&mut executions);
+    assert_eq!(executions.len(), 1);
+    let traded = executions[0].traded;
+    assert_eq!((traded.base, traded.quote, traded.fee), (12, 1_200, 1));
+    assert_eq!(
+        exchange.account().total(BASE),
+        100 + 12 - 1,
+        "rounded down, as the exchange does"
+    );
+    assert_eq!(exchange.account().total(QUOTE), 100_000 - 1_200);
+    assert_eq!(exchange.account().available(QUOTE), 100_000 - 2_000);
+    exchange.apply_snapshot(0, &snapshot(3, &[(97, 9)], &[(99, 50)]));
+    assert_eq!(status(&mut exchange, 1, 3), Ok(OrderStatus::Processed));
+    assert_eq!(exchange.account().available(QUOTE), 100_000 - 2_000);
+}
+
+#[test]
+fn what_would_take_fails_and_what_is_too_old_is_refused() {
+    let mut exchange = exchange(&Assumptions::default());
+    let crossing = exchange.submit(at(1), &order(1, Side::Buy, 101, 1));
+    assert_eq!(crossing, Ok((hash_of(1), OrderStatus::Failed)));
+    assert_eq!(exchange.account().available(QUOTE), 100_000);
+    exchange
+        .submit(at(59), &order(2, Side::Buy, 99, 1))
+        .unwrap();
+    assert_eq!(exchange.next_expiry(), Some(at(60)));
+    exchange.expire(Timestamp(at(60).0 - 1));
+    assert_eq!(status(&mut exchange, 2, 59), Ok(OrderStatus::Processing));
+    exchange.expire(at(60));
+    assert_eq!(status(&mut exchange, 2, 60), Ok(OrderStatus::Expired));
+    assert_eq!(exchange.next_expiry(), None);
+    let late = exchange.submit(at(60), &order(3, Side::Buy, 99, 1));
+    assert_eq!(late, Err(Reason::OrderExpired));
+}
+
+#[test]
+fn depth_shows_our_orders_among_the_recorded_ones() {
+    let mut exchange = exchange(&Assumptions::default());
+    exchange
+        .submit(at(1), &order(1, Side::Buy, 99, 20))
+        .unwrap();
+    exchange
+        .submit(at(1), &order(2, Side::Buy, 100, 3))
+        .unwrap();
+    exchange
+        .submit(at(1), &order(3, Side::Sell, 102, 4))
+        .unwrap();
+    let [bids, asks] = levels(&mut exchange, 1);
+    assert_eq!(bids, [(100, 3), (99, 27), (98, 9)]);
+    assert_eq!(asks, [(101, 5), (102, 4), (103, 8)]);
+    // Asks at 100 fill the bid there in part; what is left of them has traded and is not shown.
+    exchange.apply_snapshot(0, &snapshot(2, &[(98, 9)], &[(100, 2), (103, 8)]));
+    let [bids, asks] = levels(&mut exchange, 2);
+    assert_eq!(bids, [(100, 1), (99, 20), (98, 9)]);
+    assert_eq!(asks, [(102, 4), (103, 8)]);
+}
+
+#[test]
+fn lists_and_depth_lag_behind_and_balances_with_them() {
+    let mut exchange = exchange(&Assumptions {
+        visibility_lag_us: 2_000_000,
+        ..Assumptions::default()
+    });
+    exchange
+        .submit(at(1), &order(1, Side::Sell, 102, 60))
+        .unwrap();
+    assert_eq!(status(&mut exchange, 1, 2), Err(Reason::OrderNotFound));
+    let locked = |exchange: &mut SimulatedExchange, second| {
+        let Ok(Reply::Balances(balances)) = exchange.answer(at(second), &Query::Balances) else {
+            panic!("no balances");
+        };
+        balances[0].locked
+    };
+    assert_eq!(locked(&mut exchange, 2), 0);
+    assert_eq!(levels(&mut exchange, 2)[1], [(101, 5), (103, 8)]);
+    assert_eq!(
+        exchange.account().available(BASE),
+        40,
+        "what is so is so at once"
+    );
+    assert_eq!(status(&mut exchange, 1, 3), Ok(OrderStatus::Processing));
+    assert_eq!(locked(&mut exchange, 3), 60);
+    assert_eq!(levels(&mut exchange, 3)[1], [(101, 5), (102, 60), (103, 8)]);
+}
+
+#[test]
+fn pages_are_newest_first_and_old_ends_are_forgotten() {
+    let mut exchange = exchange(&Assumptions::default());
+    for number in 1..=5 {
+        let second = i64::try_from(number).unwrap();
+        exchange
+            .submit(at(second), &order(number, Side::Sell, 102, 1))
+            .unwrap();
+    }
+    exchange.cancel(at(6), hash_of(2)).unwrap();
+    let mut page = |from_s: i64, to_s: i64, offset, limit, resting_only| {
+        let page = OrdersPage {
+            from: venue_time(at(from_s)),
+            to: if to_s == 0 {
+                VenueTime(0)
+            } else {
+                venue_time(at(to_s))
+            },
+            offset,
+            limit,
+            resting_only,
+        };
+        let Ok(Reply::Orders { orders, total }) = exchange.answer(at(6), &Query::Orders(page))
+        else {
+            panic!("no orders");
+        };
+        let numbers = orders.iter().map(|order| number_of(order.hash));
+        (numbers.collect::<Vec<_>>(), total)
+    };
+    assert_eq!(page(0, 0, 0, 10, false), (vec![5, 4, 3, 2, 1], 5));
+    assert_eq!(page(0, 0, 1, 2, false), (vec![4, 3], 5));
+    assert_eq!(page(2, 4, 0, 10, false), (vec![4, 3, 2], 3));
+    assert_eq!(page(0, 0, 0, 10, true), (vec![5, 4, 3, 1], 4));
+    assert_eq!(page(0, 0, 9, 10, false), (vec![], 5));
+    // A minute after their creation ended orders go, up to the first one that is open.
+    exchange.cancel(at(70), hash_of(1)).unwrap();
+    assert_eq!(status(&mut exchange, 1, 70), Err(Reason::OrderNotFound));
+    assert_eq!(status(&mut exchange, 2, 70), Err(Reason::OrderNotFound));
+    assert_eq!(status(&mut exchange, 3, 70), Ok(OrderStatus::Processing));
+}

@@ -1,0 +1,184 @@
+//! Recorded data of one market, on the market's own grid.
+
+use cambist_core::{MarketSpec, Price, Qty};
+use cambist_market_data::{Event, Grid, Recording, Snapshot, Step, Timestamp, Update};
+
+use crate::error::BacktestError;
+
+/// The next row of a recording.
+#[derive(Debug)]
+pub enum Row {
+    /// An event.
+    Event(Event),
+    /// A snapshot.
+    Snapshot(Box<Snapshot>),
+}
+
+/// A recording with its next row, in ticks and lots of the market.
+pub struct Feed {
+    data: Recording,
+    /// Ticks of the market in one of the recording, and lots.
+    tick_factor: u64,
+    lot_factor: u64,
+    row: Row,
+    /// Exchange time of the row; the greatest there is after the end.
+    time: Timestamp,
+}
+
+/// Behind every recording.
+pub const NEVER: Timestamp = Timestamp(i64::MAX);
+
+impl Feed {
+    /// A recording of a market. Its tick and lot must be multiples of the market's.
+    pub fn new(data: Recording, market: &MarketSpec) -> Result<Self, BacktestError> {
+        let grid = data.grid();
+        let own = market_grid(market).ok_or_else(|| {
+            BacktestError::Unsupported(format!(
+                "market {}: its tick or lot has more than 18 decimals",
+                market.name
+            ))
+        })?;
+        let factor = |what, data: Step, own: Step, remedy| {
+            multiple(data, own).ok_or_else(|| BacktestError::Grid {
+                market: market.name.clone(),
+                what,
+                data: data.to_string(),
+                own: own.to_string(),
+                remedy,
+            })
+        };
+        let tick_factor = factor(
+            "tick",
+            grid.tick,
+            own.tick,
+            "set market.price_decimals to what the data have",
+        )?;
+        let lot_factor = factor(
+            "lot",
+            grid.lot,
+            own.lot,
+            "raise market.base_precision, or market.quote_precision above price_decimals, to what \
+             the data have",
+        )?;
+        let row = match &data {
+            Recording::Events(_) => Row::Event(Event {
+                exchange_time: NEVER,
+                local_time: NEVER,
+                visibility: cambist_market_data::Visibility::Local,
+                update: Update::Cancel { order: 0 },
+            }),
+            Recording::Snapshots(_) => Row::Snapshot(Box::default()),
+        };
+        Ok(Self {
+            data,
+            tick_factor,
+            lot_factor,
+            row,
+            time: NEVER,
+        })
+    }
+
+    /// Exchange time of the next row.
+    #[inline]
+    pub const fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    /// The next row; of no meaning after the end.
+    #[inline]
+    pub const fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// What is read.
+    pub const fn data(&self) -> &Recording {
+        &self.data
+    }
+
+    /// Whether it is a recording of snapshots.
+    pub const fn is_snapshots(&self) -> bool {
+        matches!(self.data, Recording::Snapshots(_))
+    }
+
+    /// Reads the next row that the exchange processes.
+    pub fn advance(&mut self) -> Result<(), BacktestError> {
+        let (ticks, lots) = (self.tick_factor, self.lot_factor);
+        match (&mut self.data, &mut self.row) {
+            (Recording::Events(source), Row::Event(row)) => loop {
+                let Some(event) = source.next_event()? else {
+                    self.time = NEVER;
+                    return Ok(());
+                };
+                if event.visibility.at_exchange() {
+                    *row = *event;
+                    if (ticks, lots) != (1, 1) {
+                        scale_update(&mut row.update, ticks, lots);
+                    }
+                    self.time = row.exchange_time;
+                    return Ok(());
+                }
+            },
+            (Recording::Snapshots(source), Row::Snapshot(row)) => {
+                let Some(snapshot) = source.next_snapshot()? else {
+                    self.time = NEVER;
+                    return Ok(());
+                };
+                row.copy_from(snapshot);
+                if (ticks, lots) != (1, 1) {
+                    for level in row.bids.iter_mut().chain(&mut row.asks) {
+                        scale(&mut level.price, ticks);
+                        level.qty = Qty(level.qty.0.saturating_mul(lots));
+                    }
+                }
+                self.time = row.exchange_time;
+            }
+            _ => unreachable!("the row was made for the data"),
+        }
+        Ok(())
+    }
+}
+
+/// A price near the end of all numbers is none that trades.
+fn scale(price: &mut Price, factor: u64) {
+    *price = Price(price.0.saturating_mul(factor).min(u64::MAX - 1));
+}
+
+fn scale_update(update: &mut Update, ticks: u64, lots: u64) {
+    match update {
+        Update::Level { price, qty, .. }
+        | Update::SnapshotLevel { price, qty, .. }
+        | Update::Trade { price, qty, .. }
+        | Update::Add { price, qty, .. }
+        | Update::Modify { price, qty, .. }
+        | Update::Fill { price, qty, .. } => {
+            scale(price, ticks);
+            *qty = Qty(qty.0.saturating_mul(lots));
+        }
+        Update::Clear { to, .. } => {
+            if let Some(price) = to {
+                scale(price, ticks);
+            }
+        }
+        Update::Cancel { .. } => {}
+    }
+}
+
+/// Tick and lot of a market as decimals.
+pub fn market_grid(market: &MarketSpec) -> Option<Grid> {
+    let decimals = lot_decimals(market);
+    Some(Grid {
+        tick: Step::new(1, market.price_decimals).ok()?,
+        lot: Step::new(1, decimals).ok()?,
+    })
+}
+
+/// Decimals of a lot: it is a power of ten of base units.
+pub fn lot_decimals(market: &MarketSpec) -> u8 {
+    let digits = u8::try_from(market.lot.ilog10()).unwrap_or(u8::MAX);
+    market.base.decimals.saturating_sub(digits)
+}
+
+/// How many of `own` one `data` is.
+fn multiple(data: Step, own: Step) -> Option<u64> {
+    own.count(data.value(1)?).filter(|count| *count > 0)
+}

@@ -1,0 +1,30 @@
+//! The trading engine on recorded market data.
+//!
+//! A [`Backtest`] runs the engine of live trading, unchanged, against a simulated exchange: the recorded
+//! market with our account on it. The engine polls, seals and sends as it does live; between it and the
+//! exchange lie latencies, rate limits and delays ([`Assumptions`]). What fills is decided by
+//! `cambist-fill-model` from recorded ticks or depth snapshots. Time is that of the recording, and
+//! everything random comes from one seed: equal inputs give equal results.
+//!
+//! Absent on purpose: files, clocks, threads. Data arrives through the traits of `cambist-market-data`;
+//! rows of results leave through a [`Sink`].
+
+mod account;
+mod assumptions;
+mod engine_link;
+mod engine_log;
+mod error;
+mod exchange;
+mod feed;
+mod network;
+mod performance;
+mod report;
+mod run;
+mod schedule;
+mod sink;
+
+pub use assumptions::{Assumptions, LatencyRange, RateLimit};
+pub use error::BacktestError;
+pub use report::{DataReport, Detection, EquityReport, LevelReport, Report, SideReport};
+pub use run::{Backtest, Setup};
+pub use sink::{FillRow, Progress, SampleRow, Sink};

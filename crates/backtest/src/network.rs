@@ -1,0 +1,116 @@
+//! The way to the exchange: latencies, and the exchange's limit of requests.
+
+use std::collections::BTreeMap;
+
+use cambist_core::request::Endpoint;
+use cambist_market_data::Timestamp;
+
+use crate::assumptions::{LatencyRange, RateLimit};
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Nanoseconds drawn from a range. A range of one value draws nothing.
+    pub fn latency_nanos(&mut self, range: LatencyRange) -> i64 {
+        let width = range.max_us.saturating_sub(range.min_us);
+        let drawn = if width == 0 {
+            0
+        } else {
+            // The high half of a product is uniform but for one part in 2^64 of the width.
+            let wide = u128::from(self.next()) * (u128::from(width) + 1);
+            u64::try_from(wide >> 64).unwrap_or(width)
+        };
+        nanos(range.min_us.saturating_add(drawn))
+    }
+}
+
+/// Microseconds as nanoseconds.
+pub fn nanos(us: u64) -> i64 {
+    i64::try_from(us.saturating_mul(1_000)).unwrap_or(i64::MAX)
+}
+
+/// Token buckets by endpoint, as times at which they are full again (generic cell rate algorithm).
+#[derive(Debug)]
+pub struct RateLimiter {
+    /// Nanoseconds of one request, and of a whole bucket.
+    interval: i64,
+    burst: i64,
+    full_at: BTreeMap<Endpoint, Timestamp>,
+    refused: u64,
+}
+
+impl RateLimiter {
+    pub fn new(limit: RateLimit) -> Self {
+        let interval = 1_000_000_000 / i64::from(limit.per_s.max(1));
+        Self {
+            interval,
+            burst: interval.saturating_mul(i64::from(limit.burst)),
+            full_at: BTreeMap::new(),
+            refused: 0,
+        }
+    }
+
+    /// Whether a request is let through now.
+    pub fn take(&mut self, now: Timestamp, endpoint: Endpoint) -> bool {
+        let full_at = self.full_at.entry(endpoint).or_insert(now);
+        let after = (*full_at).max(now).plus_nanos(self.interval);
+        let taken = after.nanos_since(now) <= self.burst;
+        if taken {
+            *full_at = after;
+        } else {
+            self.refused += 1;
+        }
+        taken
+    }
+
+    /// Requests that were refused.
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_drawn_between_both_ends() {
+        let mut random = Random::new(7);
+        let range = LatencyRange {
+            min_us: 3,
+            max_us: 5,
+        };
+        let drawn: std::collections::BTreeSet<_> =
+            (0..200).map(|_| random.latency_nanos(range)).collect();
+        assert_eq!(drawn.into_iter().collect::<Vec<_>>(), [3_000, 4_000, 5_000]);
+        assert_eq!(random.latency_nanos(LatencyRange::fixed_ms(2)), 2_000_000);
+    }
+
+    #[test]
+    fn a_bucket_lets_its_burst_through_and_then_its_rate() {
+        let limit = RateLimit { per_s: 4, burst: 2 };
+        let mut limiter = RateLimiter::new(limit);
+        let mut taken = |ms: i64, endpoint| limiter.take(Timestamp(ms * 1_000_000), endpoint);
+        assert!(taken(0, Endpoint::Depth) && taken(0, Endpoint::Depth));
+        assert!(!taken(0, Endpoint::Depth) && !taken(249, Endpoint::Depth));
+        assert!(taken(249, Endpoint::Orders), "another endpoint");
+        assert!(taken(250, Endpoint::Depth) && !taken(250, Endpoint::Depth));
+        assert!(taken(10_000, Endpoint::Depth) && taken(10_000, Endpoint::Depth));
+        assert!(!taken(10_000, Endpoint::Depth));
+        assert_eq!(limiter.refused(), 4);
+    }
+}

@@ -1,0 +1,319 @@
+//! The report of a run: what was earned, what was assumed, what went wrong.
+
+use std::collections::BTreeMap;
+
+use cambist_core::event::Amounts;
+use cambist_core::{Amount, MarketSpec, Reason, Side, Time, TokenId};
+use cambist_market_data::Timestamp;
+use cambist_report::Session;
+use cambist_report::summary::{Closing, Ends, Orders, PnlRow, Requests};
+use serde::Serialize;
+
+use crate::assumptions::Assumptions;
+use crate::engine_log::EngineLog;
+use crate::exchange::SimulatedExchange;
+use crate::feed::Feed;
+use crate::performance::Performance;
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// When the engine started, and when the run ended.
+    pub from: String,
+    /// End of the run.
+    pub to: String,
+    /// Seconds between both.
+    pub duration_s: f64,
+    /// When the engine ended by itself, if it did before the data.
+    pub engine_ended: Option<String>,
+    /// What was read.
+    pub data: Vec<DataReport>,
+    /// What was assumed.
+    pub assumptions: Assumptions,
+    /// The same in sentences.
+    pub assumed: Vec<String>,
+    /// Symbol of the token that values are in.
+    pub quote: String,
+    /// Held at the beginning, in whole tokens.
+    pub opening: BTreeMap<String, String>,
+    /// Held at the end, in whole tokens.
+    pub closing: BTreeMap<String, String>,
+    /// Value of everything held.
+    pub equity: EquityReport,
+    /// Profit and loss by cause, from the exchange's fills and the recorded mids at their moments.
+    pub pnl: Option<PnlRow>,
+    /// The same by what the engine knew: fills when it learnt of them, and the mids it had polled.
+    pub pnl_as_polled: Option<PnlRow>,
+    /// Trades of our orders at the exchange.
+    pub fills: u64,
+    /// Of these, orders that rested.
+    pub maker_fills: u64,
+    /// Of these, orders that took.
+    pub taker_fills: u64,
+    /// Base traded by market, in whole tokens.
+    pub base_volume: BTreeMap<String, String>,
+    /// Quote traded by market, in whole tokens.
+    pub quote_volume: BTreeMap<String, String>,
+    /// Time from a fill to the engine's knowledge of it.
+    pub detection: Detection,
+    /// Orders, as the engine counts them.
+    pub orders: Orders,
+    /// Their ends.
+    pub ends: Ends,
+    /// Requests, as the engine counts them.
+    pub requests: Requests,
+    /// Requests that the exchange refused as too many.
+    pub rate_limited: u64,
+    /// Share of time with quotes on both sides, of the market where it was lowest.
+    pub quoted_both_sides_ratio: f64,
+    /// Why there were no quotes, by side.
+    pub sides: Vec<SideReport>,
+    /// Orders that risk controls refused, by control.
+    pub refused_by_control: BTreeMap<String, u64>,
+    /// The trading level at the end.
+    pub level: String,
+    /// Changes of it, and pauses.
+    pub levels: Vec<LevelReport>,
+    /// Invariants of the engine that failed: each is a defect of the program.
+    pub invariants: Vec<String>,
+    /// How often the engine's books and the exchange's differed.
+    pub mismatches: u64,
+}
+
+/// What was read for one market.
+#[derive(Clone, Debug, Serialize)]
+pub struct DataReport {
+    /// The market.
+    pub market: String,
+    /// `events` or `snapshots`.
+    pub kind: &'static str,
+    /// Rows read, kept and skipped.
+    #[serde(flatten)]
+    pub report: cambist_market_data::Report,
+    /// How often the recorded book was left crossed; the older levels gave way.
+    pub crossings: u64,
+    /// Events about orders that the recording never named.
+    pub unknown_orders: u64,
+}
+
+/// Value of everything held, in quote tokens.
+#[derive(Clone, Debug, Serialize)]
+pub struct EquityReport {
+    /// At the first sample with a mid.
+    pub opening: Option<String>,
+    /// At the last one.
+    pub closing: Option<String>,
+    /// Furthest below the highest value before it, by samples.
+    pub drawdown_max: String,
+    /// When that was.
+    pub drawdown_at: Option<String>,
+}
+
+/// Milliseconds from a fill to the engine's knowledge of it: the error that polling puts on fill times.
+#[derive(Clone, Debug, Serialize)]
+pub struct Detection {
+    /// Median.
+    pub p50_ms: Option<f64>,
+    /// The slowest hundredth begins here.
+    pub p99_ms: Option<f64>,
+    /// The slowest one.
+    pub max_ms: Option<f64>,
+    /// Fills that it had not learnt of when the run ended.
+    pub unlearnt: u64,
+}
+
+/// Why a side of a market had no quotes, in seconds by reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct SideReport {
+    /// The market.
+    pub market: String,
+    /// `buy` or `sell`.
+    pub side: &'static str,
+    /// Seconds with quotes.
+    pub quoted_s: f64,
+    /// Seconds without, by reason.
+    pub withheld_s: BTreeMap<String, f64>,
+}
+
+/// A change of the trading level, or a pause.
+#[derive(Clone, Debug, Serialize)]
+pub struct LevelReport {
+    /// When.
+    pub time: String,
+    /// The new level, or `paused`.
+    pub what: String,
+    /// Why.
+    pub cause: String,
+}
+
+/// What a report is made from.
+pub struct Source<'a> {
+    pub markets: &'a [MarketSpec],
+    pub feeds: &'a [Feed],
+    pub exchange: &'a SimulatedExchange,
+    pub performance: &'a Performance,
+    pub log: &'a EngineLog,
+    pub assumptions: &'a Assumptions,
+    pub opening: &'a Amounts,
+    pub from: Timestamp,
+    pub to: Timestamp,
+    pub end: Time,
+    pub ended: Option<Timestamp>,
+    pub rate_limited: u64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// Makes the report.
+pub fn build(source: &Source<'_>) -> Report {
+    let actual = &source.performance.session;
+    let engine = &source.log.session;
+    let closing = Closing {
+        duration_s: seconds(source.to.nanos_since(source.from).unsigned_abs() / 1_000),
+        ..Closing::default()
+    };
+    let code = |reason: Reason| format!("{reason:?}");
+    let truth = actual.summary(source.end, &closing, code);
+    let polled = engine.summary(source.end, &closing, code);
+    let quote = source.markets[0].quote.id;
+    let whole = |units: Amount| actual.whole(quote, i128::try_from(units).unwrap_or(i128::MAX), 30);
+    let curve = &source.performance.equity;
+    let volumes = |of: fn(&cambist_report::summary::MarketRow) -> u128, base: bool| {
+        let rows = truth.markets.iter().zip(source.markets);
+        let each = rows.map(|(row, spec)| {
+            let token = if base { spec.base.id } else { spec.quote.id };
+            let units = i128::try_from(of(row)).unwrap_or(i128::MAX);
+            (spec.name.clone(), actual.whole(token, units, 30))
+        });
+        each.collect()
+    };
+    Report {
+        from: source.from.to_string(),
+        to: source.to.to_string(),
+        duration_s: closing.duration_s,
+        engine_ended: source.ended.map(|at| at.to_string()),
+        data: data(source),
+        assumptions: *source.assumptions,
+        assumed: source
+            .assumptions
+            .sentences(source.feeds.iter().any(Feed::is_snapshots)),
+        quote: source.markets[0].quote.symbol.clone(),
+        opening: tokens(
+            actual,
+            source.opening.iter().map(|(token, units)| (*token, *units)),
+        ),
+        closing: tokens(
+            actual,
+            source
+                .opening
+                .keys()
+                .map(|token| (*token, source.exchange.account().total(*token))),
+        ),
+        equity: EquityReport {
+            opening: curve.opening.map(whole),
+            closing: curve.closing.map(whole),
+            drawdown_max: whole(curve.drawdown_max),
+            drawdown_at: curve.drawdown_at.map(|at| at.to_string()),
+        },
+        pnl: truth.pnl.into_iter().next(),
+        pnl_as_polled: polled.pnl.into_iter().next(),
+        fills: truth.fills,
+        maker_fills: source.performance.maker_fills,
+        taker_fills: source.performance.taker_fills,
+        base_volume: volumes(|row| row.base_volume, true),
+        quote_volume: volumes(|row| row.quote_volume, false),
+        detection: detection(source.log),
+        orders: polled.orders,
+        ends: polled.ends,
+        requests: polled.requests,
+        rate_limited: source.rate_limited,
+        quoted_both_sides_ratio: polled.quoted_both_sides_ratio,
+        sides: sides(source),
+        refused_by_control: source
+            .log
+            .refused_by_control
+            .iter()
+            .map(|(control, count)| (control.name().to_owned(), *count))
+            .collect(),
+        level: source.log.level.name().to_owned(),
+        levels: levels(source),
+        invariants: source.log.invariants.clone(),
+        mismatches: source.log.mismatches,
+    }
+}
+
+fn tokens(
+    session: &Session,
+    held: impl Iterator<Item = (TokenId, Amount)>,
+) -> BTreeMap<String, String> {
+    held.map(|(token, units)| {
+        let units = i128::try_from(units).unwrap_or(i128::MAX);
+        (session.symbol(token), session.whole(token, units, 30))
+    })
+    .collect()
+}
+
+fn data(source: &Source<'_>) -> Vec<DataReport> {
+    let each = source.feeds.iter().zip(source.markets).enumerate();
+    each.map(|(index, (feed, spec))| DataReport {
+        market: spec.name.clone(),
+        kind: if feed.is_snapshots() {
+            "snapshots"
+        } else {
+            "events"
+        },
+        report: feed.data().report().clone(),
+        crossings: source.exchange.crossings(index),
+        unknown_orders: source.exchange.unknown_orders(index),
+    })
+    .collect()
+}
+
+fn detection(log: &EngineLog) -> Detection {
+    let some = !log.detection.is_empty();
+    let ms = |micros: u64| some.then(|| seconds(micros) * 1_000.0);
+    Detection {
+        p50_ms: ms(log.detection.value_at_quantile(0.5)),
+        p99_ms: ms(log.detection.value_at_quantile(0.99)),
+        max_ms: ms(log.detection.max()),
+        unlearnt: log.unlearnt(),
+    }
+}
+
+fn sides(source: &Source<'_>) -> Vec<SideReport> {
+    let each = source.log.sides.iter();
+    each.map(|((market, side), times)| {
+        let spec = source.markets.get(usize::from(market.0));
+        let withheld = times.micros.iter();
+        SideReport {
+            market: spec.map(|spec| spec.name.clone()).unwrap_or_default(),
+            side: Side::name(*side),
+            quoted_s: times.micros.get(&None).copied().map_or(0.0, seconds),
+            withheld_s: withheld
+                .filter_map(|(reason, micros)| {
+                    Some(((*reason)?.name().to_owned(), seconds(*micros)))
+                })
+                .collect(),
+        }
+    })
+    .collect()
+}
+
+fn levels(source: &Source<'_>) -> Vec<LevelReport> {
+    let origin = source.end;
+    let at = |time: Time| {
+        let before = origin.micros_since(time);
+        let nanos = i64::try_from(before.saturating_mul(1_000)).unwrap_or(i64::MAX);
+        source.to.plus_nanos(-nanos).to_string()
+    };
+    let each = source.log.levels.iter();
+    each.map(|change| LevelReport {
+        time: at(change.time),
+        what: change.what.clone(),
+        cause: change.cause.clone(),
+    })
+    .collect()
+}

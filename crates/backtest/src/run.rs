@@ -1,0 +1,470 @@
+//! The run: recorded rows and planned things in the order of their times, the engine among them.
+
+use cambist_core::config::EngineConfig;
+use cambist_core::event::Amounts;
+use cambist_core::request::{Outcome, Query, Reply, RequestId, UnknownCause};
+use cambist_core::strategy::Strategy;
+use cambist_core::{MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime};
+use cambist_market_data::{Recording, Timestamp};
+
+use crate::assumptions::Assumptions;
+use crate::engine_link::{Begin, EngineLink, Input, Outgoing, Wanted};
+use crate::error::BacktestError;
+use crate::exchange::{Execution, SimulatedExchange, venue_time};
+use crate::feed::{Feed, NEVER, Row};
+use crate::network::{Random, RateLimiter, nanos};
+use crate::performance::{Performance, mid};
+use crate::report::{Report, Source, build};
+use crate::schedule::Schedule;
+use crate::sink::{FillRow, Progress, SampleRow, Sink};
+
+/// What the engine's clock shows when it starts.
+const ENGINE_ORIGIN: Time = Time::from_ms(1_000);
+/// Rows between two tellings of progress.
+const PROGRESS_ROWS: u64 = 1 << 18;
+/// Ended orders stay in the exchange's lists for this, beyond life and grace of an order.
+const KEPT_MS: u64 = 600_000;
+
+/// Everything a backtest is told once.
+pub struct Setup {
+    /// The engine's checked configuration, without pools.
+    pub engine: EngineConfig,
+    /// Markets, in its order. All have one quote token.
+    pub markets: Vec<MarketSpec>,
+    /// Tokens that the exchange lists.
+    pub tokens: Vec<TokenSpec>,
+    /// Strategies and the market each one quotes.
+    pub strategies: Vec<(StrategyId, MarketId, Box<dyn Strategy>)>,
+    /// The recording of each market.
+    pub data: Vec<Recording>,
+    /// What the account holds at the beginning.
+    pub opening: Amounts,
+    /// What is assumed.
+    pub assumptions: Assumptions,
+    /// The engine starts here; what was recorded before only builds the book.
+    pub from: Option<Timestamp>,
+    /// The run ends here, or with the first recording that does.
+    pub to: Option<Timestamp>,
+    /// Between two samples, in milliseconds, at least 1.
+    pub sample_ms: u64,
+}
+
+/// A thing that comes at its time.
+enum Planned {
+    /// A request arrives at the exchange.
+    Arrival(RequestId, Timestamp, Outgoing),
+    /// A submit or a cancel takes effect.
+    Effect(RequestId, Timestamp, Outgoing),
+    /// The engine is told something.
+    Input(Input),
+}
+
+/// A run that is ready to go.
+pub struct Backtest {
+    exchange: SimulatedExchange,
+    feeds: Vec<Feed>,
+    engine: Option<EngineLink>,
+    /// The engine as it ended, if it did before the data.
+    ended: Option<(Timestamp, EngineLink)>,
+    setup: Option<Begin>,
+    markets: Vec<MarketSpec>,
+    assumptions: Assumptions,
+    limiter: Option<RateLimiter>,
+    random: Random,
+    schedule: Schedule<Planned>,
+    wake_at: Timestamp,
+    sample_at: Timestamp,
+    sample_nanos: i64,
+    timeout_nanos: i64,
+    from: Option<Timestamp>,
+    to: Timestamp,
+    /// When the engine started: the origin of its clock.
+    origin: Timestamp,
+    now: Timestamp,
+    rows: u64,
+    fills: u64,
+    performance: Performance,
+    opening: Amounts,
+    executions: Vec<Execution>,
+    wanted: Vec<Wanted>,
+}
+
+impl Backtest {
+    /// Checks what was given and reads the first rows.
+    pub fn new(setup: Setup) -> Result<Self, BacktestError> {
+        let assumptions = setup.assumptions;
+        assumptions.check().map_err(BacktestError::Assumption)?;
+        let unsupported = |what: &str| Err(BacktestError::Unsupported(what.to_owned()));
+        if !setup.engine.pools.is_empty() {
+            return unsupported(
+                "pools are not recorded: take market.pool and strategies of pools out",
+            );
+        }
+        if setup.markets.is_empty() || setup.data.len() != setup.markets.len() {
+            return unsupported("every market needs data of its own");
+        }
+        let quote = setup.markets[0].quote.id;
+        if setup.markets.iter().any(|spec| spec.quote.id != quote) {
+            return unsupported("all markets of a backtest must have one quote token");
+        }
+        if setup.sample_ms == 0 {
+            return unsupported("samples must be one millisecond apart at least");
+        }
+        let mut feeds = Vec::new();
+        for (data, spec) in setup.data.into_iter().zip(&setup.markets) {
+            let mut feed = Feed::new(data, spec)?;
+            feed.advance()?;
+            if feed.time() == NEVER {
+                let market = spec.name.clone();
+                return Err(BacktestError::Empty { market });
+            }
+            feeds.push(feed);
+        }
+        let kinds = setup.markets.iter().zip(&feeds);
+        let kinds: Vec<_> = kinds
+            .map(|(spec, feed)| (spec.clone(), feed.is_snapshots()))
+            .collect();
+        let engine = &setup.engine;
+        let kept_ms = engine.ttl_ms + engine.grace_ms + KEPT_MS;
+        let exchange = SimulatedExchange::new(
+            &kinds,
+            setup.tokens,
+            setup.opening.clone(),
+            &assumptions,
+            kept_ms,
+        )?;
+        Ok(Self {
+            exchange,
+            performance: Performance::new(&setup.markets, &setup.opening),
+            timeout_nanos: nanos(engine.request_timeout_ms * 1_000),
+            setup: Some(Begin {
+                config: setup.engine,
+                markets: setup.markets.clone(),
+                strategies: setup.strategies,
+                seed: assumptions.seed,
+                venue_time: VenueTime(0),
+                fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
+            }),
+            engine: None,
+            ended: None,
+            feeds,
+            markets: setup.markets,
+            limiter: assumptions.rate_limit.map(RateLimiter::new),
+            random: Random::new(assumptions.seed),
+            assumptions,
+            schedule: Schedule::new(),
+            wake_at: NEVER,
+            sample_at: NEVER,
+            sample_nanos: nanos(setup.sample_ms * 1_000),
+            from: setup.from,
+            to: setup.to.unwrap_or(NEVER),
+            origin: Timestamp(0),
+            now: Timestamp(0),
+            rows: 0,
+            fills: 0,
+            opening: setup.opening,
+            executions: Vec::new(),
+            wanted: Vec::new(),
+        })
+    }
+
+    /// Runs to the end of the data.
+    pub fn run(mut self, sink: &mut dyn Sink) -> Result<Report, BacktestError> {
+        self.begin(sink)?;
+        loop {
+            let next = self.next_planned();
+            if !self.read_until(next.min(self.to), sink)? || next > self.to {
+                break;
+            }
+            self.now = next;
+            self.perform_due(sink)?;
+        }
+        self.finish(sink)
+    }
+
+    /// Every recording has begun, and the engine starts.
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
+        let latest = self.feeds.iter().map(Feed::time).max();
+        let first = latest.unwrap_or(NEVER);
+        let start = self.from.map_or(first, |from| from.max(first));
+        let reaches = start <= self.to && self.read_until(start, sink)?;
+        if !reaches && self.now < start {
+            let market = self.markets[0].name.clone();
+            return Err(BacktestError::Empty { market });
+        }
+        (self.now, self.origin) = (start, start);
+        for index in 0..self.markets.len() {
+            self.mark(index);
+        }
+        self.sample(sink)?;
+        if let Some(mut begin) = self.setup.take() {
+            begin.venue_time = header_time(venue_time(start));
+            let (engine, input) = EngineLink::new(begin);
+            self.engine = Some(engine);
+            self.handle(&input);
+        }
+        Ok(())
+    }
+
+    fn next_planned(&self) -> Timestamp {
+        let planned = self.schedule.next_at().unwrap_or(NEVER);
+        let expiry = self.exchange.next_expiry().unwrap_or(NEVER);
+        planned.min(expiry).min(self.wake_at).min(self.sample_at)
+    }
+
+    /// Lets the recorded market move on to a time, included; false when a recording has ended before.
+    fn read_until(&mut self, until: Timestamp, sink: &mut dyn Sink) -> Result<bool, BacktestError> {
+        loop {
+            let times = self.feeds.iter().map(Feed::time).enumerate();
+            let Some((index, time)) = times.min_by_key(|(_, time)| *time) else {
+                return Ok(false);
+            };
+            // The end of one recording is the end of the run: what its market did is not known.
+            if self.feeds.iter().any(|feed| feed.time() == NEVER) {
+                return Ok(false);
+            }
+            if time > until {
+                return Ok(true);
+            }
+            self.now = time;
+            match self.feeds[index].row() {
+                Row::Event(event) => self.exchange.apply_event(index, event),
+                Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
+            }
+            if self.exchange.has_executions() {
+                self.book_executions(sink)?;
+            }
+            self.rows += 1;
+            if self.rows.is_multiple_of(PROGRESS_ROWS) {
+                sink.progress(Progress {
+                    rows: self.rows,
+                    time,
+                    fills: self.fills,
+                });
+            }
+            self.feeds[index].advance()?;
+        }
+    }
+
+    /// What the exchange has traded of ours is booked where the truth is kept.
+    #[cold]
+    fn book_executions(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
+        let mut executions = std::mem::take(&mut self.executions);
+        self.exchange.take_executions(&mut executions);
+        for execution in executions.drain(..) {
+            let market = usize::from(execution.market.0);
+            self.mark(market);
+            let mid = mid(&self.exchange, market);
+            let now = self.engine_time(execution.time);
+            self.performance.traded(now, &execution, mid);
+            if let Some(engine) = &mut self.engine {
+                engine
+                    .log
+                    .traded(now, execution.order, execution.traded.base);
+            }
+            self.fills += 1;
+            sink.fill(&FillRow {
+                time: execution.time,
+                order: execution.order,
+                market: execution.market,
+                side: execution.side,
+                price: execution.price,
+                lots: execution.lots,
+                base: execution.traded.base,
+                quote: execution.traded.quote,
+                fee: execution.traded.fee,
+                liquidity: execution.liquidity,
+                mid,
+            })?;
+        }
+        self.executions = executions;
+        Ok(())
+    }
+
+    fn mark(&mut self, market: usize) {
+        let mid = mid(&self.exchange, market);
+        let now = self.engine_time(self.now);
+        self.performance.mark(now, &self.markets[market], mid);
+    }
+
+    /// Does everything that is due now, in a fixed order.
+    fn perform_due(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
+        self.exchange.expire(self.now);
+        while let Some(planned) = self.schedule.pop_due(self.now) {
+            match planned {
+                Planned::Arrival(id, sent, request) => self.arrive(id, sent, request),
+                Planned::Effect(id, sent, request) => self.take_effect(id, sent, &request),
+                Planned::Input(input) => self.handle(&input),
+            }
+            if self.exchange.has_executions() {
+                self.book_executions(sink)?;
+            }
+        }
+        if self.wake_at <= self.now {
+            self.handle(&Input::wake());
+        }
+        if self.sample_at <= self.now {
+            self.sample(sink)?;
+        }
+        Ok(())
+    }
+
+    /// The engine takes an input in, and what it wants is done.
+    fn handle(&mut self, input: &Input) {
+        let now = self.engine_time(self.now);
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        let mut wanted = std::mem::take(&mut self.wanted);
+        engine.handle(now, input, &mut wanted);
+        let wake = engine.next_wakeup();
+        self.wake_at = wake.map_or(NEVER, |at| self.world_time(at).max(self.now));
+        for wanted in wanted.drain(..) {
+            match wanted {
+                Wanted::Send(id, request) => {
+                    let latency = self.random.latency_nanos(self.assumptions.request_latency);
+                    let arrival = Planned::Arrival(id, self.now, request);
+                    self.schedule.plan(self.now.plus_nanos(latency), arrival);
+                }
+                Wanted::Store(input) => {
+                    let at = self.now.plus_nanos(nanos(self.assumptions.seal_us));
+                    self.schedule.plan(at, Planned::Input(input));
+                }
+                Wanted::Finished => {
+                    self.wake_at = NEVER;
+                    if let Some(engine) = self.engine.take() {
+                        self.ended = Some((self.now, engine));
+                    }
+                }
+            }
+        }
+        self.wanted = wanted;
+    }
+
+    /// A request arrives at the exchange.
+    fn arrive(&mut self, id: RequestId, sent: Timestamp, request: Outgoing) {
+        let endpoint = request.endpoint();
+        let now = self.now;
+        let taken = self
+            .limiter
+            .as_mut()
+            .is_none_or(|limiter| limiter.take(now, endpoint));
+        if !taken {
+            return self.respond(id, sent, Outcome::Refused(Reason::RateLimited));
+        }
+        let delay = nanos(self.assumptions.acknowledgement_delay_us);
+        let writes = matches!(
+            request,
+            Outgoing::Submit(_) | Outgoing::Query(Query::Cancel(_))
+        );
+        if writes && delay > 0 {
+            let effect = Planned::Effect(id, sent, request);
+            self.schedule.plan(now.plus_nanos(delay), effect);
+        } else {
+            self.take_effect(id, sent, &request);
+        }
+    }
+
+    /// A request takes effect and is answered.
+    fn take_effect(&mut self, id: RequestId, sent: Timestamp, request: &Outgoing) {
+        let answer = match request {
+            Outgoing::Query(query) => self.exchange.answer(self.now, query),
+            Outgoing::Submit(order) => {
+                let taken = self.exchange.submit(self.now, order);
+                taken.map(|(hash, status)| Reply::Submitted {
+                    hash,
+                    status,
+                    idempotent: false,
+                })
+            }
+        };
+        self.respond(
+            id,
+            sent,
+            answer.map_or_else(Outcome::Refused, Outcome::Reply),
+        );
+    }
+
+    /// An answer leaves the exchange. One that would come after the engine's patience never does.
+    fn respond(&mut self, id: RequestId, sent: Timestamp, outcome: Outcome) {
+        let latency = self.random.latency_nanos(self.assumptions.response_latency);
+        let at = self.now.plus_nanos(latency);
+        let deadline = sent.plus_nanos(self.timeout_nanos);
+        let (at, input) = if at > deadline {
+            let lost = Outcome::Unknown(UnknownCause::Timeout);
+            (deadline.max(self.now), Input::answer(id, lost, None))
+        } else {
+            let time = header_time(venue_time(self.now));
+            (at, Input::answer(id, outcome, Some(time)))
+        };
+        self.schedule.plan(at, Planned::Input(input));
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
+        let time = self.now;
+        let equity = Performance::equity(&self.exchange, &self.markets);
+        self.performance.sample(time, equity);
+        for (index, spec) in self.markets.iter().enumerate() {
+            let account = self.exchange.account();
+            sink.sample(&SampleRow {
+                time,
+                market: spec.id,
+                mid: mid(&self.exchange, index),
+                quotes: Side::BOTH.map(|side| self.exchange.own_best(spec.id, side)),
+                base: account.total(spec.base.id),
+                quote: account.total(spec.quote.id),
+                equity,
+            })?;
+        }
+        self.sample_at = time.plus_nanos(self.sample_nanos);
+        Ok(())
+    }
+
+    fn finish(mut self, sink: &mut dyn Sink) -> Result<Report, BacktestError> {
+        if self.to < NEVER && self.feeds.iter().all(|feed| feed.time() > self.to) {
+            self.now = self.to.max(self.now);
+        }
+        for index in 0..self.markets.len() {
+            self.mark(index);
+        }
+        self.sample(sink)?;
+        let end = self.engine_time(self.now);
+        let (ended, engine) = match (self.ended, self.engine) {
+            (Some((at, engine)), _) => (Some(at), Some(engine)),
+            (None, engine) => (None, engine),
+        };
+        let mut engine = engine.expect("the engine starts with the run");
+        engine.log.close(end);
+        Ok(build(&Source {
+            markets: &self.markets,
+            feeds: &self.feeds,
+            exchange: &self.exchange,
+            performance: &self.performance,
+            log: &engine.log,
+            assumptions: &self.assumptions,
+            opening: &self.opening,
+            from: self.origin,
+            to: self.now,
+            end,
+            ended,
+            rate_limited: self.limiter.as_ref().map_or(0, RateLimiter::refused),
+        }))
+    }
+
+    /// The engine's clock at a time of the world, in whole microseconds.
+    fn engine_time(&self, at: Timestamp) -> Time {
+        let passed = at.nanos_since(self.origin).max(0) / 1_000;
+        Time(ENGINE_ORIGIN.0 + passed.unsigned_abs())
+    }
+
+    /// The first time of the world at which the engine's clock shows a time.
+    fn world_time(&self, at: Time) -> Timestamp {
+        self.origin
+            .plus_nanos(nanos(at.micros_since(ENGINE_ORIGIN)))
+    }
+}
+
+/// A clock as the header of a response shows it: whole seconds.
+const fn header_time(clock: VenueTime) -> VenueTime {
+    VenueTime::from_s(clock.as_s())
+}

@@ -1,0 +1,70 @@
+//! What is planned, by time and then by the order in which it was planned.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use cambist_market_data::Timestamp;
+
+/// A queue of planned things.
+#[derive(Debug)]
+pub struct Schedule<T> {
+    planned: BinaryHeap<Planned<T>>,
+    next: u64,
+}
+
+/// Ordered by when alone: the next one is the greatest. No two have the same number.
+#[derive(Debug)]
+struct Planned<T> {
+    at: Timestamp,
+    number: u64,
+    what: T,
+}
+
+impl<T> Ord for Planned<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl<T> PartialOrd for Planned<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Planned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Planned<T> {}
+
+impl<T> Schedule<T> {
+    pub const fn new() -> Self {
+        Self {
+            planned: BinaryHeap::new(),
+            next: 0,
+        }
+    }
+
+    /// Plans something. What was planned earlier for the same time comes first.
+    pub fn plan(&mut self, at: Timestamp, what: T) {
+        let number = self.next;
+        self.planned.push(Planned { at, number, what });
+        self.next += 1;
+    }
+
+    /// When the next thing comes.
+    pub fn next_at(&self) -> Option<Timestamp> {
+        self.planned.peek().map(|next| next.at)
+    }
+
+    /// Takes the next thing that is due.
+    pub fn pop_due(&mut self, now: Timestamp) -> Option<T> {
+        if self.next_at()? > now {
+            return None;
+        }
+        self.planned.pop().map(|next| next.what)
+    }
+}

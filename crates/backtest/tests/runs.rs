@@ -1,0 +1,302 @@
+//! Whole runs: what is quoted fills, the books are right to the unit, and assumptions have effects.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod common;
+
+use cambist_backtest::{Assumptions, Backtest, BacktestError, LatencyRange, RateLimit, Report};
+use cambist_core::{Amount, Price, Qty, Side};
+use cambist_fill_model::{Liquidity, QueueModel};
+use cambist_market_data::{Event, Timestamp, Update, Visibility};
+use common::{
+    BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, fast, market, opening, run, setup,
+    snapshots, swinging,
+};
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap()
+}
+
+/// What fills must have made of the opening balances, in base units.
+fn held_after(kept: &Kept) -> [Amount; 2] {
+    let opening = opening();
+    let [mut base, mut quote] = [opening[&BASE], opening[&QUOTE]];
+    for fill in &kept.fills {
+        match fill.side {
+            Side::Buy => {
+                base += fill.base - fill.fee;
+                quote -= fill.quote;
+            }
+            Side::Sell => {
+                base -= fill.base;
+                quote += fill.quote - fill.fee;
+            }
+        }
+    }
+    [base, quote]
+}
+
+fn check_books(report: &Report, kept: &Kept) {
+    let [base, quote] = held_after(kept);
+    let last = kept.samples.last().unwrap();
+    assert_eq!((last.base, last.quote), (base, quote));
+    assert_eq!(report.fills, kept.fills.len() as u64);
+    assert_eq!(report.maker_fills + report.taker_fills, report.fills);
+    let pnl = report.pnl.as_ref().unwrap();
+    let parts = [&pnl.spread, &pnl.holdings, &pnl.fees].map(|part| number(part));
+    assert!((parts.iter().sum::<f64>() - number(&pnl.total)).abs() < 1e-9);
+    let equity = |value: &Option<String>| number(value.as_ref().unwrap());
+    let change = equity(&report.equity.closing) - equity(&report.equity.opening);
+    assert!(
+        (change - number(&pnl.total)).abs() < 1e-5,
+        "{change} {pnl:?}"
+    );
+    assert_eq!(report.invariants, [""; 0]);
+    assert_eq!(report.mismatches, 0);
+    assert_eq!(report.level, "trading");
+}
+
+#[test]
+fn a_swinging_market_fills_and_the_books_are_right() {
+    let assumptions = Assumptions {
+        maker_fee_bips: 2,
+        ..fast()
+    };
+    let (report, kept) = run(setup(snapshots(swinging(1_800, 3_000)), assumptions));
+    assert!(report.fills > 50, "{}", report.fills);
+    check_books(&report, &kept);
+    let pnl = report.pnl.as_ref().unwrap();
+    assert!(
+        number(&pnl.fees) < 0.0 && number(&pnl.spread) < 0.0,
+        "{pnl:?}"
+    );
+    assert!(
+        kept.fills
+            .iter()
+            .all(|fill| fill.liquidity == Liquidity::Maker)
+    );
+    // A fill happened where the market was, at a price that was ours.
+    for fill in &kept.fills {
+        let mid = fill.mid.unwrap();
+        let against = match fill.side {
+            Side::Buy => 2 * fill.price.0 > mid,
+            Side::Sell => 2 * fill.price.0 < mid,
+        };
+        assert!(against, "the market has gone through it: {fill:?}");
+    }
+    // Polling once a second: half a second late on average, two polls and the way at most.
+    let late = &report.detection;
+    assert!(
+        late.p50_ms.unwrap() > 50.0 && late.max_ms.unwrap() < 5_000.0,
+        "{late:?}"
+    );
+}
+
+#[test]
+fn a_quiet_market_fills_nothing_and_holdings_make_the_result() {
+    let (report, kept) = run(setup(snapshots(swinging(400, 100)), fast()));
+    assert_eq!(report.fills, 0);
+    check_books(&report, &kept);
+    assert!(report.quoted_both_sides_ratio > 0.95);
+    let pnl = report.pnl.unwrap();
+    assert_eq!((pnl.spread.as_str(), pnl.fees.as_str()), ("0", "0"));
+}
+
+fn level(ms: i64, side: Side, price: u64, qty: u64) -> Event {
+    let (price, qty) = (Price(price), Qty(qty));
+    event(ms, Update::Level { side, price, qty })
+}
+
+fn event(ms: i64, update: Update) -> Event {
+    let time = Timestamp(BEGIN + ms * 1_000_000);
+    Event {
+        exchange_time: time,
+        local_time: time,
+        visibility: Visibility::Both,
+        update,
+    }
+}
+
+/// A book that does not move, and once a second a trade far through both sides in turn.
+fn ticks(seconds: i64) -> Vec<Event> {
+    let snapshot = book(0, 250_000);
+    let mut rows: Vec<_> = Side::BOTH
+        .into_iter()
+        .flat_map(|side| {
+            let levels = snapshot.side(side).iter();
+            levels.map(move |l| level(0, side, l.price.0, l.qty.0))
+        })
+        .collect();
+    for n in 1..seconds {
+        let (aggressor, price) = if n % 2 == 0 {
+            (Side::Buy, 250_200)
+        } else {
+            (Side::Sell, 249_800)
+        };
+        let (price, qty) = (Price(price), Qty(3_000));
+        let trade = Update::Trade {
+            aggressor,
+            price,
+            qty,
+        };
+        rows.push(event(n * 1_000 + 500, trade));
+    }
+    rows
+}
+
+#[test]
+fn trades_of_ticks_fill_at_our_prices_and_earn_the_spread() {
+    let (report, kept) = run(setup(events(ticks(600)), fast()));
+    assert!(report.fills > 50, "{}", report.fills);
+    check_books(&report, &kept);
+    let pnl = report.pnl.unwrap();
+    assert!(number(&pnl.spread) > 0.0, "{pnl:?}");
+    assert_eq!(pnl.holdings, "0", "the mid never moved");
+    for fill in &kept.fills {
+        assert!(fill.lots <= 3_000, "no more than was traded: {fill:?}");
+        assert_eq!(fill.mid, Some(500_000));
+    }
+}
+
+#[test]
+fn equal_inputs_give_equal_results_and_other_seeds_others() {
+    let of = |seed| {
+        let latency = LatencyRange {
+            min_us: 1_000,
+            max_us: 400_000,
+        };
+        let assumptions = Assumptions {
+            request_latency: latency,
+            response_latency: latency,
+            seed,
+            ..fast()
+        };
+        let (report, kept) = run(setup(snapshots(swinging(600, 3_000)), assumptions));
+        check_books(&report, &kept);
+        let mut report = report;
+        report.assumptions.seed = 0;
+        (serde_json::to_string(&report).unwrap(), kept.fills)
+    };
+    let one = of(1);
+    assert_eq!(one, of(1));
+    assert_ne!(one, of(2));
+}
+
+#[test]
+fn a_visibility_lag_delays_what_the_engine_knows_and_nothing_else() {
+    let lagging = Assumptions {
+        visibility_lag_us: 3_000_000,
+        ..fast()
+    };
+    let (report, kept) = run(setup(snapshots(swinging(600, 3_000)), lagging));
+    check_books(&report, &kept);
+    let late = report.detection;
+    assert!(late.p50_ms.unwrap() >= 3_000.0, "{late:?}");
+}
+
+#[test]
+fn answers_that_come_too_late_leave_the_books_right() {
+    // The engine waits three seconds for an answer; some take longer.
+    let slow = Assumptions {
+        response_latency: LatencyRange {
+            min_us: 1_000_000,
+            max_us: 3_200_000,
+        },
+        ..fast()
+    };
+    let (report, kept) = run(setup(snapshots(swinging(1_200, 3_000)), slow));
+    check_books(&report, &kept);
+    assert!(report.orders.submitted > report.orders.acknowledged);
+}
+
+#[test]
+fn the_exchange_refuses_requests_beyond_its_limit() {
+    let limited = |per_s, burst| {
+        let assumptions = Assumptions {
+            rate_limit: Some(RateLimit { per_s, burst }),
+            ..fast()
+        };
+        let (report, kept) = run(setup(snapshots(swinging(300, 3_000)), assumptions));
+        check_books(&report, &kept);
+        (report.rate_limited, report.requests.http_429)
+    };
+    let (refused, told) = limited(1, 1);
+    assert!(
+        refused > 0 && told > 0 && told <= refused,
+        "{refused} {told}"
+    );
+    assert_eq!(limited(100, 100), (0, 0));
+}
+
+#[test]
+fn a_run_begins_and_ends_where_it_is_told() {
+    let at = |second: i64| Timestamp(BEGIN + second * SECOND);
+    let mut part = setup(snapshots(swinging(600, 3_000)), fast());
+    (part.from, part.to) = (Some(at(100)), Some(at(300)));
+    let (report, kept) = run(part);
+    check_books(&report, &kept);
+    assert_eq!(
+        (report.from.as_str(), report.to.as_str()),
+        ("2024-08-08T00:01:40Z", "2024-08-08T00:05:00Z")
+    );
+    let times = || kept.samples.iter().map(|sample| sample.time);
+    assert_eq!(
+        (times().min(), times().max()),
+        (Some(at(100)), Some(at(300)))
+    );
+    let mut outside = setup(snapshots(swinging(600, 3_000)), fast());
+    outside.from = Some(at(700));
+    let error = Backtest::new(outside).unwrap().run(&mut ()).unwrap_err();
+    assert!(matches!(error, BacktestError::Empty { .. }), "{error}");
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_at_once() {
+    let refused = |setup| match Backtest::new(setup) {
+        Ok(_) => panic!("it must be refused"),
+        Err(error) => error.to_string(),
+    };
+    let data = || snapshots(swinging(10, 0));
+    let assuming = |assumptions| refused(setup(data(), assumptions));
+    let fifo = Assumptions {
+        queue: QueueModel::Fifo,
+        ..fast()
+    };
+    assert!(assuming(fifo).contains("names every order"));
+    let backward = Assumptions {
+        request_latency: LatencyRange {
+            min_us: 2,
+            max_us: 1,
+        },
+        ..fast()
+    };
+    assert!(assuming(backward).contains("request latency"));
+    let closed = Assumptions {
+        rate_limit: Some(RateLimit { per_s: 0, burst: 1 }),
+        ..fast()
+    };
+    assert!(assuming(closed).contains("rate limit"));
+    assert!(refused(setup(snapshots(Vec::new()), fast())).contains("AAA-QQQ"));
+    let mut missing = setup(data(), fast());
+    missing.data.clear();
+    assert!(refused(missing).contains("data of its own"));
+    // The data have ticks of 0.01; a market of whole units cannot show them.
+    let mut coarse = setup(data(), fast());
+    let spec = market();
+    coarse.markets[0] =
+        cambist_core::MarketSpec::new(spec.id, &spec.name, spec.base, spec.quote, 0, true).unwrap();
+    assert!(refused(coarse).contains("the data's tick 0.01 is no multiple of the market's 1"));
+}
+
+#[test]
+fn orders_never_cost_more_than_the_account_holds() {
+    let mut poor = setup(snapshots(swinging(600, 3_000)), fast());
+    poor.opening = [(BASE, ONE / 2), (QUOTE, 1_000 * UNIT)].into();
+    let (report, kept) = run(poor);
+    assert_eq!(report.invariants, [""; 0]);
+    let held = kept
+        .samples
+        .iter()
+        .all(|s| s.base < 2 * ONE && s.quote < 4_000 * UNIT);
+    assert!(held && report.mismatches == 0);
+}

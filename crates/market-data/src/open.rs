@@ -1,0 +1,304 @@
+//! Opens recordings of any format by what their files are called.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use crate::check::DEFAULT_MAX_GAP_NANOS;
+use crate::csv::{CsvOptions, CsvReader};
+use crate::defect::Result;
+use crate::event::Event;
+use crate::grid::Grid;
+use crate::npy::{TickOptions, TickReader};
+#[cfg(feature = "parquet")]
+use crate::parquet::{ParquetOptions, ParquetReader};
+use crate::report::{Inspector, Report, Tolerance};
+use crate::segment::{self, Content, EventSegments, ReadOptions, SnapshotSegments};
+use crate::snapshot::Snapshot;
+use crate::source::{EventSource, SnapshotSource};
+use crate::units::Units;
+
+/// A recording.
+pub enum Recording {
+    /// Single events.
+    Events(Box<dyn EventSource>),
+    /// Depth snapshots.
+    Snapshots(Box<dyn SnapshotSource>),
+}
+
+impl Recording {
+    /// Tick and lot of its prices and quantities.
+    pub fn grid(&self) -> Grid {
+        match self {
+            Self::Events(source) => source.grid(),
+            Self::Snapshots(source) => source.grid(),
+        }
+    }
+
+    /// What was read and skipped so far.
+    pub fn report(&self) -> &Report {
+        match self {
+            Self::Events(source) => source.report(),
+            Self::Snapshots(source) => source.report(),
+        }
+    }
+}
+
+/// How recordings are opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// What files need not say themselves.
+    pub units: Units,
+    /// Tick and lot of files about which nobody says them. Every row is verified against them.
+    pub default_grid: Option<Grid>,
+    /// Columns of tables that are not looked at.
+    pub ignored_columns: Vec<String>,
+    /// What is skipped instead of being an error.
+    pub tolerance: Tolerance,
+    /// Longest time between two rows, in nanoseconds.
+    pub max_gap_nanos: i64,
+}
+
+impl Default for OpenOptions {
+    /// Files say everything themselves; nothing is skipped; gaps up to a minute.
+    fn default() -> Self {
+        Self {
+            units: Units::default(),
+            default_grid: None,
+            ignored_columns: Vec::new(),
+            tolerance: Tolerance::NONE,
+            max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+        }
+    }
+}
+
+/// A format of recordings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Ticks,
+    Csv,
+    Parquet,
+    Segments,
+}
+
+fn format(path: &Path) -> Option<Format> {
+    if path.is_dir() {
+        return Some(Format::Segments);
+    }
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "npy" | "npz" => Format::Ticks,
+        "csv" => Format::Csv,
+        "parquet" => Format::Parquet,
+        "mkt" => Format::Segments,
+        _ => return None,
+    })
+}
+
+/// Opens a recording: ticks (`.npy`, `.npz`), snapshots (`.csv`, `.parquet`), or a folder of segments or
+/// one of them (`.mkt`). Several files of one format are read one after the other.
+pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
+    let (first, rest) = match paths {
+        [] => return Inspector::new("data", Tolerance::NONE).format("no file is named"),
+        [first, rest @ ..] => (first, rest),
+    };
+    let refuse = |path: &Path, what: &str| {
+        Inspector::new(path.display().to_string(), Tolerance::NONE).format(what)
+    };
+    let Some(kind) = format(first) else {
+        return refuse(
+            first,
+            "its format is not known by its name: .npy and .npz are ticks, .csv and .parquet depth \
+             snapshots, a folder or .mkt a recording of our own",
+        );
+    };
+    if let Some(other) = rest.iter().find(|path| format(path) != Some(kind)) {
+        return refuse(other, "files of one recording must be of one format");
+    }
+    let (tolerance, max_gap_nanos) = (options.tolerance, options.max_gap_nanos);
+    match kind {
+        Format::Ticks => {
+            let default = options.default_grid;
+            let tick = options.units.tick.or(default.map(|grid| grid.tick));
+            let lot = options.units.lot.or(default.map(|grid| grid.lot));
+            let Some((tick, lot)) = tick.zip(lot) else {
+                return refuse(first, "its tick and lot are not known: say them");
+            };
+            let options = TickOptions {
+                tolerance,
+                max_gap_nanos,
+                ..TickOptions::new(Grid { tick, lot })
+            };
+            let reader = TickReader::open(first, &options)?;
+            Ok(events(reader, rest, TickReader::continue_with))
+        }
+        Format::Csv => {
+            let options = CsvOptions {
+                units: options.units,
+                default_grid: options.default_grid,
+                ignored_columns: options.ignored_columns.clone(),
+                tolerance,
+                max_gap_nanos,
+            };
+            let reader = CsvReader::open(first, &options)?;
+            let resume = move |reader: CsvReader, path: &Path| reader.continue_with(path, &options);
+            Ok(snapshots(reader, rest, resume))
+        }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => {
+            let options = ParquetOptions {
+                units: options.units,
+                default_grid: options.default_grid,
+                ignored_columns: options.ignored_columns.clone(),
+                tolerance,
+                max_gap_nanos,
+            };
+            let reader = ParquetReader::open(first, &options)?;
+            let resume =
+                move |reader: ParquetReader, path: &Path| reader.continue_with(path, &options);
+            Ok(snapshots(reader, rest, resume))
+        }
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => refuse(
+            first,
+            "this build reads no Parquet: build it with --features parquet, or use a release package",
+        ),
+        Format::Segments if !rest.is_empty() => {
+            refuse(&rest[0], "a recording of segments is one folder")
+        }
+        Format::Segments => {
+            let options = ReadOptions {
+                tolerance,
+                max_gap_nanos,
+            };
+            Ok(match segment::content(first)? {
+                Content::Events => {
+                    Recording::Events(Box::new(EventSegments::open(first, options)?))
+                }
+                Content::Snapshots => {
+                    Recording::Snapshots(Box::new(SnapshotSegments::open(first, options)?))
+                }
+            })
+        }
+    }
+}
+
+/// A reader whose last row can be looked at again.
+pub(crate) trait Current {
+    /// What it reads.
+    type Row;
+    /// Moves to the next row; `false` at the end.
+    fn step(&mut self) -> Result<bool>;
+    /// The row read last.
+    fn current(&self) -> &Self::Row;
+    /// Its tick and lot.
+    fn steps(&self) -> Grid;
+    /// What it read and skipped.
+    fn account(&self) -> &Report;
+}
+
+/// Goes on with another file.
+type Resume<R> = Box<dyn Fn(R, &Path) -> Result<R>>;
+
+/// Files one after the other.
+struct Sequence<R> {
+    /// Nothing after a file that could not be opened.
+    reader: Option<R>,
+    rest: VecDeque<PathBuf>,
+    resume: Resume<R>,
+    grid: Grid,
+    /// Of readers that are gone.
+    report: Report,
+}
+
+impl<R: Current> Sequence<R> {
+    fn new(reader: R, rest: &[PathBuf], resume: Resume<R>) -> Self {
+        Self {
+            grid: reader.steps(),
+            reader: Some(reader),
+            rest: rest.iter().cloned().collect(),
+            resume,
+            report: Report::default(),
+        }
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        loop {
+            let Some(reader) = &mut self.reader else {
+                return Ok(false);
+            };
+            match reader.step() {
+                Ok(false) => {}
+                Ok(true) => return Ok(true),
+                Err(error) => {
+                    // Nothing comes after an error.
+                    self.rest.clear();
+                    return Err(error);
+                }
+            }
+            let Some(path) = self.rest.pop_front() else {
+                return Ok(false);
+            };
+            self.report = reader.account().clone();
+            let before = self.reader.take();
+            self.reader = before
+                .map(|before| (self.resume)(before, &path))
+                .transpose()?;
+        }
+    }
+
+    fn account(&self) -> &Report {
+        self.reader.as_ref().map_or(&self.report, R::account)
+    }
+}
+
+impl<R: Current<Row = Event>> EventSource for Sequence<R> {
+    fn next_event(&mut self) -> Result<Option<&Event>> {
+        let more = self.step()?;
+        Ok(self.reader.as_ref().filter(|_| more).map(R::current))
+    }
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn report(&self) -> &Report {
+        self.account()
+    }
+}
+
+impl<R: Current<Row = Snapshot>> SnapshotSource for Sequence<R> {
+    fn next_snapshot(&mut self) -> Result<Option<&Snapshot>> {
+        let more = self.step()?;
+        Ok(self.reader.as_ref().filter(|_| more).map(R::current))
+    }
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn report(&self) -> &Report {
+        self.account()
+    }
+}
+
+fn events<R: Current<Row = Event> + EventSource + 'static>(
+    reader: R,
+    rest: &[PathBuf],
+    resume: impl Fn(R, &Path) -> Result<R> + 'static,
+) -> Recording {
+    if rest.is_empty() {
+        return Recording::Events(Box::new(reader));
+    }
+    Recording::Events(Box::new(Sequence::new(reader, rest, Box::new(resume))))
+}
+
+fn snapshots<R: Current<Row = Snapshot> + SnapshotSource + 'static>(
+    reader: R,
+    rest: &[PathBuf],
+    resume: impl Fn(R, &Path) -> Result<R> + 'static,
+) -> Recording {
+    if rest.is_empty() {
+        return Recording::Snapshots(Box::new(reader));
+    }
+    Recording::Snapshots(Box::new(Sequence::new(reader, rest, Box::new(resume))))
+}

@@ -1,0 +1,245 @@
+//! The words in which assumptions are written on the command line.
+
+use std::path::PathBuf;
+
+use cambist_backtest::{LatencyRange, RateLimit};
+use cambist_fill_model::QueueModel;
+use cambist_market_data::{Timestamp, Tolerance};
+use cambist_quant::queue::Model;
+
+/// Longest duration that is taken: an hour.
+const LONGEST_US: u64 = 3_600_000_000;
+
+/// Reads a duration such as `500us`, `25ms`, `2s` or `1m`, in microseconds.
+pub fn micros(text: &str) -> Result<u64, String> {
+    let wrong = || {
+        format!("{text:?} is no duration; write a whole number and us, ms, s or m, such as 25ms")
+    };
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "us" => 1,
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let total = number.checked_mul(factor);
+    total
+        .filter(|total| *total <= LONGEST_US)
+        .ok_or_else(|| format!("{text} is more than an hour"))
+}
+
+/// Reads a duration above zero, in milliseconds.
+pub fn sample_ms(text: &str) -> Result<u64, String> {
+    match micros(text)? {
+        us if us >= 1_000 && us % 1_000 == 0 => Ok(us / 1_000),
+        _ => Err(format!("{text} must be whole milliseconds, 1ms at least")),
+    }
+}
+
+/// Reads a latency: `25ms`, or `10ms..80ms` for one that is drawn anew for every message.
+pub fn latency(text: &str) -> Result<LatencyRange, String> {
+    let (min, max) = text.split_once("..").unwrap_or((text, text));
+    let (min_us, max_us) = (micros(min)?, micros(max)?);
+    if min_us > max_us {
+        return Err(format!("{text}: the first must not be the longer one"));
+    }
+    Ok(LatencyRange { min_us, max_us })
+}
+
+/// Reads a rate limit: `5`, `5/10` for five a second and ten at once, or `none`.
+pub fn rate_limit(text: &str) -> Result<Option<RateLimit>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let wrong = || {
+        format!(
+            "{text:?} is no rate limit; write requests a second, perhaps with the burst, such as 5/10, or none"
+        )
+    };
+    let (per_s, burst) = text.split_once('/').unwrap_or((text, text));
+    let number = |text: &str| text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
+    let (per_s, burst) = number(per_s).zip(number(burst)).ok_or_else(wrong)?;
+    Ok(Some(RateLimit { per_s, burst }))
+}
+
+/// Reads a queue model.
+pub fn queue_model(text: &str) -> Result<QueueModel, String> {
+    let (name, exponent) = match text.split_once(':') {
+        Some((name, exponent)) => (name, Some(exponent)),
+        None => (text, None),
+    };
+    let power = |default: f64| {
+        let exponent = exponent.map_or(Ok(default), str::parse);
+        exponent
+            .ok()
+            .filter(|n| n.is_finite() && *n > 0.0)
+            .ok_or_else(|| {
+                format!("{text:?}: the exponent must be a number above 0, such as power:3")
+            })
+    };
+    let model = match name {
+        "power" => Model::Power(power(3.0)?),
+        "power2" => Model::Power2(power(3.0)?),
+        "power3" => Model::Power3(power(3.0)?),
+        "risk-averse" if exponent.is_none() => Model::RiskAverse,
+        "log" if exponent.is_none() => Model::Log,
+        "log2" if exponent.is_none() => Model::Log2,
+        "fifo" if exponent.is_none() => return Ok(QueueModel::Fifo),
+        _ => {
+            return Err(format!(
+                "{text:?} is no queue model; there are risk-averse, power:N, power2:N, power3:N, log, log2 and fifo"
+            ));
+        }
+    };
+    Ok(QueueModel::Estimated(model))
+}
+
+/// Reads a share from 0 to 1 as millionths.
+pub fn share_ppm(text: &str) -> Result<u32, String> {
+    let wrong = || format!("{text:?} is no share; write a number from 0 to 1, such as 0.25");
+    let share: f64 = text.parse().map_err(|_| wrong())?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(wrong());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to a million"
+    )]
+    Ok((share * 1e6).round() as u32)
+}
+
+/// Reads a point in time.
+pub fn timestamp(text: &str) -> Result<Timestamp, String> {
+    Timestamp::from_rfc3339(text)
+        .ok_or_else(|| format!("{text:?} is no time; write it like 2024-08-08T23:54:00Z"))
+}
+
+/// Reads kinds of defects that are skipped.
+pub fn tolerance(text: &str) -> Result<Tolerance, String> {
+    Tolerance::parse(text).map_err(|name| {
+        let kinds = cambist_market_data::DefectKind::ALL.map(cambist_market_data::DefectKind::name);
+        format!(
+            "{name:?} is no kind of defect; there are {}",
+            kinds.join(", ")
+        )
+    })
+}
+
+/// A file of data, perhaps with the market it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// `NAME=` before the path.
+    pub market: Option<String>,
+    /// The path.
+    pub path: PathBuf,
+}
+
+/// Reads `PATH` or `MARKET=PATH`. A name of a market has no `/` and no `.`.
+pub fn data_file(text: &str) -> Result<DataFile, String> {
+    let named = text.split_once('=').filter(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    });
+    let (market, path) = match named {
+        Some((market, path)) => (Some(market.to_owned()), path),
+        None => (None, text),
+    };
+    if path.is_empty() {
+        return Err("a file must be named".to_owned());
+    }
+    Ok(DataFile {
+        market,
+        path: path.into(),
+    })
+}
+
+/// Reads `SYMBOL=AMOUNT`.
+pub fn balance(text: &str) -> Result<(String, String), String> {
+    let (symbol, amount) = text
+        .split_once('=')
+        .filter(|(symbol, amount)| !symbol.is_empty() && !amount.is_empty())
+        .ok_or_else(|| format!("{text:?} is no balance; write it like ETH=2.5"))?;
+    Ok((symbol.to_owned(), amount.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn durations_and_latencies_are_strict() {
+        assert_eq!(micros("500us"), Ok(500));
+        assert_eq!(micros("0ms"), Ok(0));
+        assert_eq!(micros("60m"), Ok(LONGEST_US));
+        for bad in [
+            "",
+            "25",
+            "ms",
+            "-1ms",
+            "1.5s",
+            "61m",
+            "99999999999999999999s",
+            "1h",
+        ] {
+            assert!(micros(bad).is_err(), "{bad}");
+        }
+        let range = latency("10ms..2s").unwrap();
+        assert_eq!((range.min_us, range.max_us), (10_000, 2_000_000));
+        assert_eq!(
+            latency("7us").unwrap(),
+            LatencyRange {
+                min_us: 7,
+                max_us: 7
+            }
+        );
+        for bad in ["2s..10ms", "10ms..", "..", "10ms...20ms"] {
+            assert!(latency(bad).is_err(), "{bad}");
+        }
+        assert_eq!(sample_ms("1s"), Ok(1_000));
+        assert!(sample_ms("500us").is_err() && sample_ms("0s").is_err());
+    }
+
+    #[test]
+    fn assumptions_have_words() {
+        assert_eq!(rate_limit("none"), Ok(None));
+        assert_eq!(
+            rate_limit("5/10"),
+            Ok(Some(RateLimit {
+                per_s: 5,
+                burst: 10
+            }))
+        );
+        assert_eq!(rate_limit("7"), Ok(Some(RateLimit { per_s: 7, burst: 7 })));
+        for bad in ["0", "5/0", "x", "5/10/2", "-1"] {
+            assert!(rate_limit(bad).is_err(), "{bad}");
+        }
+        assert_eq!(queue_model("fifo"), Ok(QueueModel::Fifo));
+        let power = QueueModel::Estimated(Model::Power2(1.5));
+        assert_eq!(queue_model("power2:1.5"), Ok(power));
+        for bad in ["power:0", "power:x", "power:nan", "log:2", "fast", ""] {
+            assert!(queue_model(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            (share_ppm("0"), share_ppm("0.25"), share_ppm("1")),
+            (Ok(0), Ok(250_000), Ok(1_000_000))
+        );
+        assert!(
+            share_ppm("1.01").is_err() && share_ppm("-0.1").is_err() && share_ppm("nan").is_err()
+        );
+    }
+
+    #[test]
+    fn data_may_name_their_market() {
+        let file = |text: &str| data_file(text).unwrap();
+        assert_eq!(file("ETH-USDC=a/b.csv").market.as_deref(), Some("ETH-USDC"));
+        assert_eq!(file("a/b=c.csv").market, None);
+        assert_eq!(file("a/b=c.csv").path, PathBuf::from("a/b=c.csv"));
+        assert!(data_file("ETH-USDC=").is_err() && data_file("").is_err());
+        assert_eq!(balance("ETH=2.5").unwrap().1, "2.5");
+        assert!(balance("ETH").is_err() && balance("=1").is_err());
+    }
+}

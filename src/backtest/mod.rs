@@ -1,0 +1,7 @@
+//! Backtests: what the command line and the configuration say becomes a run of `cambist-backtest`, and its
+//! results become files.
+
+pub mod arguments;
+pub mod prepare;
+pub mod results;
+pub mod text;

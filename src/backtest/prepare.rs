@@ -1,0 +1,166 @@
+//! From a configuration and data to a run that is ready to go.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cambist_backtest::Setup;
+use cambist_core::event::Amounts;
+use cambist_core::{Amount, MarketSpec, TokenId};
+use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
+
+use crate::backtest::arguments::DataFile;
+use crate::commands::backtest::BacktestArgs;
+use crate::config::bind::Bound;
+use crate::config::money::Money;
+use crate::config::{Daemon, feasible};
+use crate::exit::{Exit, Failure};
+
+fn usage(what: impl Into<String>) -> Failure {
+    Failure::new(Exit::Usage, what)
+}
+
+/// Reads the configuration and opens the data.
+pub fn prepare(args: &BacktestArgs) -> anyhow::Result<Setup> {
+    let daemon = Daemon::load_unpinned(&args.config)?;
+    let Some(bound) = daemon.bind_expected() else {
+        let file = args.config.display();
+        return Err(Failure::new(
+            Exit::Refused,
+            format!(
+                "{file}: a backtest asks no venue: every market must state base_decimals, quote_decimals and price_decimals; `cambist check --pin --config {file}` prints what the venue publishes"
+            ),
+        )
+        .into());
+    };
+    let bound = bound?;
+    let never = feasible::never_quoted(&daemon, &bound);
+    if !never.is_empty() {
+        return Err(daemon.source.invalid(never).into());
+    }
+    let data = recordings(args, &bound.markets)?;
+    let opening = opening(args, &bound)?;
+    let mut assumptions = args.assumptions();
+    [assumptions.maker_fee_bips, assumptions.taker_fee_bips] = daemon.fee_bips;
+    Ok(Setup {
+        strategies: bound.built(),
+        engine: bound.engine,
+        tokens: bound.tokens,
+        markets: bound.markets,
+        data,
+        opening,
+        assumptions,
+        from: args.from,
+        to: args.to,
+        sample_ms: args.sample,
+    })
+}
+
+/// Opens the data of every market.
+fn recordings(args: &BacktestArgs, markets: &[MarketSpec]) -> anyhow::Result<Vec<Recording>> {
+    let mut files: BTreeMap<usize, Vec<PathBuf>> = BTreeMap::new();
+    for DataFile { market, path } in &args.data {
+        let index = match market {
+            Some(name) => markets.iter().position(|spec| spec.name == *name),
+            None if markets.len() == 1 => Some(0),
+            None => None,
+        };
+        let Some(index) = index else {
+            let names: Vec<_> = markets.iter().map(|spec| spec.name.as_str()).collect();
+            let what = match market {
+                Some(name) => format!(
+                    "--data {name}=…: the configuration has no market {name}; it has {}",
+                    names.join(", ")
+                ),
+                None => format!(
+                    "--data {}: say of which market, as --data {}=PATH; the configuration has {}",
+                    path.display(),
+                    names[0],
+                    names.join(", ")
+                ),
+            };
+            return Err(usage(what).into());
+        };
+        files.entry(index).or_default().push(path.clone());
+    }
+    let each = markets.iter().enumerate();
+    each.map(|(index, spec)| {
+        let Some(paths) = files.get(&index) else {
+            let name = &spec.name;
+            return Err(usage(format!("market {name} has no data: --data {name}=PATH")).into());
+        };
+        let mut options = OpenOptions {
+            default_grid: own_grid(spec),
+            ignored_columns: args.ignore_column.clone(),
+            tolerance: args.skip,
+            max_gap_nanos: i64::try_from(args.max_gap * 1_000).unwrap_or(i64::MAX),
+            ..OpenOptions::default()
+        };
+        (options.units.tick, options.units.lot) = (args.tick, args.lot);
+        Ok(open(paths, &options)?)
+    })
+    .collect()
+}
+
+/// Tick and lot of a market, for data about which nobody says them.
+fn own_grid(spec: &MarketSpec) -> Option<Grid> {
+    let digits = u8::try_from(spec.lot.ilog10()).ok()?;
+    Some(Grid {
+        tick: Step::new(1, spec.price_decimals).ok()?,
+        lot: Step::new(1, spec.base.decimals.checked_sub(digits)?).ok()?,
+    })
+}
+
+/// What the account holds at the beginning: as said, else the middle of every inventory band and the quote
+/// tokens that fill it at the highest price.
+fn opening(args: &BacktestArgs, bound: &Bound) -> anyhow::Result<Amounts> {
+    if args.balance.is_empty() {
+        return usual_opening(bound).ok_or_else(|| {
+            usage("the inventory bands are too large to be paid for: say --balance").into()
+        });
+    }
+    let mut opening: Amounts = traded(bound).map(|token| (token, 0)).collect();
+    for (symbol, amount) in &args.balance {
+        let token = bound.tokens.iter().find(|token| token.symbol == *symbol);
+        let Some(token) = token else {
+            let symbols: Vec<_> = bound
+                .tokens
+                .iter()
+                .map(|token| token.symbol.as_str())
+                .collect();
+            let known = symbols.join(", ");
+            return Err(usage(format!(
+                "--balance {symbol}={amount}: there is no token {symbol}; there are {known}"
+            ))
+            .into());
+        };
+        let units = Money::parse(amount)
+            .ok_or_else(|| "it must be a decimal such as 2.5".to_owned())
+            .and_then(|money| money.units(token).map_err(|error| error.to_string()))
+            .map_err(|why| usage(format!("--balance {symbol}={amount}: {why}")))?;
+        opening.insert(token.id, units);
+    }
+    Ok(opening)
+}
+
+fn traded(bound: &Bound) -> impl Iterator<Item = TokenId> + '_ {
+    let tokens = bound.markets.iter();
+    tokens.flat_map(|spec| [spec.base.id, spec.quote.id])
+}
+
+fn usual_opening(bound: &Bound) -> Option<Amounts> {
+    let mut opening: Amounts = traded(bound).map(|token| (token, 0)).collect();
+    for (spec, limits) in bound.markets.iter().zip(&bound.engine.markets) {
+        let base = limits.inventory_min.midpoint(limits.inventory_max);
+        let missing = spec.lots_floor(limits.inventory_max - base);
+        let quote = spec.quote_amount(limits.price_max, missing)?;
+        let add = |held: &mut Amount, more: Amount| {
+            *held = held.checked_add(more)?;
+            Some(())
+        };
+        // Markets that share a base token share its band.
+        let held = opening.entry(spec.base.id).or_default();
+        *held = (*held).max(base);
+        add(opening.entry(spec.quote.id).or_default(), quote)?;
+    }
+    Some(opening)
+}

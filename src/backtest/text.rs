@@ -1,0 +1,166 @@
+//! The report of a backtest for people.
+
+use std::fmt::Write;
+
+use cambist_backtest::{Report, SideReport};
+
+use crate::commands::columns;
+
+/// The report as text.
+pub fn text(report: &Report) -> String {
+    let mut text = columns(&[results(report), activity(report)].concat());
+    if !report.levels.is_empty() {
+        text.push_str("\nLevels and pauses\n");
+        for change in &report.levels {
+            _ = writeln!(text, "  {}  {}: {}", change.time, change.what, change.cause);
+        }
+    }
+    if !report.invariants.is_empty() {
+        text.push_str("\nInvariants that failed: each is a defect of this program\n");
+        for broken in &report.invariants {
+            _ = writeln!(text, "  {broken}");
+        }
+    }
+    let skipped = report.data.iter().flat_map(|data| &data.report.skipped);
+    let mut skipped = skipped.peekable();
+    if skipped.peek().is_some() {
+        text.push_str("\nSkipped rows\n");
+        for skipped in skipped {
+            _ = writeln!(
+                text,
+                "  {} {}, first: {}",
+                skipped.count,
+                skipped.kind.name(),
+                skipped.first
+            );
+        }
+    }
+    text.push_str("\nAssumed\n");
+    for sentence in &report.assumed {
+        _ = writeln!(text, "  {sentence}");
+    }
+    text
+}
+
+/// What was read, and what it came to.
+fn results(report: &Report) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row("from", report.from.clone());
+    row("to", format!("{} ({:.0} s)", report.to, report.duration_s));
+    if let Some(at) = &report.engine_ended {
+        row("engine ended", at.clone());
+    }
+    for data in &report.data {
+        let kind = data.kind;
+        row(
+            "data",
+            format!("{} {}: {} rows", data.market, kind, data.report.rows),
+        );
+    }
+    let quote = &report.quote;
+    let pnl = |row: &cambist_report::summary::PnlRow| {
+        format!(
+            "{} {quote} = spread {}, holdings {}, fees {}",
+            row.total, row.spread, row.holdings, row.fees
+        )
+    };
+    let unknown = || "not known: there was no mid".to_owned();
+    row(
+        "profit and loss",
+        report.pnl.as_ref().map_or_else(unknown, pnl),
+    );
+    row(
+        "as polled",
+        report.pnl_as_polled.as_ref().map_or_else(unknown, pnl),
+    );
+    let equity = &report.equity;
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
+    row(
+        "equity",
+        format!(
+            "{} → {} {quote}",
+            known(&equity.opening),
+            known(&equity.closing)
+        ),
+    );
+    row(
+        "largest drawdown",
+        format!("{} {quote}", equity.drawdown_max),
+    );
+    for (symbol, held) in &report.closing {
+        let before = report.opening.get(symbol).map_or("0", String::as_str);
+        row("held", format!("{before} → {held} {symbol}"));
+    }
+    row(
+        "fills",
+        format!(
+            "{} ({} maker, {} taker)",
+            report.fills, report.maker_fills, report.taker_fills
+        ),
+    );
+    for (market, volume) in &report.quote_volume {
+        row("volume", format!("{market}: {volume} {quote}"));
+    }
+    rows
+}
+
+/// Orders, requests, and why there were no quotes.
+fn activity(report: &Report) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"));
+    let late = &report.detection;
+    row(
+        "fills learnt after",
+        format!(
+            "{} median, {} p99, {} at most",
+            ms(late.p50_ms),
+            ms(late.p99_ms),
+            ms(late.max_ms)
+        ),
+    );
+    let orders = &report.orders;
+    row(
+        "orders",
+        format!(
+            "{} submitted, {} acknowledged, {} cancelled, {} filled",
+            orders.submitted, orders.acknowledged, orders.cancelled, orders.filled
+        ),
+    );
+    row(
+        "quoted both sides",
+        format!(
+            "{:.1} % of the time",
+            report.quoted_both_sides_ratio * 100.0
+        ),
+    );
+    for side in &report.sides {
+        if let Some(reasons) = withheld(side) {
+            row(
+                "no quotes",
+                format!("{} {}: {reasons}", side.market, side.side),
+            );
+        }
+    }
+    row(
+        "requests",
+        format!(
+            "{} sent, {} refused as too many",
+            report.requests.sent, report.rate_limited
+        ),
+    );
+    row("level", report.level.clone());
+    rows
+}
+
+/// The reasons for which a side had no quotes longest, if it ever had none.
+fn withheld(side: &SideReport) -> Option<String> {
+    let mut reasons: Vec<_> = side.withheld_s.iter().collect();
+    reasons.sort_by(|a, b| b.1.total_cmp(a.1));
+    let longest = reasons.iter().take(3);
+    let longest: Vec<_> = longest
+        .map(|(reason, seconds)| format!("{reason} {seconds:.0} s"))
+        .collect();
+    (!longest.is_empty()).then(|| longest.join(", "))
+}

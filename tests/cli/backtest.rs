@@ -1,0 +1,217 @@
+//! `cambist backtest`: files in, files out, and what is wrong is named.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Folder, cambist, example, exit, json, stderr, stdout};
+
+/// The example configuration at full size from the start.
+fn config(folder: &Folder) -> String {
+    let text = std::fs::read_to_string(example("cambist.toml")).unwrap();
+    let full = text.replace("start_bps = 2500", "start_bps = 10000");
+    assert_ne!(text, full);
+    folder.write("cambist.toml", &full)
+}
+
+/// Ten minutes of a market that jumps by 60 basis points every ten seconds, to and fro.
+fn jumping() -> String {
+    let mut text = String::from("# ETH-USDC tick=0.01 lot=0.001\n");
+    text.push_str(
+        "time_ms,bid_px_1,bid_qty_1,bid_px_2,bid_qty_2,ask_px_1,ask_qty_1,ask_px_2,ask_qty_2\n",
+    );
+    for second in 0..600 {
+        let mid = if second / 10 % 2 == 0 {
+            268_400
+        } else {
+            270_010
+        };
+        let price = |ticks: i64| format!("{}.{:02}", (mid + ticks) / 100, (mid + ticks) % 100);
+        _ = writeln!(
+            text,
+            "{},{},5.5,{},12,{},5.250,{},12",
+            1_723_161_256_000_i64 + second * 1_000,
+            price(-10),
+            price(-60),
+            price(10),
+            price(60),
+        );
+    }
+    text
+}
+
+fn run(folder: &Folder, data: &str, more: &[&str]) -> std::process::Output {
+    let config = config(folder);
+    let out = folder.0.join("out").display().to_string();
+    let fixed = [
+        "backtest", "--config", &config, "--data", data, "--out", &out,
+    ];
+    cambist(&[&fixed[..], more].concat())
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
+    let folder = Folder::new("backtest");
+    let data = folder.write("eth.csv", &jumping());
+    let output = run(&folder, &data, &["--json"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let value = json(&output);
+    let report = &value["report"];
+    let out = folder.0.join("out");
+    let written: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("report.json")).unwrap()).unwrap();
+    assert_eq!(value, written);
+    let fills = lines(&out.join("fills.csv"));
+    let count = report["fills"].as_u64().unwrap();
+    assert!(count > 10, "{report:#}");
+    assert_eq!(fills.len() as u64, count + 1);
+    let header: Vec<_> = fills[0].split(',').collect();
+    for fill in &fills[1..] {
+        let cells: Vec<_> = fill.split(',').collect();
+        assert_eq!(cells.len(), header.len(), "{fill}");
+        assert_eq!((cells[2], cells[10]), ("ETH-USDC", "maker"), "{fill}");
+    }
+    assert_eq!(lines(&out.join("equity.csv")).len(), 2 + 599);
+    let pnl = &report["pnl"];
+    let part = |name: &str| -> f64 { pnl[name].as_str().unwrap().parse().unwrap() };
+    let sum = part("spread") + part("holdings") + part("fees");
+    assert!((sum - part("total")).abs() < 1e-9, "{pnl}");
+    assert_eq!(report["data"][0]["rows"], 600);
+    assert_eq!(report["invariants"], serde_json::json!([]));
+    let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
+    for words in [
+        "profit and loss",
+        "fills learnt after",
+        "Assumed",
+        "two snapshots",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+
+    // The same again only if asked, and then the same to the byte.
+    let again = run(&folder, &data, &[]);
+    assert_eq!(exit(&again), 2);
+    assert!(stderr(&again).contains("--overwrite"), "{}", stderr(&again));
+    let before = lines(&out.join("fills.csv"));
+    let again = run(&folder, &data, &["--overwrite"]);
+    assert_eq!(exit(&again), 0, "{}", stderr(&again));
+    assert_eq!(stdout(&again), text);
+    assert_eq!(lines(&out.join("fills.csv")), before);
+}
+
+#[test]
+fn several_files_and_balances_are_taken() {
+    let folder = Folder::new("backtest-parts");
+    let whole = jumping();
+    let rows: Vec<_> = whole.lines().collect();
+    let part = |rows: &[&str]| {
+        let head = whole.lines().take(2).collect::<Vec<_>>().join("\n");
+        format!("{head}\n{}\n", rows.join("\n"))
+    };
+    let first = folder.write("1.csv", &part(&rows[2..302]));
+    let second = folder.write("2.csv", &part(&rows[302..]));
+    let more = [
+        "--data",
+        &second,
+        "--balance",
+        "ETH=3",
+        "--balance",
+        "USDC=9000.5",
+        "--json",
+    ];
+    let output = run(&folder, &first, &more);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    assert_eq!(report["data"][0]["rows"], 600);
+    assert_eq!(
+        report["opening"],
+        serde_json::json!({"ETH": "3", "USDC": "9000.5"})
+    );
+}
+
+#[test]
+fn bad_data_are_named_with_file_and_line_and_skipped_if_asked() {
+    let folder = Folder::new("backtest-bad");
+    let mut rows: Vec<_> = jumping().lines().map(str::to_owned).collect();
+    // Bids above asks.
+    rows[100] = rows[100]
+        .replacen("268", "288", 1)
+        .replacen("270", "288", 1);
+    let data = folder.write("bad.csv", &(rows.join("\n") + "\n"));
+    let output = run(&folder, &data, &[]);
+    assert_eq!(exit(&output), 1);
+    let told = stderr(&output);
+    assert!(
+        told.contains("bad.csv: line 101") && told.contains("crossed"),
+        "{told}"
+    );
+    assert!(
+        !folder.0.join("out/report.json").exists(),
+        "no report of a run that failed"
+    );
+    let output = run(
+        &folder,
+        &data,
+        &["--skip", "crossed", "--overwrite", "--json"],
+    );
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let skipped = &json(&output)["report"]["data"][0]["skipped"][0];
+    assert_eq!(
+        (&skipped["kind"], &skipped["count"]),
+        (&"crossed".into(), &1.into())
+    );
+}
+
+#[test]
+fn what_does_not_fit_together_is_said() {
+    let folder = Folder::new("backtest-wrong");
+    let data = folder.write("eth.csv", &jumping());
+    let fine = folder.write("fine.csv", &jumping().replace("tick=0.01", "tick=0.001"));
+    let of_another = format!("BTC-USDC={data}");
+    let nowhere = folder.0.join("nowhere.csv").display().to_string();
+    for (data, more, code, words) in [
+        (&of_another, &[][..], 2, "no market BTC-USDC"),
+        (&nowhere, &[], 1, "nowhere.csv"),
+        (&data, &["--balance", "BTC=1"], 2, "there is no token BTC"),
+        (&data, &["--balance", "ETH=1.5e3"], 2, "decimal"),
+        (&data, &["--queue-model", "fifo"], 1, "names every order"),
+        (&data, &["--queue-model", "fast"], 2, "no queue model"),
+        (
+            &data,
+            &["--from", "2030-01-01T00:00:00Z"],
+            1,
+            "hold nothing",
+        ),
+        (&data, &["--tick", "0.05"], 1, "another tick"),
+        (
+            &fine,
+            &[],
+            1,
+            "the data's tick 0.001 is no multiple of the market's 0.01",
+        ),
+    ] {
+        let output = run(&folder, data, &[more, &["--overwrite"]].concat());
+        let told = stderr(&output);
+        assert_eq!(exit(&output), code, "{more:?}: {told}");
+        assert!(told.contains(words), "{more:?}: {told}");
+    }
+    // A file that leaves the units to the venue.
+    let text = std::fs::read_to_string(example("cambist.toml")).unwrap();
+    let without = folder.write("bare.toml", &text.replace("price_decimals = 2\n", ""));
+    let out = folder.0.join("out").display().to_string();
+    let output = cambist(&[
+        "backtest", "--config", &without, "--data", &data, "--out", &out,
+    ]);
+    assert_eq!(exit(&output), 77);
+    assert!(
+        stderr(&output).contains("price_decimals"),
+        "{}",
+        stderr(&output)
+    );
+}
