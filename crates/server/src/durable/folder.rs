@@ -12,10 +12,10 @@ use cambist_venue::agents::Agents;
 use super::archive::Retention;
 use super::commit::Log;
 use super::disk::{Disk, Folder};
-use super::files::{Files, segment_name, snapshot_name};
+use super::files::{Files, segment_name};
 use super::frame::{FolderId, Opening, Place};
-use super::manifest::Manifest;
-use super::recover::{Recovered, recover};
+use super::manifest::{MANIFEST, Manifest};
+use super::recover::{Recovered, no_snapshot, recover};
 use super::writer::Writer;
 use super::{DataError, RecoveryFacts, io_of, keeper, snapshot, upgrade};
 use crate::state::State;
@@ -108,15 +108,13 @@ impl DataFolder {
             let gone = self.disk.sync_folder();
             gone.map_err(io_of(&*self.disk, "folder"))?;
         }
-        if files.snapshots.is_empty() && is_unborn(&*self.disk, &files)? {
+        if files.snapshots.is_empty() {
             // One that was there once is not made anew over what is missing.
-            let manifest = Manifest::read(&*self.disk)?;
-            if manifest.is_some_and(|(manifest, _)| manifest.to.inputs > 0) {
-                let what = "it is missing, and the manifest says that there were inputs";
-                return Err(DataError::damaged(&*self.disk, &snapshot_name(0), 0, what));
+            match no_snapshot(&*self.disk, &files)? {
+                DataError::Empty { .. } => {}
+                lost => return Err(lost),
             }
-            let names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
-            self.remove(&names)?;
+            self.remove_unborn(&files)?;
             return Ok(None);
         }
         let recovered = recover(&*self.disk, None)?;
@@ -232,28 +230,23 @@ impl DataFolder {
         })
     }
 
+    /// Removes what an interrupted making left. The manifest first: one without the log that it names is of an
+    /// exchange that lost its log.
+    fn remove_unborn(&self, files: &Files) -> Result<(), DataError> {
+        if Manifest::read(&*self.disk)?.is_some() {
+            self.remove(&[MANIFEST.to_owned()])?;
+            let gone = self.disk.sync_folder();
+            gone.map_err(io_of(&*self.disk, "folder"))?;
+        }
+        let names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
+        self.remove(&names)
+    }
+
     fn remove(&self, names: &[String]) -> Result<(), DataError> {
         for name in names {
             self.disk.remove(name).map_err(io_of(&*self.disk, name))?;
         }
         Ok(())
-    }
-}
-
-/// Whether a folder without a snapshot is one whose making was interrupted: no input was taken yet.
-fn is_unborn(disk: &dyn Disk, files: &Files) -> Result<bool, DataError> {
-    match files.segments.as_slice() {
-        [] => Ok(true),
-        [0] => {
-            let name = segment_name(0);
-            let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
-            let written = bytes
-                .iter()
-                .skip(super::frame::BLOCK)
-                .any(|byte| *byte != 0);
-            Ok(!written)
-        }
-        _ => Ok(false),
     }
 }
 

@@ -8,6 +8,7 @@ use super::archive::{self, Unpacked, read_only};
 use super::disk::{Disk, DiskFile, Folder};
 use super::files::Files;
 use super::manifest::{Kind, Manifest};
+use super::recover::no_snapshot;
 use super::{DataError, io_of};
 
 /// Several folders of one exchange, read as one.
@@ -56,7 +57,10 @@ impl History {
                 });
             }
             let Some(from) = files.snapshots.first().copied() else {
-                continue;
+                match no_snapshot(&**part, &files)? {
+                    DataError::Empty { .. } => continue,
+                    lost => return Err(lost),
+                }
             };
             let archive = manifest.filter(|manifest| manifest.kind == Kind::Archive);
             covered.push(Covered {

@@ -1,11 +1,11 @@
 //! From files to the state: the latest good snapshot, then every input after it.
 
 use super::disk::Disk;
-use super::files::{Files, segment_name};
-use super::frame::{FolderId, Place};
+use super::files::{Files, segment_name, snapshot_name};
+use super::frame::{BLOCK, FolderId, Place};
 use super::manifest::{Kind, Manifest};
 use super::walk::{Last, Met, Walked, walk};
-use super::{DataError, Earlier, RecoveryFacts, snapshot, versions};
+use super::{DataError, Earlier, RecoveryFacts, archive, io_of, snapshot, versions};
 use crate::state::{Answers, Entry, Heard, State};
 
 /// What was recovered.
@@ -73,9 +73,44 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
             facts,
         });
     }
-    Err(problem.unwrap_or_else(|| DataError::Empty {
+    Err(match problem {
+        Some(problem) => problem,
+        None => no_snapshot(disk, &files)?,
+    })
+}
+
+/// What a folder without a snapshot is: one in which no exchange was begun, or one that lost it. The log, the
+/// manifest and the archives are kept by an exchange that was begun.
+pub(super) fn no_snapshot(disk: &dyn Disk, files: &Files) -> Result<DataError, DataError> {
+    let lost = |what| Ok(DataError::damaged(disk, &snapshot_name(0), 0, what));
+    let manifest = Manifest::read(disk)?;
+    if manifest.is_some_and(|(manifest, _)| manifest.to.inputs > 0) {
+        return lost("it is missing, as are all later ones, and the manifest names later inputs");
+    }
+    if !archive::positions(disk)?.is_empty() {
+        return lost("it is missing, as are all later ones, and there are archives");
+    }
+    if !is_unborn(disk, files)? {
+        return lost("it is missing, as are all later ones, and there is a log");
+    }
+    Ok(DataError::Empty {
         folder: disk.name(),
-    }))
+    })
+}
+
+/// Whether the log of a folder without a snapshot is one whose making was interrupted: no input was taken
+/// yet. The manifest is written after the first part of the log, so one without the other has lost it.
+fn is_unborn(disk: &dyn Disk, files: &Files) -> Result<bool, DataError> {
+    match files.segments.as_slice() {
+        [] => Ok(Manifest::read(disk)?.is_none()),
+        [0] => {
+            let name = segment_name(0);
+            let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
+            let written = bytes.iter().skip(BLOCK).any(|byte| *byte != 0);
+            Ok(!written)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Whether everything is there that a manifest names.

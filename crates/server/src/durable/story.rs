@@ -53,19 +53,25 @@ pub fn tell(data: &[&Path], mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFa
     let files = Files::of(&disk)?;
     let mut facts = RecoveryFacts::default();
     let mut found = None;
+    let mut problem = None;
     for position in files.snapshots.iter().copied() {
         match snapshot::read(&disk, position) {
             Ok(read) => {
                 found = Some(read);
                 break;
             }
-            Err(DataError::Damaged { .. }) => facts.damaged_snapshots += 1,
+            Err(damage @ DataError::Damaged { .. }) => {
+                facts.damaged_snapshots += 1;
+                problem = Some(damage);
+            }
             Err(error) => return Err(error),
         }
     }
-    let (opened, _, mut state) = found.ok_or_else(|| DataError::Empty {
-        folder: disk.name(),
-    })?;
+    let Some((opened, _, mut state)) = found else {
+        return Err(problem.unwrap_or_else(|| DataError::Empty {
+            folder: disk.name(),
+        }));
+    };
     facts.snapshot_position = opened.place.position;
     hear(Told::Opening {
         position: opened.place.position,

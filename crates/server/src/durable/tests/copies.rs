@@ -299,6 +299,65 @@ fn a_folder_that_lost_its_newest_part_or_the_end_of_it_is_refused() {
     );
 }
 
+/// Removes files by the beginnings of their names.
+fn remove(folder: &Path, beginnings: &[&str]) {
+    for name in names(folder) {
+        if beginnings.iter().any(|one| name.starts_with(one)) {
+            std::fs::remove_file(folder.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_begins_over_it() {
+    let place = Place::new("no-snapshot");
+    let young = |path: &Path, batches| {
+        let mut written = Written::new(path, Retention::default());
+        (0..batches).for_each(|_| written.batch());
+        drop(written.end());
+    };
+    // Of one part and of many; of the part alone, and of neither.
+    for (index, batches, gone) in [
+        (0, 33, &["snapshot-"][..]),
+        (1, 1, &["snapshot-"][..]),
+        (2, 1, &["snapshot-", "manifest"][..]),
+        (3, 1, &["snapshot-", "log-"][..]),
+        (4, 33, &["snapshot-", "log-", "manifest"][..]),
+    ] {
+        let data = place.path(&format!("data-{index}"));
+        young(&data, batches);
+        remove(&data, gone);
+        let left = names(&data);
+        for refused in [
+            verify(&data).err(),
+            DataFolder::take(&data).unwrap().resume().err(),
+            backup(
+                &data,
+                &place.path(&format!("copy-{index}")),
+                Extent::Everything,
+            )
+            .err(),
+            crate::durable::tell(&[&data], |_| ()).err(),
+        ] {
+            let Some(DataError::Damaged { file, what, .. }) = refused else {
+                panic!("{batches} {gone:?}: {refused:?}");
+            };
+            assert!(file.ends_with("-0000000000000000"), "{file}");
+            assert!(what.contains("it is missing"), "{what}");
+        }
+        assert_eq!(names(&data), left, "nothing is lost");
+    }
+    // One whose making was interrupted before its first snapshot took no input: it is made anew.
+    let data = place.path("interrupted");
+    young(&data, 0);
+    remove(&data, &["snapshot-"]);
+    assert!(matches!(verify(&data), Err(DataError::Empty { .. })));
+    let folder = DataFolder::take(&data).unwrap();
+    assert!(folder.resume().unwrap().is_none());
+    assert_eq!(names(&data), Vec::<String>::new());
+    folder.found(State::new(venue(), Vec::new())).unwrap();
+}
+
 #[test]
 fn what_a_start_would_fall_back_to_is_read_and_named_where_it_is_broken() {
     let place = Place::new("fallback");
