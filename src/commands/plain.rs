@@ -42,6 +42,11 @@ pub fn status(mut page: Value) -> String {
                     in_symbol(value, &quote);
                 }
             }
+            let symbol = item.get("shares_token").and_then(Value::as_str);
+            let symbol = symbol.map(str::to_owned);
+            if let (Some(symbol), Some(shares)) = (symbol, item.get_mut("shares")) {
+                in_symbol(shares, &symbol);
+            }
         }
     }
     lines(&page)
@@ -143,7 +148,7 @@ mod tests {
             "state": "active",
             "ledger": {"ETH": "1.5", "USDC": "-"},
             "markets": [{"market": "ETH-USDC", "mid": "2500.005", "bid": null, "live_buy": 2}],
-            "pools": [{"name": "AMM-ETH-USDC", "value": "10.25"}],
+            "pools": [{"name": "AMM-ETH-USDC", "shares": "3.5", "shares_token": "LP-ETH-USDC", "value": "10.25"}],
         });
         let text = status(page);
         for line in [
@@ -152,6 +157,7 @@ mod tests {
             "    bid: -\n",
             "    live_buy: 2\n",
             "    value: 10.25 USDC\n",
+            "    shares: 3.5 LP-ETH-USDC\n",
         ] {
             assert!(text.contains(line), "no {line} in {text}");
         }

@@ -127,6 +127,10 @@ fn every_metric_that_is_watched_exists() {
         let asked = asked(expression);
         assert!(!asked.is_empty(), "nothing of ours in {expression}");
         for (name, conditions) in asked {
+            // Of the exchange: a test of its own page holds these.
+            if name.starts_with("cambist_venue_") {
+                continue;
+            }
             let known = shown.get(&name);
             let known = known.unwrap_or_else(|| panic!("no {name}, in {expression}"));
             for (label, operator, values) in conditions {

@@ -336,6 +336,7 @@ impl Telemetry {
         json!({
             "name": spec.map(|spec| &spec.name),
             "shares": spec.map(|spec| money::whole(pool.held, spec.lp.decimals)),
+            "shares_token": spec.map(|spec| &spec.lp.symbol),
             "value": pool.value.and_then(in_quote),
             "divergence_bps": pool.divergence_bps,
             "moving": pool.moving,

@@ -1,6 +1,6 @@
 //! The operator's log as it is shown: the name of every wish and its fields as the table calls them, amounts
-//! as decimals with their token and in base units beside it. Keys are not in the log. Listed tokens are shown
-//! the same way.
+//! as decimals with their token and in base units beside it. Keys are not in the log. Listed tokens and
+//! pools are shown the same way.
 
 use std::collections::BTreeMap;
 
@@ -52,6 +52,16 @@ pub(super) fn tokens(venue: &Venue) -> Vec<Fields> {
         fields.fields
     };
     venue.config().tokens.iter().map(token).collect()
+}
+
+/// Pools, with the fields by which they were listed.
+pub(super) fn pools(pools: &[PoolConfig], venue: &Venue) -> Vec<Fields> {
+    let pool = |pool: &PoolConfig| {
+        let mut fields = Shown::new(venue);
+        fields.pool_config(pool);
+        fields.fields
+    };
+    pools.iter().map(pool).collect()
 }
 
 pub(super) type Fields = BTreeMap<String, Shape>;

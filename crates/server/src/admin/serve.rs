@@ -125,7 +125,13 @@ impl Door {
                 }
             }
             ("tokens", ..) => Ok(to_bytes(&machine.read(logged::tokens)?)),
-            ("pools", ..) => crate::pools::pools(&self.shell),
+            ("pools", ..) => match self.ask(&Asked::Pools)? {
+                Answered::Pools(pools) => {
+                    let shown = |venue: &_| logged::pools(&pools, venue);
+                    Ok(to_bytes(&machine.read(shown)?))
+                }
+                _ => Err(Denial::internal()),
+            },
             ("audit", ..) => {
                 machine.audit()?;
                 Ok(to_bytes(&shown::Done {

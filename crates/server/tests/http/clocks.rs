@@ -88,6 +88,20 @@ fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by
         assert!(ahead(value("cambist_venue_clock_ahead_seconds")));
         assert!(value("cambist_venue_time_seconds") >= later.now.0);
         assert_eq!(value("cambist_venue_open_orders"), 2);
+        // The rules for alerts name only what is there, and this among it.
+        let rules = include_str!("../../../../config/monitoring/alerts.yml");
+        let rules = rules
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("expr: "));
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let words = rules.flat_map(|rule| rule.split(|c| !is_word(c)));
+        let watched: Vec<_> = words
+            .filter(|word| word.starts_with("cambist_venue_"))
+            .collect();
+        assert!(watched.contains(&"cambist_venue_clock_ahead_seconds"));
+        for name in watched {
+            value(name);
+        }
         // Nobody reads it without the token, or through the exchange's own address.
         let mut bare = super::support::Connection::open(door.address);
         assert_eq!(bare.ask(&Call::get("/metrics")).status, 401);

@@ -4,6 +4,7 @@
 use cambist_signing::Address;
 use serde_json::{Value, json};
 
+use crate::admin::Door;
 use crate::support::trader::{LP, POOL, POOL_NAME, Trader, list_pool, messages};
 use crate::support::{BASE, Call, Exchange, ONE, UNIT, Want};
 
@@ -49,6 +50,21 @@ fn pools_and_their_balances_are_shown_in_the_text_s_types() {
     }
     let unknown = format!("/api/v3/amm/balance?poolAddress={}", Address::ZERO);
     assert_eq!(exchange.ask(&Call::get(unknown)).code(), 100_001);
+}
+
+#[test]
+fn the_operator_sees_pools_by_the_symbols_of_their_tokens() {
+    let (exchange, _) = start();
+    let door = Door::open(&exchange);
+    let pools = door.look("pools", "");
+    let pool = &pools.good()[0];
+    assert_eq!(pool["name"], POOL_NAME);
+    assert_eq!(pool["pool"], POOL.to_string());
+    for (field, symbol) in [("base", "AAA"), ("quote", "QQQ"), ("lp", "LP-AAA-QQQ")] {
+        assert_eq!(pool[field], symbol);
+    }
+    assert_eq!(pool["join_fee"], "0 QQQ");
+    assert_eq!(pool["shown"], true);
 }
 
 /// A join or exit as the public client writes it.
