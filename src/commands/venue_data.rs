@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use cambist_server::{BackupFacts, DataError, DumpFacts, Extent, VerifyFacts};
+use cambist_server::{BackupFacts, DataError, DumpFacts, Extent, MissingInputs, VerifyFacts};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ pub enum DataCommand {
     },
     /// Read everything in a data folder or a copy, also of a running exchange: every file, every input, the books, and all that a start would fall back to.
     #[command(
-        after_help = "Exit codes: 0 everything is good, 1 a start would succeed but an older generation or an archive is broken, 79 a start would refuse the folder.\n\nExample:\n  cambist venue verify --data /backup/monday --json"
+        after_help = "Exit codes: 0 everything is good, 1 a start would succeed but an older generation or an archive is broken or missing, 79 a start would refuse the folder.\n\nExample:\n  cambist venue verify --data /backup/monday --json"
     )]
     Verify {
         /// The folder.
@@ -135,18 +135,45 @@ fn copied(
             "files": facts.files,
             "bytes": facts.bytes,
             "checked_by_manifest": !facts.unknown_source,
+            "missing_inputs": ranges(&facts.missing),
         }))?;
     } else {
         print_text(&format!(
-            "{what} {} inputs, the history since input {}, in {} files, {} bytes, to {}\n",
+            "{what} a state after {} inputs and the history since input {}{}, in {} files, {} bytes, to {}\n",
             facts.position,
             facts.oldest_position,
+            without(&facts.missing),
             facts.files,
             facts.bytes,
             to.display()
         ))?;
     }
-    Ok(Exit::Done)
+    if facts.missing.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let what = format!(
+        "the copy is complete for a start, but {} of the history are missing in the folder that it was made of",
+        listed(&facts.missing)
+    );
+    Err(Failure::new(Exit::CheckFailed, what).into())
+}
+
+fn ranges(missing: &[MissingInputs]) -> Vec<Value> {
+    let range = |one: &MissingInputs| json!({"from_input": one.from, "to_input": one.to});
+    missing.iter().map(range).collect()
+}
+
+fn listed(missing: &[MissingInputs]) -> String {
+    let all: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    all.join(", ")
+}
+
+fn without(missing: &[MissingInputs]) -> String {
+    if missing.is_empty() {
+        String::new()
+    } else {
+        format!(" without {}", listed(missing))
+    }
 }
 
 fn verify(folder: &Path, json: bool) -> anyhow::Result<Exit> {
@@ -195,6 +222,8 @@ fn as_json(facts: &VerifyFacts) -> Value {
         "may_be_cut": recovery.may_be_cut,
         "earlier_program": earlier,
         "generations": generations.collect::<Vec<_>>(),
+        "missing_inputs": ranges(&recovery.missing),
+        "records_problem": facts.records_problem,
     })
 }
 
@@ -202,10 +231,11 @@ fn as_text(facts: &VerifyFacts) -> String {
     let recovery = &facts.recovery;
     let broken = facts.generations.iter().filter(|one| one.problem.is_some());
     let verdict = match broken.count() {
-        0 => "good".to_owned(),
-        broken => {
-            format!("a start would succeed, and {broken} of what it would fall back to is broken")
-        }
+        0 if facts.is_whole() => "good".to_owned(),
+        0 => "a start would succeed, but the folder is not complete".to_owned(),
+        broken => format!(
+            "a start would succeed, but {broken} of the older generations, snapshots and archives are broken or missing"
+        ),
     };
     let mut text = format!(
         "{verdict}: {} inputs, {} of them in a snapshot and {} replayed from {} batches; {} orders are open and the books add up\n\
@@ -228,6 +258,15 @@ fn as_text(facts: &VerifyFacts) -> String {
         let state = one.problem.as_deref().map_or("good", |problem| problem);
         let (from, to) = (one.from, one.to);
         let _ = writeln!(text, "{kind} of inputs {from} to {to}: {state}");
+    }
+    for one in &recovery.missing {
+        let _ = writeln!(text, "{one} are missing: no archive and no log holds them");
+    }
+    if let Some(problem) = &facts.records_problem {
+        let _ = writeln!(
+            text,
+            "which history the folder has to hold is not known: {problem}; the next start writes it anew from what is there"
+        );
     }
     if let Some(earlier) = &recovery.written_by {
         let writer = earlier.writer.as_deref().unwrap_or("an earlier program");
@@ -306,7 +345,7 @@ fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut lines = Lines::new(&mut out, account);
     let folders: Vec<_> = folders.iter().map(PathBuf::as_path).collect();
-    cambist_server::tell(&folders, |told| lines.hear(&told)).map_err(data::failure)?;
+    let facts = cambist_server::tell(&folders, |told| lines.hear(&told)).map_err(data::failure)?;
     let known = lines.is_known();
     match lines.finish() {
         Ok(()) if !known => {
@@ -315,6 +354,13 @@ fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {
         }
         // A reader that went away is no error.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        Ok(()) | Err(_) => Ok(Exit::Done),
+        Ok(()) | Err(_) if facts.missing.is_empty() => Ok(Exit::Done),
+        Ok(()) | Err(_) => {
+            let what = format!(
+                "the export is without {}: they are missing",
+                listed(&facts.missing)
+            );
+            Err(Failure::new(Exit::CheckFailed, what).into())
+        }
     }
 }

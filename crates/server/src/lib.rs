@@ -62,7 +62,8 @@ pub use clock::{Clock, Reading};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
     BackupFacts, DataError, DataFolder, DumpFacts, Durable, Earlier, Extent, Generation,
-    RecoveryFacts, Retention, Told, VerifyFacts, backup, dump, load, restore, tell, verify,
+    MissingInputs, RecoveryFacts, Retention, Told, VerifyFacts, backup, dump, load, restore, tell,
+    verify,
 };
 pub use handle::Handle;
 pub use machine::MachineError;

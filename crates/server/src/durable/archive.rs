@@ -12,6 +12,8 @@ use flate2::write::GzEncoder;
 
 use super::disk::{Disk, DiskFile};
 use super::files::{Files, segment_name, snapshot_name};
+use super::frame::FolderId;
+use super::generations::Generations;
 use super::manifest::{Kind, Listed, Manifest, Point};
 use super::{DataError, io_of, snapshot};
 
@@ -124,11 +126,19 @@ pub(super) fn set_aside(
 }
 
 /// Removes the oldest archives beyond what is wanted.
-pub(super) fn retain(disk: &dyn Disk, retention: Retention, now_ms: u64) -> Result<(), DataError> {
+pub(super) fn retain(
+    disk: &dyn Disk,
+    folder: FolderId,
+    retention: Retention,
+    now_ms: u64,
+) -> Result<(), DataError> {
     let all = disk.inside(ARCHIVES);
     let oldest_ms = now_ms.saturating_sub(u64::from(retention.days) * 86_400_000);
     let mut kept_bytes = 0_u64;
     let mut is_gone = retention.is_none();
+    let mut gone = Vec::new();
+    // Where the history goes on behind the newest that goes.
+    let mut from = None;
     // From the newest back: what is older than one that goes, goes.
     for position in positions(disk)?.into_iter().rev() {
         if !is_gone {
@@ -139,11 +149,17 @@ pub(super) fn retain(disk: &dyn Disk, retention: Retention, now_ms: u64) -> Resu
             kept_bytes += manifest.files.iter().map(|file| file.bytes).sum::<u64>();
             let ended_ms = manifest.to.at_ms.unwrap_or(now_ms);
             is_gone = ended_ms < oldest_ms || kept_bytes > retention.bytes;
+            from = is_gone.then_some(manifest.to.inputs);
         }
         if is_gone {
-            let name = name_of(position);
-            all.remove_inside(&name).map_err(io_of(&*all, &name))?;
+            gone.push(name_of(position));
         }
+    }
+    if let Some(from) = from {
+        Generations::begin_at(disk, folder, from)?;
+    }
+    for name in gone {
+        all.remove_inside(&name).map_err(io_of(&*all, &name))?;
     }
     Ok(())
 }

@@ -9,11 +9,12 @@ use super::archive::{self, ARCHIVES};
 use super::disk::{Disk, Folder};
 use super::files::{COPY_PARTIAL, Files, segment_name, snapshot_name};
 use super::frame::Opening;
+use super::generations::{self, Inventory};
 use super::manifest::{Inside, Kind, Listed, Manifest, Point};
 use super::recover::recover;
 use super::verify::verify;
 use super::walk::walk;
-use super::{DataError, io_of, snapshot};
+use super::{DataError, MissingInputs, io_of, snapshot};
 
 /// How often a look at a folder in use may be disturbed: by a snapshot that makes old files go, by a
 /// frame that is being written.
@@ -43,6 +44,8 @@ pub struct BackupFacts {
     pub bytes: u64,
     /// What it was made of had no manifest: whether that was whole is not known.
     pub unknown_source: bool,
+    /// Inputs of the history that the folder should hold, and that neither it nor the copy has.
+    pub missing: Vec<MissingInputs>,
 }
 
 /// Copies the exchange in folder `data`, which may be running, to the folder `to`, which must not exist
@@ -109,8 +112,12 @@ fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, 
     let begin = Point::new(oldest.1.place, None);
     let end = Point::new(walked.place, None);
     let mut manifest = Manifest::new(Kind::Copy, opened.folder, Some(begin), end);
+    let log_from = match extent {
+        Extent::Everything => log_from(from, &files, oldest.0)?,
+        Extent::Newest => oldest.0,
+    };
     for position in files.segments.iter().copied() {
-        if position < oldest.0 {
+        if position < log_from {
             continue;
         }
         let name = segment_name(position);
@@ -132,12 +139,25 @@ fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, 
         files: manifest.files.len() as u64,
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),
         unknown_source: false,
+        missing: Vec::new(),
     };
     if extent == Extent::Everything {
         copy_archives(from, to, &mut manifest, &mut facts)?;
+        let expected = Inventory::of(from)?.logged().expected;
+        let first = expected.map(|expected| expected.from);
+        facts.missing = generations::missing(first, &generations::archives(to)?, &Files::of(to)?);
     }
     manifest.write(to).map_err(io_of(to, "manifest"))?;
     Ok(facts)
+}
+
+/// Where the log of a copy begins: with its oldest snapshot, or where the log continues an archive without the
+/// snapshot between them.
+fn log_from(from: &Folder, files: &Files, oldest: u64) -> Result<u64, DataError> {
+    let ends = generations::archives(from)?.into_iter().map(|(_, to)| to);
+    let newest = ends.filter(|to| *to < oldest).max();
+    let continued = newest.filter(|to| files.segments.contains(to));
+    Ok(continued.unwrap_or(oldest))
 }
 
 /// The snapshots that a copy gets, oldest first.

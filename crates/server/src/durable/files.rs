@@ -12,8 +12,19 @@ pub(crate) const SNAPSHOT_PARTIAL: &str = "snapshot.partial";
 /// A manifest that is being made.
 pub(crate) const MANIFEST_PARTIAL: &str = "manifest.partial";
 
+/// A list of generations that is being made.
+pub(crate) const GENERATIONS_PARTIAL: &str = "generations.partial";
+
 /// Stands in a copy that is being made.
 pub(crate) const COPY_PARTIAL: &str = "copy.partial";
+
+/// What is being made in a folder in use.
+const PARTIAL: [&str; 4] = [
+    LOG_PARTIAL,
+    SNAPSHOT_PARTIAL,
+    MANIFEST_PARTIAL,
+    GENERATIONS_PARTIAL,
+];
 
 const SEGMENT: &str = "log-";
 const SNAPSHOT: &str = "snapshot-";
@@ -45,7 +56,7 @@ impl Files {
                 files.segments.push(position);
             } else if let Some(position) = number(&name, SNAPSHOT) {
                 files.snapshots.push(position);
-            } else if [LOG_PARTIAL, SNAPSHOT_PARTIAL, MANIFEST_PARTIAL].contains(&name.as_str()) {
+            } else if PARTIAL.contains(&name.as_str()) {
                 files.partial.push(name);
             }
         }

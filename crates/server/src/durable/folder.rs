@@ -14,6 +14,7 @@ use super::commit::Log;
 use super::disk::{Disk, Folder};
 use super::files::{Files, segment_name};
 use super::frame::{FolderId, Opening, Place};
+use super::generations::{GENERATIONS, Generations, Inventory};
 use super::manifest::{MANIFEST, Manifest};
 use super::recover::{Recovered, no_snapshot, recover};
 use super::writer::Writer;
@@ -101,7 +102,8 @@ impl DataFolder {
 
     /// Recovers and makes the end of the log ready to be written on.
     pub(super) fn resume(&self) -> Result<Option<Ready>, DataError> {
-        let files = Files::of(&*self.disk)?;
+        let disk = &*self.disk;
+        let files = Files::of(disk)?;
         if !files.partial.is_empty() {
             self.remove(&files.partial)?;
             // Gone for good before another of its name is made and renamed.
@@ -121,14 +123,19 @@ impl DataFolder {
         self.check_time(recovered.state.venue.now())?;
         upgrade::copy(&*self.disk, &recovered)?;
         self.settle(&recovered)?;
+        // Before the manifest that names it.
+        Generations::renew(disk, recovered.folder)?;
         let writer = self.writer(recovered.folder, recovered.place)?;
         upgrade::write_down(&*self.disk, &recovered)?;
         self.shorten(&recovered, writer.place())?;
         upgrade::drop_keys(&*self.disk, &recovered)?;
+        Generations::renew(disk, recovered.folder)?;
+        let mut facts = recovered.facts;
+        facts.missing = Inventory::of(disk)?.logged().missing;
         Ok(Some(Ready {
             writer,
             state: recovered.state,
-            facts: recovered.facts,
+            facts,
         }))
     }
 
@@ -161,7 +168,9 @@ impl DataFolder {
             DataError::io("random number of the system", io::Error::other(error))
         })?;
         let (folder, place) = (FolderId(id), Place::ORIGIN);
-        // The log first: a snapshot without it could be one whose log was lost.
+        // Before the manifest that names it.
+        Generations::new(folder, 0, vec![0]).write(disk)?;
+        // The log before the snapshot: a snapshot without it could be one whose log was lost.
         let writer = self.writer(folder, place)?;
         snapshot::write(disk, &Opening { folder, place }, &state)
             .map_err(io_of(disk, "first snapshot"))?;
@@ -238,7 +247,9 @@ impl DataFolder {
             let gone = self.disk.sync_folder();
             gone.map_err(io_of(&*self.disk, "folder"))?;
         }
-        let names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
+        let mut names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
+        let all = self.disk.list().map_err(io_of(&*self.disk, "listing"))?;
+        names.extend(all.into_iter().filter(|name| name == GENERATIONS));
         self.remove(&names)
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::archive::{self, Unpacked, read_only};
 use super::disk::{Disk, DiskFile, Folder};
 use super::files::Files;
+use super::generations::Generations;
 use super::manifest::{Kind, Manifest};
 use super::recover::no_snapshot;
 use super::{DataError, io_of};
@@ -16,11 +17,15 @@ pub(super) struct History {
     parts: Vec<Box<dyn Disk>>,
     /// Which parts have a file, by name.
     holders: BTreeMap<String, Vec<usize>>,
+    /// The first input that they should hold.
+    from: u64,
 }
 
 /// What a part covers.
 struct Covered {
     from: u64,
+    /// Where its log begins, which continues an older part.
+    log_from: u64,
     /// A folder goes as far as it goes.
     to: Option<u64>,
     name: String,
@@ -44,6 +49,7 @@ impl History {
             }
             parts.push(Box::new(disk));
         }
+        let mut expected = None;
         let mut covered = Vec::new();
         let mut exchanges = BTreeSet::new();
         let mut holders: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -62,9 +68,13 @@ impl History {
                     lost => return Err(lost),
                 }
             };
+            if let Some(known) = Generations::known(&**part)? {
+                expected = Some(expected.map_or(known.from, |one: u64| one.min(known.from)));
+            }
             let archive = manifest.filter(|manifest| manifest.kind == Kind::Archive);
             covered.push(Covered {
                 from,
+                log_from: files.segments.first().copied().unwrap_or(from).min(from),
                 to: archive.map(|manifest| manifest.to.inputs),
                 name: part.name(),
             });
@@ -76,16 +86,33 @@ impl History {
         covered.sort_by_key(|part| (part.from, part.to.is_none()));
         let mut reached = covered.first().map_or(0, |part| part.from);
         for part in &covered {
-            if part.from > reached {
+            let from = if part.log_from <= reached {
+                part.log_from
+            } else {
+                part.from
+            };
+            if from > reached {
                 return Err(DataError::Gap {
                     from: reached,
-                    to: part.from,
+                    to: from,
                     before: part.name.clone(),
                 });
             }
             reached = reached.max(part.to.unwrap_or(u64::MAX));
         }
-        Ok(Self { parts, holders })
+        let first = covered.first().map_or(0, |part| part.from);
+        Ok(Self {
+            parts,
+            holders,
+            from: expected.map_or(first, |expected| expected.min(first)),
+        })
+    }
+}
+
+impl History {
+    /// The first input that the folders should hold.
+    pub const fn from(&self) -> u64 {
+        self.from
     }
 }
 

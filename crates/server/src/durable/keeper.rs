@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use super::archive::{self, Retention};
 use super::disk::Disk;
 use super::files::{Files, SNAPSHOT_PARTIAL, segment_name, snapshot_name};
-use super::frame::Opening;
+use super::frame::{FolderId, Opening};
+use super::generations::Generations;
 use super::recover::recover;
 use super::{DataError, io_of, snapshot};
 
@@ -75,20 +76,28 @@ pub(crate) fn keep(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<
         replayed = recovered.facts.replayed,
         "snapshot made"
     );
-    prune(disk, retention)?;
-    archive::retain(disk, retention, recovered.state.venue.now().0)
+    prune(disk, recovered.folder, retention)?;
+    archive::retain(
+        disk,
+        recovered.folder,
+        retention,
+        recovered.state.venue.now().0,
+    )
 }
 
 /// Sets aside snapshots beyond the last ones, and the log before them.
-fn prune(disk: &dyn Disk, retention: Retention) -> Result<(), DataError> {
+fn prune(disk: &dyn Disk, folder: FolderId, retention: Retention) -> Result<(), DataError> {
     let files = Files::of(disk)?;
     let Some(oldest_kept) = files.snapshots.iter().rev().nth(SNAPSHOTS_KEPT - 1) else {
-        return Ok(());
+        return Generations::keep(disk, folder, None, files.snapshots);
     };
     let old = |position: &&u64| *position < oldest_kept;
     if !retention.is_none() {
         set_aside(disk, &files, *oldest_kept)?;
     }
+    let from = retention.is_none().then_some(*oldest_kept);
+    let kept = files.snapshots.iter().filter(|one| !old(one)).copied();
+    Generations::keep(disk, folder, from, kept.collect())?;
     let names = files.snapshots.iter().filter(old).copied();
     let names = names.map(snapshot_name);
     let segments = files.segments.iter().filter(old).copied();

@@ -114,6 +114,9 @@ pub(super) struct Manifest {
     /// Archives inside a copy, by name, with the sums of their manifests.
     #[serde(default)]
     pub archives: Vec<Inside>,
+    /// Whether the folder has a `generations.json`, as one in use has.
+    #[serde(default)]
+    pub generations: bool,
 }
 
 /// An archive inside a copy.
@@ -138,37 +141,21 @@ impl Manifest {
             to,
             files: Vec::new(),
             archives: Vec::new(),
+            generations: kind == Kind::Live,
         }
     }
 
     /// The one of a folder, with its sum; `None` if there is none.
     pub fn read(disk: &dyn Disk) -> Result<Option<(Self, String)>, DataError> {
         let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
-        let bytes = match disk.read(MANIFEST) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let names = disk.list().map_err(io_of(disk, "listing"))?;
-                return if names.iter().any(|name| name == COPY_PARTIAL) {
-                    Err(damaged("it is missing: this copy was not finished"))
-                } else {
-                    Ok(None)
-                };
-            }
-            read => read.map_err(io_of(disk, MANIFEST))?,
+        let Some((rest, sum)) = read_summed(disk, MANIFEST)? else {
+            let names = disk.list().map_err(io_of(disk, "listing"))?;
+            return if names.iter().any(|name| name == COPY_PARTIAL) {
+                Err(damaged("it is missing: this copy was not finished"))
+            } else {
+                Ok(None)
+            };
         };
-        let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| damaged("it is no JSON, or not all of it"))?;
-        let Value::Object(mut fields) = value else {
-            return Err(damaged("it is no object"));
-        };
-        let sum = fields.remove("sum");
-        let sum = sum.as_ref().and_then(Value::as_str).unwrap_or_default();
-        let rest = Value::Object(fields);
-        if sum != digest(rest.to_string().as_bytes()) {
-            return Err(damaged(
-                "it does not fit its sum; removing it gives up what it guards: whether the newest inputs are all there",
-            ));
-        }
-        let sum = sum.to_owned();
         if rest["manifest"] != FORM {
             return Err(damaged("it has a form that this program does not know"));
         }
@@ -196,24 +183,12 @@ impl Manifest {
 
     /// Writes it, whole or not at all; the answer is its sum.
     pub fn write(&self, disk: &dyn Disk) -> std::io::Result<String> {
-        let mut value = serde_json::to_value(self)?;
-        let sum = digest(value.to_string().as_bytes());
-        if let Value::Object(fields) = &mut value {
-            fields.insert("sum".to_owned(), Value::String(sum.clone()));
-        }
-        let text = format!("{value:#}\n");
-        match disk.remove(MANIFEST_PARTIAL) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-            // Gone for good before another of its name is made and renamed.
-            Ok(()) => disk.sync_folder()?,
-        }
-        let mut file = disk.create(MANIFEST_PARTIAL)?;
-        file.write_at(0, text.as_bytes())?;
-        file.sync()?;
-        disk.rename(MANIFEST_PARTIAL, MANIFEST)?;
-        disk.sync_folder()?;
-        Ok(sum)
+        write_summed(
+            disk,
+            MANIFEST,
+            MANIFEST_PARTIAL,
+            serde_json::to_value(self)?,
+        )
     }
 
     /// Whether every file that it names is there in its full length; with `digests`, its very content.
@@ -258,6 +233,58 @@ impl Manifest {
             Ok(())
         }
     }
+}
+
+/// A file of JSON without its field `sum`, and that sum, which it fits; `None` if there is none.
+pub(super) fn read_summed(
+    disk: &dyn Disk,
+    name: &str,
+) -> Result<Option<(Value, String)>, DataError> {
+    let damaged = |what| DataError::damaged(disk, name, 0, what);
+    let bytes = match disk.read(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(io_of(disk, name))?,
+    };
+    let value: Value =
+        serde_json::from_slice(&bytes).map_err(|_| damaged("it is no JSON, or not all of it"))?;
+    let Value::Object(mut fields) = value else {
+        return Err(damaged("it is no object"));
+    };
+    let sum = fields.remove("sum");
+    let sum = sum.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let rest = Value::Object(fields);
+    if sum != digest(rest.to_string().as_bytes()) {
+        return Err(damaged(
+            "it does not fit its sum; removing it gives up what it guards: whether everything is there that it names",
+        ));
+    }
+    Ok(Some((rest, sum.to_owned())))
+}
+
+/// Writes JSON with a sum over it, whole or not at all; the answer is the sum.
+pub(super) fn write_summed(
+    disk: &dyn Disk,
+    name: &str,
+    partial: &str,
+    mut value: Value,
+) -> std::io::Result<String> {
+    let sum = digest(value.to_string().as_bytes());
+    if let Value::Object(fields) = &mut value {
+        fields.insert("sum".to_owned(), Value::String(sum.clone()));
+    }
+    let text = format!("{value:#}\n");
+    match disk.remove(partial) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+        // Gone for good before another of its name is made and renamed.
+        Ok(()) => disk.sync_folder()?,
+    }
+    let mut file = disk.create(partial)?;
+    file.write_at(0, text.as_bytes())?;
+    file.sync()?;
+    disk.rename(partial, name)?;
+    disk.sync_folder()?;
+    Ok(sum)
 }
 
 pub(super) fn digest(bytes: &[u8]) -> String {

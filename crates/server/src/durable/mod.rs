@@ -23,6 +23,7 @@ mod dump;
 mod files;
 mod folder;
 mod frame;
+mod generations;
 mod history;
 mod keeper;
 mod load;
@@ -234,6 +235,21 @@ fn io_of(disk: &dyn Disk, name: &str) -> impl FnOnce(io::Error) -> DataError {
     move |source| DataError::Io { what, source }
 }
 
+/// Inputs that a folder should hold and does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingInputs {
+    /// Inputs before the first that is missing.
+    pub from: u64,
+    /// Inputs before the first that is there again.
+    pub to: u64,
+}
+
+impl std::fmt::Display for MissingInputs {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "inputs {} to {}", self.from, self.to)
+    }
+}
+
 /// What recovery met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryFacts {
@@ -260,6 +276,8 @@ pub struct RecoveryFacts {
     /// Without a manifest, a newest part of the log that is shorter than parts are made: it may have been cut
     /// off, or it is a copy that an earlier program made.
     pub may_be_cut: bool,
+    /// Inputs of the history that are missing; a start does without them.
+    pub missing: Vec<MissingInputs>,
 }
 
 /// An earlier program that wrote a folder.

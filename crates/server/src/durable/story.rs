@@ -14,7 +14,7 @@ use super::files::Files;
 use super::history::History;
 use super::recover::replay;
 use super::walk::walk;
-use super::{DataError, RecoveryFacts, snapshot};
+use super::{DataError, MissingInputs, RecoveryFacts, snapshot};
 
 /// One thing that a data folder tells.
 #[derive(Debug)]
@@ -73,6 +73,12 @@ pub fn tell(data: &[&Path], mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFa
         }));
     };
     facts.snapshot_position = opened.place.position;
+    if disk.from() < opened.place.position {
+        facts.missing.push(MissingInputs {
+            from: disk.from(),
+            to: opened.place.position,
+        });
+    }
     hear(Told::Opening {
         position: opened.place.position,
         venue: &state.venue,

@@ -6,6 +6,7 @@
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
 use super::frame::{Opening, read_segment_opening};
+use super::generations::Generations;
 use super::manifest::{Kind, Listed, Manifest, Point};
 use super::recover::Recovered;
 use super::{DataError, io_of, snapshot, versions};
@@ -90,6 +91,8 @@ pub(super) fn drop_keys(disk: &dyn Disk, recovered: &Recovered) -> Result<(), Da
     };
     let is_old = |position: &&u64| **position < snapshot;
     let snapshots = files.snapshots.iter().filter(is_old).copied();
+    let kept = files.snapshots.iter().filter(|one| !is_old(one)).copied();
+    Generations::keep(disk, recovered.folder, Some(snapshot), kept.collect())?;
     let newest_first = files.segments.iter().filter(is_old).rev().copied();
     for name in snapshots
         .map(snapshot_name)

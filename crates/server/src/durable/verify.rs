@@ -9,6 +9,7 @@ use super::backup::patiently;
 use super::disk::{Disk, Folder};
 use super::files::Files;
 use super::frame::Place;
+use super::generations::{GENERATIONS, Inventory};
 use super::manifest::{Kind, Manifest};
 use super::recover::{recover, replay};
 use super::walk::walk;
@@ -28,6 +29,8 @@ pub struct VerifyFacts {
     pub open_orders: u64,
     /// From each snapshot to the next, oldest first; the last to the end. Archives before them.
     pub generations: Vec<Generation>,
+    /// Why it cannot be read which history the folder has to hold.
+    pub records_problem: Option<String>,
 }
 
 /// A snapshot and the inputs up to the next.
@@ -47,6 +50,8 @@ impl VerifyFacts {
     /// Whether everything in the folder is good, older generations and archives included.
     pub fn is_whole(&self) -> bool {
         self.generations.iter().all(|one| one.problem.is_none())
+            && self.recovery.missing.is_empty()
+            && self.records_problem.is_none()
     }
 }
 
@@ -94,6 +99,22 @@ pub(super) fn verify_once(disk: &dyn Disk) -> Result<VerifyFacts, DataError> {
             problem,
         });
     }
+    let inventory = Inventory::of(disk)?;
+    for from in inventory.missing_snapshots {
+        let expected = inventory.expected.iter().flat_map(|all| &all.snapshots);
+        let next = expected.chain(&files.snapshots).filter(|one| **one > from);
+        let name = disk.path_of(&super::files::snapshot_name(from));
+        generations.push(Generation {
+            from,
+            to: next.min().copied().unwrap_or(end),
+            archived: false,
+            problem: Some(format!(
+                "{name} is missing, and {GENERATIONS} names it: nothing can be recovered from here"
+            )),
+        });
+    }
+    generations.sort_by_key(|one| (one.from, !one.archived));
+    facts.missing = inventory.missing;
     let damaged = |one: &&Generation| !one.archived && one.problem.is_some();
     facts.damaged_snapshots = generations.iter().filter(damaged).count() as u64;
     Ok(VerifyFacts {
@@ -102,6 +123,7 @@ pub(super) fn verify_once(disk: &dyn Disk) -> Result<VerifyFacts, DataError> {
         segments: files.segments.len() as u64,
         open_orders,
         generations,
+        records_problem: inventory.problem,
     })
 }
 

@@ -26,7 +26,7 @@ fn kept(data: &Path) -> Vec<(u64, u64)> {
 }
 
 /// Inputs told of, and where they begin and end.
-fn told(folders: &[&Path]) -> Result<(u64, u64, u64), DataError> {
+pub fn told(folders: &[&Path]) -> Result<(u64, u64, u64), DataError> {
     let (mut begin, mut asked, mut end) = (0, 0, 0);
     tell(folders, |told| match told {
         Told::Opening { position, .. } => begin = position,

@@ -7,6 +7,7 @@ mod damage;
 mod dumps;
 mod faults;
 mod history;
+mod missing;
 mod model;
 mod power;
 mod upgrades;

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cambist_venue::Random;
 
 use super::model::{Fault, Model};
 use crate::durable::disk::Disk;
 use crate::durable::folder::DataFolder;
+use crate::durable::generations::GENERATIONS;
 use crate::durable::manifest::MANIFEST;
 use crate::durable::recover::recover;
 use crate::durable::{DataError, versions};
@@ -18,9 +20,13 @@ pub mod packed;
 
 /// A kept folder on a disk of its own.
 fn kept(name: &str) -> Model {
+    // Tests that run at the same time unpack the same one.
+    static UNPACKED: AtomicU32 = AtomicU32::new(0);
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept");
     let bytes = std::fs::read(place.join(name).join("folder.packed")).unwrap();
-    let folder = std::env::temp_dir().join(format!("cambist-{name}-{}", std::process::id()));
+    let number = UNPACKED.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("cambist-{name}-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
     let _ = std::fs::remove_dir_all(&folder);
     packed::unpack(&bytes, &folder);
     let disk = Model::default();
@@ -97,10 +103,11 @@ fn keys_in(bytes: &[u8]) -> Vec<String> {
 
 fn all_keys(disk: &Model) -> Vec<String> {
     let names = disk.list().unwrap();
-    // A manifest holds digests of files, which look like keys.
+    // These hold digests, which look like keys.
+    let sums = [MANIFEST, GENERATIONS];
     let files = names
         .iter()
-        .filter(|name| !name.starts_with("before-") && *name != MANIFEST);
+        .filter(|name| !name.starts_with("before-") && !sums.contains(&name.as_str()));
     files
         .flat_map(|name| keys_in(&disk.read(name).unwrap()))
         .collect()
