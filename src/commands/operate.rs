@@ -251,10 +251,15 @@ fn draining(page: &Value) -> String {
     format!("draining: {orders} orders may be alive")
 }
 
-/// Has the configuration read again.
+/// Has the configuration read again. The file says which daemon is meant, and must be the one it runs with.
 pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
-    let allow_loosening = args.allow_loosening;
-    tell(&args.which, &Written::Reload { allow_loosening }, json)
+    let named = &args.which.config;
+    let wish = Written::Reload {
+        // A file that cannot be found is refused with its name when it is read.
+        file: named.canonicalize().unwrap_or_else(|_| named.clone()),
+        allow_loosening: args.allow_loosening,
+    };
+    tell(&args.which, &wish, json)
 }
 
 /// Tells a running daemon and shows what it answers: exit 1 if it refuses.

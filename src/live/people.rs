@@ -1,6 +1,8 @@
 //! What people want of a running daemon, one wish after the other. What a wish means is the engine's;
 //! when it is answered, `answers` knows.
 
+use std::path::PathBuf;
+
 use cambist_core::event::Command;
 use cambist_core::note::Note;
 use tokio::sync::mpsc;
@@ -24,6 +26,8 @@ pub enum What {
     Tell(Command),
     /// The file is to be read again.
     Reload {
+        /// The file that was named; nothing of a signal, which names none.
+        named: Option<PathBuf>,
         /// Whether limits may become looser.
         allow_loosening: bool,
     },
@@ -108,6 +112,7 @@ impl People {
             Said::Tell(Command::Drain) => What::Tell(self.at_end.clone()),
             Said::Tell(command) => What::Tell(command),
             Said::Reload => What::Reload {
+                named: None,
                 allow_loosening: false,
             },
         };
@@ -125,19 +130,23 @@ impl People {
             answer,
             at_end,
         } = wish;
-        let (command, config) = match what {
+        let (command, config, file) = match what {
             What::Status => {
                 give(answer, telemetry.status());
                 return None;
             }
-            What::Tell(command) => (command, None),
-            What::Reload { allow_loosening } => match self.reload.read() {
+            What::Tell(command) => (command, None, None),
+            What::Reload {
+                named,
+                allow_loosening,
+            } => match self.reload.read(named.as_deref()) {
                 Ok((config, engine)) => {
                     let command = Command::Reconfigure {
                         config: Box::new(engine),
                         allow_loosening,
                     };
-                    (command, Some(Box::new(config)))
+                    let file = config.source.path.display().to_string();
+                    (command, Some(Box::new(config)), Some(file))
                 }
                 Err(why) => {
                     tracing::error!(%why, "nothing was reloaded");
@@ -150,7 +159,7 @@ impl People {
             Command::Adopt { token, amount, .. } => {
                 Some(format!("{} adopted", self.names.flow_text(*token, *amount)))
             }
-            _ => None,
+            _ => file.map(|file| format!("{file} was read")),
         };
         if matches!(command, Command::Raise { .. }) {
             telemetry.operator_asked();

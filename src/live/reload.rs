@@ -1,7 +1,7 @@
 //! Reading the configuration again while running: limits, intervals and budgets may change, everything
 //! that a start rests on may not. A file that is wrong changes nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cambist_core::MarketSpec;
 use cambist_core::config::EngineConfig;
@@ -32,8 +32,20 @@ impl Reload {
     }
 
     /// Reads the file and checks it against the running daemon. The text says what is wrong, with line
-    /// and column where it is a mistake in the file.
-    pub fn read(&self) -> Result<(Daemon, EngineConfig), String> {
+    /// and column where it is a mistake in the file. A file that was `named` (absolute, without symbolic
+    /// links) must be the daemon's own: no other is read, now or by the next start.
+    pub fn read(&self, named: Option<&Path>) -> Result<(Daemon, EngineConfig), String> {
+        if let Some(named) = named {
+            let own = self.path.canonicalize();
+            let own = own.map_err(|error| format!("{}: {error}", self.path.display()))?;
+            if own != named {
+                return Err(format!(
+                    "{} was not read: the daemon runs with {}; nothing was reloaded. Change that file and reload with it, or restart the daemon with the other",
+                    named.display(),
+                    own.display()
+                ));
+            }
+        }
         let new = Daemon::load(&self.path).map_err(|error| error.to_string())?;
         let fixed: Vec<_> = fixed(&self.now)
             .into_iter()
@@ -136,10 +148,10 @@ mod tests {
             text.replace("collar_bps = 200", "collar_bps = 150")
         );
         std::fs::write(&reload.path, new).unwrap();
-        let (daemon, engine) = reload.read().unwrap();
+        let (daemon, engine) = reload.read(None).unwrap();
         assert_eq!(engine.markets[0].collar_bps, 150);
         reload.taken(daemon);
-        assert!(reload.read().is_ok());
+        assert!(reload.read(None).is_ok());
     }
 
     #[test]
@@ -156,12 +168,12 @@ mod tests {
             ),
         ] {
             std::fs::write(&reload.path, text.replace(from, to)).unwrap();
-            let why = reload.read().unwrap_err();
+            let why = reload.read(None).unwrap_err();
             assert!(why.contains(section) && why.contains("restart"), "{why}");
         }
         let other = text.replace("base_precision = 6", "base_precision = 5");
         std::fs::write(&reload.path, other).unwrap();
-        let why = reload.read().unwrap_err();
+        let why = reload.read(None).unwrap_err();
         assert!(why.contains("market.base_precision = 5"), "{why}");
         let wrong = text.replace("collar_bps = 200", "collar_bps = 0");
         std::fs::write(&reload.path, wrong).unwrap();
@@ -169,9 +181,22 @@ mod tests {
             .lines()
             .position(|line| line.starts_with("collar_bps"))
             .unwrap();
-        let why = reload.read().unwrap_err();
+        let why = reload.read(None).unwrap_err();
         assert!(why.contains(&format!("daemon.toml:{line}:")), "{why}");
         std::fs::remove_file(&reload.path).unwrap();
-        assert!(reload.read().is_err());
+        assert!(reload.read(None).is_err());
+    }
+
+    #[test]
+    fn a_file_that_was_named_is_the_one_of_the_daemon() {
+        let (folder, reload, text) = reload("reload-named");
+        let own = reload.path.canonicalize().unwrap();
+        assert!(reload.read(Some(&own)).is_ok());
+        let other = folder.path().canonicalize().unwrap().join("other.toml");
+        std::fs::write(&other, &text).unwrap();
+        let why = reload.read(Some(&other)).unwrap_err();
+        for file in [&own, &other] {
+            assert!(why.contains(&file.display().to_string()), "{why}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! From a line of JSON to a wish: names of markets, strategies and tokens become what the engine knows.
 
+use std::path::PathBuf;
+
 use cambist_core::event::{Command, Filter, Level};
 use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenId, TokenSpec};
 use rust_decimal::Decimal;
@@ -61,6 +63,8 @@ pub enum Written {
     },
     /// Read the configuration again.
     Reload {
+        /// The file that was named, absolute and without symbolic links: it must be the daemon's own.
+        file: PathBuf,
         /// Whether limits may become looser.
         #[serde(default)]
         allow_loosening: bool,
@@ -151,7 +155,15 @@ impl Names {
     pub fn meaning(&self, written: Written) -> Result<What, String> {
         Ok(What::Tell(match written {
             Written::Status => return Ok(What::Status),
-            Written::Reload { allow_loosening } => return Ok(What::Reload { allow_loosening }),
+            Written::Reload {
+                file,
+                allow_loosening,
+            } => {
+                return Ok(What::Reload {
+                    named: Some(file),
+                    allow_loosening,
+                });
+            }
             Written::Pause { part, reason } => Command::Pause {
                 filter: self.filter(&part)?,
                 reason: short(&reason),

@@ -311,6 +311,24 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
         answer["detail"].as_str().unwrap().contains("taken over"),
         "{answer}"
     );
+    let own = stage.path("daemon.toml");
+    let own = own.canonicalize().unwrap().display().to_string();
+    assert!(
+        answer["detail"].as_str().unwrap().contains(&own),
+        "{answer}"
+    );
+    // Another file of the same state folder is not read, and never said to be.
+    let other = stage.daemon("other", &stage.url(), |file| {
+        quick(file);
+        file.put("store.dir", "daemon-state")
+            .put("tape.dir", "daemon-tape")
+            .put("market.0.collar_bps", 140);
+    });
+    let other = other.canonicalize().unwrap().display().to_string();
+    let args = ["reload", "--json", "--config", &other];
+    let (code, answer, _) = run(stage.folder.path(), "reload-other", &args, SOON);
+    assert_eq!(code, 1, "{answer}");
+    assert!(answer.contains(&other) && answer.contains(&own), "{answer}");
     write(&|file| {
         file.put("market.0.collar_bps", 160);
     });
