@@ -4,4 +4,5 @@
 pub mod arguments;
 pub mod prepare;
 pub mod results;
+mod table;
 pub mod text;

@@ -1,27 +1,60 @@
-//! Files of results: fills and samples as CSV while the run goes on, the report at its end.
+//! Files of results: fills and samples while the run goes on, the report at its end.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use cambist_backtest::{FillRow, Progress, SampleRow, Sink};
-use cambist_core::{Amount, MarketSpec, Price};
+use cambist_core::{Amount, MarketSpec, Price, Side};
 use cambist_fill_model::Liquidity;
 use cambist_report::money::decimal_text;
 
+use crate::backtest::table::{Cell, Kind, Table};
 use crate::exit::{Exit, Failure};
 
-/// The report as JSON: written last, so that a folder with it is whole.
+/// The report as JSON: written last, so that a folder with it is complete.
 const REPORT: &str = "report.json";
 /// Names of everything that is written.
-const FILES: [&str; 4] = [REPORT, "report.txt", "fills.csv", "equity.csv"];
+const FILES: [&str; 6] = [
+    REPORT,
+    "report.txt",
+    "fills.csv",
+    "fills.parquet",
+    "equity.csv",
+    "equity.parquet",
+];
+
+const FILL_COLUMNS: [(&str, Kind); 11] = [
+    ("time", Kind::Time),
+    ("market", Kind::Text),
+    ("order", Kind::Whole),
+    ("side", Kind::Text),
+    ("price", Kind::Decimal),
+    ("base", Kind::Decimal),
+    ("quote", Kind::Decimal),
+    ("fee", Kind::Decimal),
+    ("fee_token", Kind::Text),
+    ("liquidity", Kind::Text),
+    ("mid", Kind::Decimal),
+];
+
+const SAMPLE_COLUMNS: [(&str, Kind); 8] = [
+    ("time", Kind::Time),
+    ("market", Kind::Text),
+    ("mid", Kind::Decimal),
+    ("bid", Kind::Decimal),
+    ("ask", Kind::Decimal),
+    ("base", Kind::Decimal),
+    ("quote", Kind::Decimal),
+    ("equity", Kind::Decimal),
+];
 
 /// Writes results into a folder.
 pub struct Results {
     folder: PathBuf,
-    fills: BufWriter<File>,
-    samples: BufWriter<File>,
+    fills: Table,
+    samples: Table,
     markets: Vec<MarketSpec>,
     progress: Box<dyn FnMut(Progress)>,
 }
@@ -32,6 +65,7 @@ impl Results {
     pub fn begin(
         folder: &Path,
         overwrite: bool,
+        parquet: bool,
         markets: &[MarketSpec],
         progress: Box<dyn FnMut(Progress)>,
     ) -> anyhow::Result<Self> {
@@ -44,8 +78,8 @@ impl Results {
             return Err(Failure::new(Exit::Usage, what).into());
         }
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        // A run that is cut off leaves no report of another one beside its rows.
-        for name in [REPORT, "report.txt"] {
+        // A run that is cut off leaves nothing of another one beside its rows.
+        for name in FILES {
             match fs::remove_file(folder.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(error).with_context(|| folder.join(name).display().to_string());
@@ -53,31 +87,19 @@ impl Results {
                 Ok(()) | Err(_) => {}
             }
         }
-        let create = |name: &str| {
-            let path = folder.join(name);
-            File::create(&path)
-                .map(BufWriter::new)
-                .with_context(|| path.display().to_string())
-        };
-        let (mut fills, mut samples) = (create("fills.csv")?, create("equity.csv")?);
-        writeln!(
-            fills,
-            "time,time_ns,market,order,side,price,base,quote,fee,fee_token,liquidity,mid"
-        )?;
-        writeln!(samples, "time,time_ns,market,mid,bid,ask,base,quote,equity")?;
         Ok(Self {
             folder: folder.to_owned(),
-            fills,
-            samples,
+            fills: Table::begin(folder, "fills", &FILL_COLUMNS, parquet)?,
+            samples: Table::begin(folder, "equity", &SAMPLE_COLUMNS, parquet)?,
             markets: markets.to_vec(),
             progress,
         })
     }
 
     /// Writes the report: text for people, JSON for programs.
-    pub fn finish(mut self, json: &str, text: &str) -> anyhow::Result<()> {
-        self.fills.flush()?;
-        self.samples.flush()?;
+    pub fn finish(self, json: &str, text: &str) -> anyhow::Result<()> {
+        self.fills.finish()?;
+        self.samples.finish()?;
         for (name, content) in [("report.txt", text), (REPORT, json)] {
             let path = self.folder.join(name);
             fs::write(&path, content).with_context(|| path.display().to_string())?;
@@ -96,62 +118,60 @@ fn price(spec: &MarketSpec, price: Price) -> String {
 }
 
 /// Half ticks as a price.
-fn mid_price(spec: &MarketSpec, mid: Option<u64>) -> String {
-    let tenths = mid.map(|mid| u128::from(mid) * 5);
-    tenths.map_or_else(String::new, |tenths| {
-        decimal_text(tenths, usize::from(spec.price_decimals) + 1, 30)
-    })
+fn mid_price(spec: &MarketSpec, mid: u64) -> String {
+    let decimals = usize::from(spec.price_decimals) + 1;
+    decimal_text(u128::from(mid) * 5, decimals, 30)
 }
 
-fn amount(units: Amount, decimals: u8) -> String {
-    decimal_text(units, usize::from(decimals), 30)
+fn amount(units: Amount, decimals: u8) -> Cell {
+    Cell::Decimal(decimal_text(units, usize::from(decimals), 30))
 }
 
 impl Sink for Results {
     fn fill(&mut self, row: &FillRow) -> io::Result<()> {
         let spec = self.market(row.market)?;
         let bought = match row.side {
-            cambist_core::Side::Buy => &spec.base,
-            cambist_core::Side::Sell => &spec.quote,
+            Side::Buy => &spec.base,
+            Side::Sell => &spec.quote,
         };
-        let line = format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{}",
-            row.time,
-            row.time.0,
-            spec.name,
-            row.order,
-            row.side.name(),
-            price(spec, row.price),
+        let liquidity = match row.liquidity {
+            Liquidity::Maker => "maker",
+            Liquidity::Taker => "taker",
+        };
+        let cells = [
+            Cell::Time(row.time),
+            Cell::Text(spec.name.clone()),
+            Cell::Whole(row.order),
+            Cell::Text(row.side.name().to_owned()),
+            Cell::Decimal(price(spec, row.price)),
             amount(row.base, spec.base.decimals),
             amount(row.quote, spec.quote.decimals),
             amount(row.fee, bought.decimals),
-            bought.symbol,
-            match row.liquidity {
-                Liquidity::Maker => "maker",
-                Liquidity::Taker => "taker",
-            },
-            mid_price(spec, row.mid),
-        );
-        writeln!(self.fills, "{line}")
+            Cell::Text(bought.symbol.clone()),
+            Cell::Text(liquidity.to_owned()),
+            Cell::decimal(row.mid.map(|mid| mid_price(spec, mid))),
+        ];
+        self.fills.write(&cells)
     }
 
     fn sample(&mut self, row: &SampleRow) -> io::Result<()> {
         let spec = self.market(row.market)?;
-        let quote = |at: Option<Price>| at.map_or_else(String::new, |at| price(spec, at));
+        let quotes = row
+            .quotes
+            .map(|at| Cell::decimal(at.map(|at| price(spec, at))));
+        let [bid, ask] = quotes;
         let equity = row.equity.map(|units| amount(units, spec.quote.decimals));
-        let line = format!(
-            "{},{},{},{},{},{},{},{},{}",
-            row.time,
-            row.time.0,
-            spec.name,
-            mid_price(spec, row.mid),
-            quote(row.quotes[0]),
-            quote(row.quotes[1]),
+        let cells = [
+            Cell::Time(row.time),
+            Cell::Text(spec.name.clone()),
+            Cell::decimal(row.mid.map(|mid| mid_price(spec, mid))),
+            bid,
+            ask,
             amount(row.base, spec.base.decimals),
             amount(row.quote, spec.quote.decimals),
-            equity.unwrap_or_default(),
-        );
-        writeln!(self.samples, "{line}")
+            equity.unwrap_or(Cell::Missing),
+        ];
+        self.samples.write(&cells)
     }
 
     fn progress(&mut self, progress: Progress) {

@@ -60,6 +60,9 @@ pub struct BacktestArgs {
     /// Replace results that are there.
     #[arg(long)]
     pub overwrite: bool,
+    /// Write fills and equity as Parquet too; needs a build with the feature `parquet`.
+    #[arg(long)]
+    pub parquet: bool,
     /// Start the engine here; what was recorded before only builds the book.
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub from: Option<Timestamp>,
@@ -159,7 +162,13 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     let setup = prepare(args)?;
     let markets = setup.markets.clone();
     let backtest = Backtest::new(setup)?;
-    let mut results = Results::begin(&args.out, args.overwrite, &markets, progress(clock))?;
+    let mut results = Results::begin(
+        &args.out,
+        args.overwrite,
+        args.parquet,
+        &markets,
+        progress(clock),
+    )?;
     let report = backtest.run(&mut results)?;
     if std::io::stderr().is_terminal() {
         // The line of progress is gone.

@@ -215,3 +215,54 @@ fn what_does_not_fit_together_is_said() {
         stderr(&output)
     );
 }
+
+/// Tables that other tools read, and data that they wrote.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_is_read_and_written() {
+    use cambist_market_data::parquet::SnapshotWriter;
+    use cambist_market_data::{OpenOptions, Recording, open};
+
+    let folder = Folder::new("backtest-parquet");
+    let csv = folder.write("eth.csv", &jumping());
+    let Recording::Snapshots(mut rows) =
+        open(&[csv.clone().into()], &OpenOptions::default()).unwrap()
+    else {
+        panic!("no snapshots");
+    };
+    let data = folder.0.join("eth.parquet");
+    let file = std::fs::File::create(&data).unwrap();
+    let mut writer = SnapshotWriter::new(file, rows.grid(), 2).unwrap();
+    while let Some(snapshot) = rows.next_snapshot().unwrap() {
+        writer.write(snapshot).unwrap();
+    }
+    writer.finish().unwrap();
+    let of_csv = run(&folder, &csv, &["--json"]);
+    let fills = lines(&folder.0.join("out/fills.csv"));
+    let data = data.display().to_string();
+    let of_parquet = run(&folder, &data, &["--json", "--overwrite", "--parquet"]);
+    assert_eq!(exit(&of_parquet), 0, "{}", stderr(&of_parquet));
+    assert_eq!(json(&of_parquet), json(&of_csv));
+    assert_eq!(lines(&folder.0.join("out/fills.csv")), fills);
+    for name in ["fills", "equity"] {
+        let bytes = std::fs::read(folder.0.join(format!("out/{name}.parquet"))).unwrap();
+        assert!(
+            bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"),
+            "{name}"
+        );
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_says_so() {
+    let folder = Folder::new("backtest-no-parquet");
+    let data = folder.write("eth.csv", &jumping());
+    let output = run(&folder, &data, &["--parquet"]);
+    assert_eq!(exit(&output), 1);
+    assert!(
+        stderr(&output).contains("--features parquet"),
+        "{}",
+        stderr(&output)
+    );
+}

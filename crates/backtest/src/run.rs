@@ -63,6 +63,7 @@ enum Planned {
 pub struct Backtest {
     exchange: SimulatedExchange,
     feeds: Vec<Feed>,
+    data_ended: bool,
     engine: Option<EngineLink>,
     /// The engine as it ended, if it did before the data.
     ended: Option<(Timestamp, EngineLink)>,
@@ -148,6 +149,7 @@ impl Backtest {
             engine: None,
             ended: None,
             feeds,
+            data_ended: false,
             markets: setup.markets,
             limiter: assumptions.rate_limit.map(RateLimiter::new),
             random: Random::new(assumptions.seed),
@@ -215,14 +217,14 @@ impl Backtest {
     /// Lets the recorded market move on to a time, included; false when a recording has ended before.
     fn read_until(&mut self, until: Timestamp, sink: &mut dyn Sink) -> Result<bool, BacktestError> {
         loop {
+            // The end of one recording is the end of the run: what its market did is not known.
+            if self.data_ended {
+                return Ok(false);
+            }
             let times = self.feeds.iter().map(Feed::time).enumerate();
             let Some((index, time)) = times.min_by_key(|(_, time)| *time) else {
                 return Ok(false);
             };
-            // The end of one recording is the end of the run: what its market did is not known.
-            if self.feeds.iter().any(|feed| feed.time() == NEVER) {
-                return Ok(false);
-            }
             if time > until {
                 return Ok(true);
             }
@@ -243,6 +245,7 @@ impl Backtest {
                 });
             }
             self.feeds[index].advance()?;
+            self.data_ended = self.feeds[index].time() == NEVER;
         }
     }
 
@@ -421,7 +424,7 @@ impl Backtest {
     }
 
     fn finish(mut self, sink: &mut dyn Sink) -> Result<Report, BacktestError> {
-        if self.to < NEVER && self.feeds.iter().all(|feed| feed.time() > self.to) {
+        if self.to < NEVER && !self.data_ended {
             self.now = self.to.max(self.now);
         }
         for index in 0..self.markets.len() {

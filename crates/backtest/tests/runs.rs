@@ -244,6 +244,9 @@ fn a_run_begins_and_ends_where_it_is_told() {
         (times().min(), times().max()),
         (Some(at(100)), Some(at(300)))
     );
+    let mut beyond = setup(snapshots(swinging(60, 0)), fast());
+    beyond.to = Some(at(9_999));
+    assert_eq!(run(beyond).0.to, "2024-08-08T00:00:59Z", "with the data");
     let mut outside = setup(snapshots(swinging(600, 3_000)), fast());
     outside.from = Some(at(700));
     let error = Backtest::new(outside).unwrap().run(&mut ()).unwrap_err();

@@ -47,6 +47,11 @@ impl Depth {
 pub struct Taken(Vec<(Side, Price, Qty)>);
 
 impl Taken {
+    /// Whether nothing was taken that the recording still shows.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What is left of a level.
     pub fn left(&self, side: Side, level: Level) -> u64 {
         let taken = self.0.iter().find(|t| t.0 == side && t.1 == level.price);

@@ -278,7 +278,8 @@ impl FillSimulator {
         }
     }
 
-    /// Writes the recorded market as the exchange shows it now: the best levels, without our orders.
+    /// Writes the recorded market as the exchange shows it now: the best levels, without our orders and
+    /// without what they took.
     pub fn write_snapshot(&self, depth: usize, snapshot: &mut Snapshot) {
         snapshot.exchange_time = self.time;
         match &self.depth {
@@ -287,6 +288,17 @@ impl FillSimulator {
                 snapshot.copy_from(last);
                 snapshot.bids.truncate(depth);
                 snapshot.asks.truncate(depth);
+            }
+        }
+        if !self.taken.is_empty() {
+            for (side, levels) in [
+                (Side::Buy, &mut snapshot.bids),
+                (Side::Sell, &mut snapshot.asks),
+            ] {
+                levels.retain_mut(|level| {
+                    level.qty = Qty(self.taken.left(side, *level));
+                    level.qty.0 > 0
+                });
             }
         }
     }

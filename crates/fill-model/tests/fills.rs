@@ -141,6 +141,22 @@ fn what_takes_walks_the_book_and_what_it_took_is_gone() {
 }
 
 #[test]
+fn what_was_taken_is_not_shown_until_the_recording_says_it_anew() {
+    let mut market = market(Options::careful());
+    let shown = |market: &Market| {
+        let mut snapshot = cambist_market_data::Snapshot::default();
+        market.simulator.write_snapshot(5, &mut snapshot);
+        let asks = snapshot.asks.iter();
+        asks.map(|level| (level.price.0, level.qty.0))
+            .collect::<Vec<_>>()
+    };
+    market.submit(order(1, Side::Buy, 103, 6, TimeInForce::ImmediateOrCancel));
+    assert_eq!(shown(&market), [(103, 4)]);
+    market.level(Side::Sell, 101, 2);
+    assert_eq!(shown(&market), [(101, 2), (103, 4)]);
+}
+
+#[test]
 fn fees_and_roles_are_reported_with_every_fill() {
     let fees = Fees {
         maker: FeeRate(-25),
