@@ -14,10 +14,11 @@ use crate::backtest::table::{Cell, Kind, Table};
 use crate::exit::{Exit, Failure};
 
 /// The report as JSON: written last, so that a folder with it is complete.
-const REPORT: &str = "report.json";
+pub const REPORT: &str = "report.json";
 /// Names of everything that is written.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     REPORT,
+    "report.html",
     "report.txt",
     "fills.csv",
     "fills.parquet",
@@ -96,11 +97,11 @@ impl Results {
         })
     }
 
-    /// Writes the report: text for people, JSON for programs.
-    pub fn finish(self, json: &str, text: &str) -> anyhow::Result<()> {
+    /// Writes the reports in their order.
+    pub fn finish(self, reports: &[(&str, &str)]) -> anyhow::Result<()> {
         self.fills.finish()?;
         self.samples.finish()?;
-        for (name, content) in [("report.txt", text), (REPORT, json)] {
+        for (name, content) in reports {
             let path = self.folder.join(name);
             fs::write(&path, content).with_context(|| path.display().to_string())?;
         }

@@ -9,6 +9,12 @@ use crate::commands::columns;
 /// The report as text.
 pub fn text(report: &Report) -> String {
     let mut text = columns(&[results(report), activity(report)].concat());
+    if !report.advice.is_empty() {
+        text.push_str("\nWhat the numbers suggest\n");
+        for sentence in &report.advice {
+            _ = writeln!(text, "  {sentence}");
+        }
+    }
     if !report.levels.is_empty() {
         text.push_str("\nLevels and pauses\n");
         for change in &report.levels {
@@ -109,6 +115,19 @@ fn results(report: &Report) -> Vec<Vec<String>> {
 fn activity(report: &Report) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    for markout in report.markouts.iter().filter(|m| m.side == "all") {
+        let band = markout.low_bps.zip(markout.high_bps);
+        let band = band.map_or_else(String::new, |(low, high)| {
+            format!(" (95 %: {low:+.2} to {high:+.2})")
+        });
+        row(
+            &format!("markout {} s", markout.horizon_s),
+            format!(
+                "{:+.2} bps{band}, {} fills",
+                markout.mean_bps, markout.fills
+            ),
+        );
+    }
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"));
     let late = &report.detection;
     row(

@@ -15,7 +15,7 @@ use crate::backtest::arguments::{
     timestamp, tolerance,
 };
 use crate::backtest::prepare::prepare;
-use crate::backtest::results::Results;
+use crate::backtest::results::{REPORT, Results};
 use crate::backtest::text::text;
 use crate::clock::Clock;
 use crate::exit::Exit;
@@ -54,7 +54,7 @@ pub struct BacktestArgs {
     /// other.
     #[arg(long, value_name = "[MARKET=]PATH", required = true, value_parser = data_file)]
     pub data: Vec<DataFile>,
-    /// Folder for report.json, report.txt, fills.csv and equity.csv.
+    /// Folder for report.html, report.json, report.txt, fills.csv and equity.csv.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Replace results that are there.
@@ -169,7 +169,8 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         &markets,
         progress(clock),
     )?;
-    let report = backtest.run(&mut results)?;
+    let finished = backtest.run(&mut results)?;
+    let report = &finished.report;
     if std::io::stderr().is_terminal() {
         // The line of progress is gone.
         _ = write!(std::io::stderr(), "\r\x1b[K");
@@ -180,8 +181,15 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         "report": report,
     });
     let file = format!("{}\n", serde_json::to_string_pretty(&value)?);
-    let shown = text(&report);
-    results.finish(&file, &shown)?;
+    let shown = text(report);
+    let config = std::fs::read_to_string(&args.config)?;
+    let program = format!("cambist {}", crate::revision::VERSION);
+    let page = finished.html(&config, &program);
+    results.finish(&[
+        ("report.txt", &shown),
+        ("report.html", &page),
+        (REPORT, &file),
+    ])?;
     let rows: u64 = report.data.iter().map(|data| data.report.rows).sum();
     if json {
         print_text(&file)?;

@@ -84,9 +84,16 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
     assert!((sum - part("total")).abs() < 1e-9, "{pnl}");
     assert_eq!(report["data"][0]["rows"], 600);
     assert_eq!(report["invariants"], serde_json::json!([]));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("<svg") && page.contains("[[market]]"),
+        "pictures and the configuration"
+    );
     let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
     for words in [
         "profit and loss",
+        "markout 10 s",
+        "What the numbers suggest",
         "fills learnt after",
         "Assumed",
         "two snapshots",

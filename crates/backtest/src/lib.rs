@@ -10,12 +10,18 @@
 //! rows of results leave through a [`Sink`].
 
 mod account;
+mod advice;
 mod assumptions;
+mod chart;
+mod curves;
 mod engine_link;
 mod engine_log;
 mod error;
 mod exchange;
 mod feed;
+mod finished;
+mod html;
+mod markouts;
 mod network;
 mod performance;
 mod report;
@@ -25,6 +31,8 @@ mod sink;
 
 pub use assumptions::{Assumptions, LatencyRange, RateLimit};
 pub use error::BacktestError;
+pub use finished::Finished;
+pub use markouts::MarkoutReport;
 pub use report::{DataReport, Detection, EquityReport, LevelReport, Report, SideReport};
 pub use run::{Backtest, Setup};
 pub use sink::{FillRow, Progress, SampleRow, Sink};

@@ -9,10 +9,12 @@ use cambist_report::Session;
 use cambist_report::summary::{Closing, Ends, Orders, PnlRow, Requests};
 use serde::Serialize;
 
+use crate::advice::advice;
 use crate::assumptions::Assumptions;
 use crate::engine_log::EngineLog;
 use crate::exchange::SimulatedExchange;
 use crate::feed::Feed;
+use crate::markouts::{MarkoutReport, Markouts};
 use crate::performance::Performance;
 
 /// A whole run.
@@ -54,6 +56,8 @@ pub struct Report {
     pub base_volume: BTreeMap<String, String>,
     /// Quote traded by market, in whole tokens.
     pub quote_volume: BTreeMap<String, String>,
+    /// Mids some time after fills against their prices.
+    pub markouts: Vec<MarkoutReport>,
     /// Time from a fill to the engine's knowledge of it.
     pub detection: Detection,
     /// Orders, as the engine counts them.
@@ -78,6 +82,8 @@ pub struct Report {
     pub invariants: Vec<String>,
     /// How often the engine's books and the exchange's differed.
     pub mismatches: u64,
+    /// What the numbers suggest, in sentences.
+    pub advice: Vec<String>,
 }
 
 /// What was read for one market.
@@ -160,6 +166,7 @@ pub struct Source<'a> {
     pub end: Time,
     pub ended: Option<Timestamp>,
     pub rate_limited: u64,
+    pub markouts: &'a Markouts,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
@@ -190,7 +197,7 @@ pub fn build(source: &Source<'_>) -> Report {
         });
         each.collect()
     };
-    Report {
+    let mut report = Report {
         from: source.from.to_string(),
         to: source.to.to_string(),
         duration_s: closing.duration_s,
@@ -225,6 +232,7 @@ pub fn build(source: &Source<'_>) -> Report {
         taker_fills: source.performance.taker_fills,
         base_volume: volumes(|row| row.base_volume, true),
         quote_volume: volumes(|row| row.quote_volume, false),
+        markouts: source.markouts.report(),
         detection: detection(source.log),
         orders: polled.orders,
         ends: polled.ends,
@@ -242,7 +250,10 @@ pub fn build(source: &Source<'_>) -> Report {
         levels: levels(source),
         invariants: source.log.invariants.clone(),
         mismatches: source.log.mismatches,
-    }
+        advice: Vec::new(),
+    };
+    report.advice = advice(&report);
+    report
 }
 
 fn tokens(

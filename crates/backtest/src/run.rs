@@ -8,13 +8,16 @@ use cambist_core::{MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSp
 use cambist_market_data::{Recording, Timestamp};
 
 use crate::assumptions::Assumptions;
+use crate::curves::Curves;
 use crate::engine_link::{Begin, EngineLink, Input, Outgoing, Wanted};
 use crate::error::BacktestError;
 use crate::exchange::{Execution, SimulatedExchange, venue_time};
 use crate::feed::{Feed, NEVER, Row};
+use crate::finished::Finished;
+use crate::markouts::Markouts;
 use crate::network::{Random, RateLimiter, nanos};
 use crate::performance::{Performance, mid};
-use crate::report::{Report, Source, build};
+use crate::report::{Source, build};
 use crate::schedule::Schedule;
 use crate::sink::{FillRow, Progress, SampleRow, Sink};
 
@@ -85,6 +88,8 @@ pub struct Backtest {
     rows: u64,
     fills: u64,
     performance: Performance,
+    markouts: Markouts,
+    curves: Curves,
     opening: Amounts,
     executions: Vec<Execution>,
     wanted: Vec<Wanted>,
@@ -164,6 +169,8 @@ impl Backtest {
             now: Timestamp(0),
             rows: 0,
             fills: 0,
+            markouts: Markouts::default(),
+            curves: Curves::new(kinds.len()),
             opening: setup.opening,
             executions: Vec::new(),
             wanted: Vec::new(),
@@ -171,7 +178,7 @@ impl Backtest {
     }
 
     /// Runs to the end of the data.
-    pub fn run(mut self, sink: &mut dyn Sink) -> Result<Report, BacktestError> {
+    pub fn run(mut self, sink: &mut dyn Sink) -> Result<Finished, BacktestError> {
         self.begin(sink)?;
         loop {
             let next = self.next_planned();
@@ -211,7 +218,9 @@ impl Backtest {
     fn next_planned(&self) -> Timestamp {
         let planned = self.schedule.next_at().unwrap_or(NEVER);
         let expiry = self.exchange.next_expiry().unwrap_or(NEVER);
-        planned.min(expiry).min(self.wake_at).min(self.sample_at)
+        let markout = self.markouts.next_due();
+        let first = planned.min(expiry).min(markout);
+        first.min(self.wake_at).min(self.sample_at)
     }
 
     /// Lets the recorded market move on to a time, included; false when a recording has ended before.
@@ -260,13 +269,14 @@ impl Backtest {
             let mid = mid(&self.exchange, market);
             let now = self.engine_time(execution.time);
             self.performance.traded(now, &execution, mid);
+            self.markouts.traded(&execution);
             if let Some(engine) = &mut self.engine {
                 engine
                     .log
                     .traded(now, execution.order, execution.traded.base);
             }
             self.fills += 1;
-            sink.fill(&FillRow {
+            let row = FillRow {
                 time: execution.time,
                 order: execution.order,
                 market: execution.market,
@@ -278,7 +288,9 @@ impl Backtest {
                 fee: execution.traded.fee,
                 liquidity: execution.liquidity,
                 mid,
-            })?;
+            };
+            self.curves.fill(&row);
+            sink.fill(&row)?;
         }
         self.executions = executions;
         Ok(())
@@ -293,6 +305,9 @@ impl Backtest {
     /// Does everything that is due now, in a fixed order.
     fn perform_due(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         self.exchange.expire(self.now);
+        let exchange = &self.exchange;
+        self.markouts
+            .look(self.now, |market| mid(exchange, usize::from(market.0)));
         while let Some(planned) = self.schedule.pop_due(self.now) {
             match planned {
                 Planned::Arrival(id, sent, request) => self.arrive(id, sent, request),
@@ -409,7 +424,7 @@ impl Backtest {
         self.performance.sample(time, equity);
         for (index, spec) in self.markets.iter().enumerate() {
             let account = self.exchange.account();
-            sink.sample(&SampleRow {
+            let row = SampleRow {
                 time,
                 market: spec.id,
                 mid: mid(&self.exchange, index),
@@ -417,13 +432,15 @@ impl Backtest {
                 base: account.total(spec.base.id),
                 quote: account.total(spec.quote.id),
                 equity,
-            })?;
+            };
+            self.curves.sample(&row);
+            sink.sample(&row)?;
         }
         self.sample_at = time.plus_nanos(self.sample_nanos);
         Ok(())
     }
 
-    fn finish(mut self, sink: &mut dyn Sink) -> Result<Report, BacktestError> {
+    fn finish(mut self, sink: &mut dyn Sink) -> Result<Finished, BacktestError> {
         if self.to < NEVER && !self.data_ended {
             self.now = self.to.max(self.now);
         }
@@ -438,7 +455,7 @@ impl Backtest {
         };
         let mut engine = engine.expect("the engine starts with the run");
         engine.log.close(end);
-        Ok(build(&Source {
+        let report = build(&Source {
             markets: &self.markets,
             feeds: &self.feeds,
             exchange: &self.exchange,
@@ -451,7 +468,14 @@ impl Backtest {
             end,
             ended,
             rate_limited: self.limiter.as_ref().map_or(0, RateLimiter::refused),
-        }))
+            markouts: &self.markouts,
+        });
+        Ok(Finished {
+            report,
+            span: (self.origin, self.now),
+            curves: self.curves,
+            markets: self.markets,
+        })
     }
 
     /// The engine's clock at a time of the world, in whole microseconds.

@@ -249,7 +249,9 @@ fn a_run_begins_and_ends_where_it_is_told() {
     assert_eq!(run(beyond).0.to, "2024-08-08T00:00:59Z", "with the data");
     let mut outside = setup(snapshots(swinging(600, 3_000)), fast());
     outside.from = Some(at(700));
-    let error = Backtest::new(outside).unwrap().run(&mut ()).unwrap_err();
+    let Err(error) = Backtest::new(outside).unwrap().run(&mut ()) else {
+        panic!("there is nothing to run on");
+    };
     assert!(matches!(error, BacktestError::Empty { .. }), "{error}");
 }
 
@@ -302,4 +304,57 @@ fn orders_never_cost_more_than_the_account_holds() {
         .iter()
         .all(|s| s.base < 2 * ONE && s.quote < 4_000 * UNIT);
     assert!(held && report.mismatches == 0);
+}
+
+#[test]
+fn the_page_is_whole_and_shows_what_was_escaped() {
+    let outcome = Backtest::new(setup(snapshots(swinging(1_800, 3_000)), fast()))
+        .unwrap()
+        .run(&mut ())
+        .unwrap();
+    let report = &outcome.report;
+    let page = outcome.html("name = \"<b>&\"", "cambist <test>");
+    assert!(
+        page.contains("name = &quot;&lt;b&gt;&amp;&quot;") && page.contains("cambist &lt;test&gt;")
+    );
+    assert!(
+        !page.contains("<script") && !page.contains("http"),
+        "it opens offline"
+    );
+    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    assert_eq!(page.matches("<circle").count() as u64, report.fills);
+    assert!(!page.contains("NaN") && !page.contains("inf\""));
+    let total = &report.pnl.as_ref().unwrap().total;
+    assert!(page.contains(total.as_str()));
+    for sentence in report.advice.iter().chain(&report.assumed) {
+        assert!(page.contains(&sentence.replace('&', "&amp;")), "{sentence}");
+    }
+    // The market swings back after it has gone through our quotes, or goes on: said with its error.
+    let ten = report
+        .markouts
+        .iter()
+        .find(|m| m.horizon_s == 10 && m.side == "all")
+        .unwrap();
+    assert!(ten.low_bps.unwrap() < ten.mean_bps && ten.mean_bps < ten.high_bps.unwrap());
+    assert!(
+        report
+            .advice
+            .iter()
+            .any(|said| said.contains("10 s markout")),
+        "{:?}",
+        report.advice
+    );
+}
+
+#[test]
+fn few_fills_prove_nothing() {
+    let (report, _) = run(setup(snapshots(swinging(100, 100)), fast()));
+    let said = |words: &str| report.advice.iter().any(|said| said.contains(words));
+    assert!(
+        said("too few to conclude") && said("covers 0.0 hours"),
+        "{:?}",
+        report.advice
+    );
+    assert!(report.markouts.is_empty());
 }

@@ -166,8 +166,8 @@ impl Sink for Kept {
 
 pub fn run(setup: Setup) -> (Report, Kept) {
     let mut kept = Kept::default();
-    let report = Backtest::new(setup).unwrap().run(&mut kept).unwrap();
-    (report, kept)
+    let outcome = Backtest::new(setup).unwrap().run(&mut kept).unwrap();
+    (outcome.report, kept)
 }
 
 /// Rows in memory.

@@ -1,0 +1,120 @@
+//! What the numbers of a run suggest, in sentences. Only what the evidence carries is said.
+
+use cambist_report::summary::PnlRow;
+
+use crate::report::Report;
+
+/// With fewer fills nothing is concluded from them.
+const FILLS_MIN: u64 = 30;
+/// Shorter runs show one mood of a market.
+const SHORT_S: f64 = 21_600.0;
+/// Both sides should be quoted for this share of the time.
+const QUOTED_MIN: f64 = 0.95;
+
+/// What a run suggests, the gravest first.
+pub fn advice(report: &Report) -> Vec<String> {
+    let mut advice = Vec::new();
+    if !report.invariants.is_empty() {
+        advice.push(format!(
+            "{} invariants of the engine failed: this is a defect of the program, please report it.",
+            report.invariants.len()
+        ));
+    }
+    if report.level != "trading" {
+        let cause = report
+            .levels
+            .last()
+            .map_or("", |change| change.cause.as_str());
+        advice.push(format!(
+            "Trading ended at level {} ({cause}): what follows it was not quoted.",
+            report.level
+        ));
+    }
+    advice.extend(markouts(report));
+    if let Some(pnl) = &report.pnl {
+        advice.extend(causes(report, pnl));
+    }
+    if report.quoted_both_sides_ratio < QUOTED_MIN {
+        advice.push(quoted(report));
+    }
+    if report.rate_limited > 0 {
+        advice.push(format!(
+            "The exchange refused {} requests as too many: the budget of the configuration is above its limit.",
+            report.rate_limited
+        ));
+    }
+    if report.duration_s < SHORT_S {
+        advice.push(format!(
+            "The run covers {:.1} hours: it shows one mood of the market.",
+            report.duration_s / 3_600.0
+        ));
+    }
+    advice
+}
+
+fn markouts(report: &Report) -> Option<String> {
+    if report.fills < FILLS_MIN {
+        return Some(format!(
+            "There were {} fills: too few to conclude anything from them.",
+            report.fills
+        ));
+    }
+    let found = report.markouts.iter();
+    let ten = found
+        .clone()
+        .find(|m| m.horizon_s == 10 && m.side == "all")?;
+    let (low, high) = ten.low_bps.zip(ten.high_bps)?;
+    let told = format!(
+        "the mean 10 s markout is {:+.1} bps (95 %: {low:+.1} to {high:+.1}, n = {})",
+        ten.mean_bps, ten.fills
+    );
+    if high < 0.0 {
+        Some(format!(
+            "The mid moves against us after fills: {told}. Widen the quotes by about that, or requote faster."
+        ))
+    } else if low > 0.0 {
+        Some(format!(
+            "The mid moves in our favour after fills: {told}. Tighter quotes may earn more."
+        ))
+    } else {
+        Some(format!("After fills the mid moves neither way: {told}."))
+    }
+}
+
+fn causes(report: &Report, pnl: &PnlRow) -> Vec<String> {
+    let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
+    let quoting = number(&pnl.spread) + number(&pnl.fees);
+    let holdings = number(&pnl.holdings);
+    let quote = &report.quote;
+    let mut advice = Vec::new();
+    if report.fills >= FILLS_MIN && quoting < 0.0 {
+        advice.push(format!(
+            "Quoting itself lost {:.2} {quote}: spread {}, fees {}.",
+            -quoting, pnl.spread, pnl.fees
+        ));
+    }
+    if holdings.abs() > 2.0 * quoting.abs() && holdings != 0.0 {
+        advice.push(format!(
+            "Most of the result is what the mid did to the holdings ({holdings:+.2} {quote}): it says little about quoting. Compare with a narrower inventory band."
+        ));
+    }
+    advice
+}
+
+fn quoted(report: &Report) -> String {
+    let each = report.sides.iter().flat_map(|side| {
+        let reasons = side.withheld_s.iter();
+        reasons.map(move |(reason, seconds)| (side, reason, *seconds))
+    });
+    let longest = each.max_by(|a, b| a.2.total_cmp(&b.2));
+    let reason = longest.map_or_else(String::new, |(side, reason, seconds)| {
+        format!(
+            "; the longest reason was {reason}, {seconds:.0} s on the {} side of {}",
+            side.side, side.market
+        )
+    });
+    format!(
+        "Both sides were quoted {:.1} % of the time{reason} (docs/no-quotes.md).",
+        report.quoted_both_sides_ratio * 100.0
+    )
+}

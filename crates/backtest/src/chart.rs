@@ -1,0 +1,241 @@
+//! Line charts as SVG: fixed size, no script, colours by the page's style sheet.
+
+use std::fmt::Write;
+
+use cambist_market_data::Timestamp;
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 260.0;
+/// Room for labels: left, right, top, bottom.
+const LEFT: f64 = 84.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 26.0;
+/// Lines of a grid, about.
+const LINES: f64 = 5.0;
+
+/// A line.
+pub struct Line {
+    /// What it shows.
+    pub name: &'static str,
+    /// Its class in the style sheet.
+    pub class: &'static str,
+    /// Its points in order of time; where a value is missing the line is broken.
+    pub points: Vec<(Timestamp, Option<f64>)>,
+    /// Values stay until the next one.
+    pub steps: bool,
+}
+
+/// A mark at a point.
+pub struct Mark {
+    /// Its class in the style sheet.
+    pub class: &'static str,
+    /// When.
+    pub time: Timestamp,
+    /// Where.
+    pub value: f64,
+}
+
+/// The part of the plane that a chart shows.
+struct Scale {
+    from: Timestamp,
+    nanos: f64,
+    low: f64,
+    span: f64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pixels")]
+impl Scale {
+    fn x(&self, time: Timestamp) -> f64 {
+        let part = time.nanos_since(self.from) as f64 / self.nanos;
+        LEFT + part * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let part = (value - self.low) / self.span;
+        HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
+    }
+}
+
+/// Draws lines and marks over a span of time. Nothing where no value is known.
+pub fn chart(lines: &[Line], marks: &[Mark], (from, to): (Timestamp, Timestamp)) -> Option<String> {
+    let values = lines.iter().flat_map(|line| &line.points);
+    let values = values.filter_map(|point| point.1);
+    let values = values.chain(marks.iter().map(|mark| mark.value));
+    let (low, high) = values.fold(None, |range: Option<(f64, f64)>, value| {
+        let (low, high) = range.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })?;
+    // A line that never moves is drawn in the middle.
+    let margin = if high > low {
+        (high - low) * 0.04
+    } else {
+        high.abs().max(1.0) * 0.01
+    };
+    let (low, high) = (low - margin, high + margin);
+    #[expect(clippy::cast_precision_loss, reason = "pixels")]
+    let scale = Scale {
+        from,
+        nanos: to.nanos_since(from).max(1) as f64,
+        low,
+        span: high - low,
+    };
+    let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n");
+    grid(&mut svg, &scale, (low, high), (from, to));
+    for line in lines {
+        path(&mut svg, &scale, line);
+    }
+    for mark in marks {
+        _ = writeln!(
+            svg,
+            "<circle class=\"{}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\"/>",
+            mark.class,
+            scale.x(mark.time),
+            scale.y(mark.value)
+        );
+    }
+    svg.push_str("</svg>\n<p class=\"legend\">");
+    for line in lines {
+        _ = write!(
+            svg,
+            "<span class=\"key {}\">{}</span> ",
+            line.class, line.name
+        );
+    }
+    svg.push_str("</p>\n");
+    Some(svg)
+}
+
+fn path(svg: &mut String, scale: &Scale, line: &Line) {
+    let mut path = String::new();
+    let mut drawn = false;
+    for (time, value) in &line.points {
+        let Some(value) = value else {
+            drawn = false;
+            continue;
+        };
+        let (x, y) = (scale.x(*time), scale.y(*value));
+        _ = match (drawn, line.steps) {
+            (false, _) => write!(path, "M{x:.1} {y:.1}"),
+            (true, true) => write!(path, "H{x:.1}V{y:.1}"),
+            (true, false) => write!(path, "L{x:.1} {y:.1}"),
+        };
+        drawn = true;
+    }
+    if !path.is_empty() {
+        _ = writeln!(svg, "<path class=\"{}\" d=\"{path}\"/>", line.class);
+    }
+}
+
+fn grid(
+    svg: &mut String,
+    scale: &Scale,
+    (low, high): (f64, f64),
+    (from, to): (Timestamp, Timestamp),
+) {
+    let step = nice_step((high - low) / LINES);
+    let decimals = (-step.log10().floor()).clamp(0.0, 8.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to 8"
+    )]
+    let decimals = decimals as usize;
+    let mut value = (low / step).ceil() * step;
+    while value <= high {
+        let y = scale.y(value);
+        _ = writeln!(
+            svg,
+            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{:.1}\"/><text class=\"y\" x=\"{:.1}\" y=\"{:.1}\">{value:.decimals$}</text>",
+            WIDTH - RIGHT,
+            LEFT - 6.0,
+            y + 4.0
+        );
+        value += step;
+    }
+    let all = to.nanos_since(from).max(1);
+    let with_date = all > 2 * 86_400 * 1_000_000_000;
+    for part in 0..=6 {
+        let time = from.plus_nanos(all / 6 * part);
+        let text = time.to_string();
+        let text = if with_date {
+            text.get(..16).unwrap_or(&text).replace('T', " ")
+        } else {
+            text.get(11..19).unwrap_or(&text).to_owned()
+        };
+        let anchor = match part {
+            0 => "start",
+            6 => "end",
+            _ => "middle",
+        };
+        _ = writeln!(
+            svg,
+            "<text class=\"x\" text-anchor=\"{anchor}\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
+            scale.x(time),
+            HEIGHT - 8.0
+        );
+    }
+}
+
+/// The nearest of 1, 2, 5, 10, … that is not below.
+fn nice_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    steps
+        .into_iter()
+        .find(|step| *step >= least)
+        .unwrap_or(steps[3])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn steps_are_nice() {
+        for (least, step) in [
+            (0.9, 1.0),
+            (1.0, 1.0),
+            (1.1, 2.0),
+            (3.0, 5.0),
+            (70.0, 100.0),
+            (0.004, 0.005),
+        ] {
+            assert!((nice_step(least) - step).abs() < 1e-12, "{least}");
+        }
+    }
+
+    #[test]
+    fn lines_are_broken_where_nothing_is_known_and_absent_without_values() {
+        let at = |second: i64| Timestamp(second * 1_000_000_000);
+        let span = (at(0), at(10));
+        let line = |points| Line {
+            name: "mid",
+            class: "mid",
+            points,
+            steps: false,
+        };
+        assert_eq!(chart(&[line(vec![(at(0), None)])], &[], span), None);
+        let points = vec![
+            (at(0), Some(1.0)),
+            (at(4), None),
+            (at(5), Some(2.0)),
+            (at(10), Some(2.0)),
+        ];
+        let svg = chart(&[line(points)], &[], span).unwrap();
+        let path = svg
+            .lines()
+            .find(|line| line.contains("class=\"mid\""))
+            .unwrap();
+        assert_eq!(path.matches('M').count(), 2, "{path}");
+        assert_eq!(path.matches('L').count(), 1, "{path}");
+        let flat = chart(
+            &[line(vec![(at(0), Some(5.0)), (at(10), Some(5.0))])],
+            &[],
+            span,
+        )
+        .unwrap();
+        assert!(!flat.contains("NaN") && !flat.contains("inf"), "{flat}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Series of a run in bounded memory, for pictures: samples and fills, thinned out as they grow.
+
+use cambist_core::{Amount, MarketId, Price, Side};
+use cambist_market_data::Timestamp;
+
+use crate::sink::{FillRow, SampleRow};
+
+/// Points kept of one series at most; more than a picture shows.
+const POINTS_MAX: usize = 2_048;
+
+/// Values thinned out evenly: every second one goes whenever there are too many.
+#[derive(Clone, Debug)]
+pub struct Thinned<T> {
+    kept: Vec<T>,
+    every: u64,
+    seen: u64,
+}
+
+impl<T> Default for Thinned<T> {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            every: 1,
+            seen: 0,
+        }
+    }
+}
+
+impl<T> Thinned<T> {
+    /// Takes a value in.
+    pub fn push(&mut self, value: T) {
+        let wanted = self.seen.is_multiple_of(self.every);
+        self.seen += 1;
+        if !wanted {
+            return;
+        }
+        if self.kept.len() == POINTS_MAX {
+            let mut index = 0;
+            self.kept.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.every *= 2;
+            if !(self.seen - 1).is_multiple_of(self.every) {
+                return;
+            }
+        }
+        self.kept.push(value);
+    }
+
+    /// What was kept, in order.
+    pub fn kept(&self) -> &[T] {
+        &self.kept
+    }
+
+    /// How many there were.
+    pub const fn seen(&self) -> u64 {
+        self.seen
+    }
+}
+
+/// One market at one time.
+#[derive(Clone, Copy, Debug)]
+pub struct MarketPoint {
+    pub time: Timestamp,
+    pub mid: Option<u64>,
+    pub quotes: [Option<Price>; 2],
+    pub base: Amount,
+}
+
+/// A fill.
+#[derive(Clone, Copy, Debug)]
+pub struct FillPoint {
+    pub time: Timestamp,
+    pub side: Side,
+    pub price: Price,
+}
+
+/// The series of one market.
+#[derive(Clone, Debug, Default)]
+pub struct MarketCurves {
+    pub points: Thinned<MarketPoint>,
+    pub fills: Thinned<FillPoint>,
+}
+
+/// The series of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    pub equity: Thinned<(Timestamp, Option<Amount>)>,
+    pub markets: Vec<MarketCurves>,
+}
+
+impl Curves {
+    pub fn new(markets: usize) -> Self {
+        Self {
+            equity: Thinned::default(),
+            markets: vec![MarketCurves::default(); markets],
+        }
+    }
+
+    fn market(&mut self, id: MarketId) -> Option<&mut MarketCurves> {
+        self.markets.get_mut(usize::from(id.0))
+    }
+
+    pub fn sample(&mut self, row: &SampleRow) {
+        if row.market == MarketId(0) {
+            self.equity.push((row.time, row.equity));
+        }
+        if let Some(market) = self.market(row.market) {
+            market.points.push(MarketPoint {
+                time: row.time,
+                mid: row.mid,
+                quotes: row.quotes,
+                base: row.base,
+            });
+        }
+    }
+
+    pub fn fill(&mut self, row: &FillRow) {
+        if let Some(market) = self.market(row.market) {
+            market.fills.push(FillPoint {
+                time: row.time,
+                side: row.side,
+                price: row.price,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_stay_bounded_and_even() {
+        let mut thinned = Thinned::default();
+        for value in 0..100_000_u64 {
+            thinned.push(value);
+            assert!(thinned.kept().len() <= POINTS_MAX);
+        }
+        assert_eq!(thinned.seen(), 100_000);
+        let kept = thinned.kept();
+        assert!(kept.len() > POINTS_MAX / 2, "{}", kept.len());
+        let step = kept[1] - kept[0];
+        assert!(
+            kept.windows(2).all(|pair| pair[1] - pair[0] == step),
+            "evenly, every {step}"
+        );
+        let mut few = Thinned::default();
+        (0..10).for_each(|value| few.push(value));
+        assert_eq!(few.kept().len(), 10);
+    }
+}

@@ -1,0 +1,33 @@
+//! A run that has ended: its report, and the series for its pictures.
+
+use cambist_core::MarketSpec;
+use cambist_market_data::Timestamp;
+
+use crate::curves::Curves;
+use crate::html::Page;
+use crate::report::Report;
+
+/// What a run came to.
+pub struct Finished {
+    /// Its report.
+    pub report: Report,
+    pub(crate) curves: Curves,
+    pub(crate) markets: Vec<MarketSpec>,
+    pub(crate) span: (Timestamp, Timestamp),
+}
+
+impl Finished {
+    /// The report as one HTML page that opens offline, with the configuration as it is written and the name
+    /// of the program.
+    pub fn html(&self, config: &str, program: &str) -> String {
+        let page = Page {
+            report: &self.report,
+            curves: &self.curves,
+            markets: &self.markets,
+            span: self.span,
+            config,
+            program,
+        };
+        page.render()
+    }
+}

@@ -1,0 +1,370 @@
+//! The report as one HTML file: no script, nothing loaded, light and dark.
+
+use std::fmt::Write;
+
+use cambist_core::{Amount, MarketSpec, Price};
+use cambist_market_data::Timestamp;
+
+use crate::chart::{Line, Mark, chart};
+use crate::curves::{Curves, MarketCurves};
+use crate::report::Report;
+
+const STYLE: &str = include_str!("html.css");
+
+/// What a page shows beside the report.
+pub struct Page<'a> {
+    /// The run.
+    pub report: &'a Report,
+    /// Its series.
+    pub(crate) curves: &'a Curves,
+    /// Its markets.
+    pub(crate) markets: &'a [MarketSpec],
+    /// Beginning and end.
+    pub(crate) span: (Timestamp, Timestamp),
+    /// The configuration, as it is written.
+    pub config: &'a str,
+    /// The program that made it.
+    pub program: &'a str,
+}
+
+/// Text as HTML shows it.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+impl Page<'_> {
+    /// The whole page.
+    pub fn render(&self) -> String {
+        let report = self.report;
+        let names: Vec<_> = self.markets.iter().map(|spec| spec.name.as_str()).collect();
+        let title = escape(&format!("Backtest {}", names.join(", ")));
+        let mut page = format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{} to {}, {:.1} hours. {}</p>\n",
+            report.from,
+            report.to,
+            report.duration_s / 3_600.0,
+            escape(self.program)
+        );
+        self.tiles(&mut page);
+        list(&mut page, "What the numbers suggest", &report.advice);
+        self.charts(&mut page);
+        self.tables(&mut page);
+        list(&mut page, "Assumed", &report.assumed);
+        list(&mut page, "Invariants that failed", &report.invariants);
+        _ = write!(
+            page,
+            "<h2>Configuration</h2>\n<p>Seed {}.</p>\n<details><summary>The file</summary><pre>{}</pre></details>\n</body></html>\n",
+            report.assumptions.seed,
+            escape(self.config)
+        );
+        page
+    }
+
+    fn tiles(&self, page: &mut String) {
+        let report = self.report;
+        let quote = &report.quote;
+        let mut tiles = Vec::new();
+        if let Some(pnl) = &report.pnl {
+            tiles.push(("profit and loss", format!("{} {quote}", pnl.total)));
+            tiles.push(("of it spread", pnl.spread.clone()));
+            tiles.push(("holdings", pnl.holdings.clone()));
+            tiles.push(("fees", pnl.fees.clone()));
+        }
+        tiles.push((
+            "largest drawdown",
+            format!("{} {quote}", report.equity.drawdown_max),
+        ));
+        tiles.push(("fills", report.fills.to_string()));
+        let share = report.quoted_both_sides_ratio * 100.0;
+        tiles.push(("both sides quoted", format!("{share:.1} %")));
+        page.push_str("<div class=\"tiles\">");
+        for (name, value) in tiles {
+            _ = write!(
+                page,
+                "<div><b>{}</b><span>{name}</span></div>",
+                escape(&value)
+            );
+        }
+        page.push_str("</div>\n");
+    }
+
+    fn charts(&self, page: &mut String) {
+        let decimals = self.markets.first().map_or(0, |spec| spec.quote.decimals);
+        let equity = self.curves.equity.kept().iter();
+        let points =
+            equity.map(|(time, equity)| (*time, equity.map(|units| float(units, decimals))));
+        let line = Line {
+            name: "equity",
+            class: "equity",
+            points: points.collect(),
+            steps: false,
+        };
+        section(
+            page,
+            &format!("Equity in {}", self.report.quote),
+            &[line],
+            &[],
+            self.span,
+        );
+        for (spec, curves) in self.markets.iter().zip(&self.curves.markets) {
+            self.market(page, spec, curves);
+        }
+    }
+
+    fn market(&self, page: &mut String, spec: &MarketSpec, curves: &MarketCurves) {
+        let tick = |ticks: f64| ticks / 10_f64.powi(i32::from(spec.price_decimals));
+        let points = || curves.points.kept().iter();
+        let quote = |at: usize, name, class| Line {
+            name,
+            class,
+            points: points()
+                .map(|p| (p.time, p.quotes[at].map(|price| tick(ticks(price)))))
+                .collect(),
+            steps: true,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "pixels")]
+        let mid = |half_ticks: u64| tick(half_ticks as f64 / 2.0);
+        let lines = [
+            Line {
+                name: "mid",
+                class: "mid",
+                points: points().map(|p| (p.time, p.mid.map(mid))).collect(),
+                steps: false,
+            },
+            quote(0, "own best bid", "bid"),
+            quote(1, "own best ask", "ask"),
+        ];
+        let marks = curves.fills.kept().iter().map(|fill| Mark {
+            class: fill.side.name(),
+            time: fill.time,
+            value: tick(ticks(fill.price)),
+        });
+        let marks: Vec<_> = marks.collect();
+        let shown = marks.len() as u64;
+        let title = format!("{}: quotes and fills against the mid", spec.name);
+        section(page, &title, &lines, &marks, self.span);
+        if shown < curves.fills.seen() {
+            _ = writeln!(
+                page,
+                "<p>{shown} of {} fills are drawn.</p>",
+                curves.fills.seen()
+            );
+        }
+        let held = Line {
+            name: "held",
+            class: "base",
+            points: points()
+                .map(|p| (p.time, Some(float(p.base, spec.base.decimals))))
+                .collect(),
+            steps: true,
+        };
+        section(
+            page,
+            &format!("{}: inventory in {}", spec.name, spec.base.symbol),
+            &[held],
+            &[],
+            self.span,
+        );
+    }
+
+    fn tables(&self, page: &mut String) {
+        let report = self.report;
+        let mut rows = Vec::new();
+        for (name, pnl) in [
+            ("at the exchange", &report.pnl),
+            ("as polled", &report.pnl_as_polled),
+        ] {
+            if let Some(pnl) = pnl {
+                let cells = [&pnl.spread, &pnl.holdings, &pnl.fees, &pnl.total];
+                rows.push(
+                    [name.to_owned()]
+                        .into_iter()
+                        .chain(cells.into_iter().cloned())
+                        .collect(),
+                );
+            }
+        }
+        table(
+            page,
+            &format!("Profit and loss in {}", report.quote),
+            &["", "spread", "holdings", "fees", "total"],
+            &rows,
+        );
+        let bps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:+.2}"));
+        let rows: Vec<_> = report
+            .markouts
+            .iter()
+            .map(|m| {
+                let name = format!("{} s, {}", m.horizon_s, m.side);
+                vec![
+                    name,
+                    bps(Some(m.mean_bps)),
+                    bps(m.low_bps),
+                    bps(m.high_bps),
+                    m.fills.to_string(),
+                ]
+            })
+            .collect();
+        table(
+            page,
+            "Markouts in ten-thousandths",
+            &["after", "mean", "95 % from", "to", "fills"],
+            &rows,
+        );
+        let orders = &report.orders;
+        let rows = [
+            ("orders submitted", orders.submitted),
+            ("acknowledged", orders.acknowledged),
+            ("cancelled", orders.cancelled),
+            ("filled whole", orders.filled),
+            ("fills, orders that rested", report.maker_fills),
+            ("fills, orders that took", report.taker_fills),
+            ("requests sent", report.requests.sent),
+            ("refused as too many", report.rate_limited),
+        ];
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(name, n)| vec![(*name).to_owned(), n.to_string()])
+            .collect();
+        table(page, "Orders and requests", &["", "count"], &rows);
+        self.more_tables(page);
+    }
+
+    fn more_tables(&self, page: &mut String) {
+        let report = self.report;
+        let ms =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |ms| format!("{ms:.0} ms"));
+        let late = &report.detection;
+        let rows = [vec![
+            ms(late.p50_ms),
+            ms(late.p99_ms),
+            ms(late.max_ms),
+            late.unlearnt.to_string(),
+        ]];
+        table(
+            page,
+            "Time from a fill to the engine's knowledge of it",
+            &["median", "p99", "longest", "never learnt"],
+            &rows,
+        );
+        let mut rows = Vec::new();
+        for side in &report.sides {
+            let name = format!("{} {}", side.market, side.side);
+            rows.push(vec![
+                name.clone(),
+                "quoted".to_owned(),
+                format!("{:.1} s", side.quoted_s),
+            ]);
+            for (reason, seconds) in &side.withheld_s {
+                rows.push(vec![
+                    name.clone(),
+                    reason.clone(),
+                    format!("{seconds:.1} s"),
+                ]);
+            }
+        }
+        table(
+            page,
+            "Quotes, and reasons for none",
+            &["side", "", "time"],
+            &rows,
+        );
+        let rows: Vec<_> = report
+            .levels
+            .iter()
+            .map(|change| {
+                vec![
+                    change.time.clone(),
+                    change.what.clone(),
+                    change.cause.clone(),
+                ]
+            })
+            .collect();
+        table(
+            page,
+            "Trading states and pauses",
+            &["time", "", "cause"],
+            &rows,
+        );
+        let mut rows = Vec::new();
+        for data in &report.data {
+            let read = &data.report;
+            rows.push(vec![
+                data.market.clone(),
+                data.kind.to_owned(),
+                format!("{} rows, {} kept", read.rows, read.kept),
+            ]);
+            for skipped in &read.skipped {
+                rows.push(vec![
+                    data.market.clone(),
+                    format!("skipped: {}", skipped.kind.name()),
+                    format!("{}; first: {}", skipped.count, skipped.first),
+                ]);
+            }
+        }
+        table(page, "Data", &["market", "", ""], &rows);
+    }
+}
+
+fn section(
+    page: &mut String,
+    title: &str,
+    lines: &[Line],
+    marks: &[Mark],
+    span: (Timestamp, Timestamp),
+) {
+    let drawn = chart(lines, marks, span);
+    let drawn = drawn.unwrap_or_else(|| "<p>Nothing to draw.</p>\n".to_owned());
+    _ = write!(page, "<h2>{}</h2>\n{drawn}", escape(title));
+}
+
+fn list(page: &mut String, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    _ = writeln!(page, "<h2>{title}</h2>\n<ul>");
+    for item in items {
+        _ = writeln!(page, "<li>{}</li>", escape(item));
+    }
+    page.push_str("</ul>\n");
+}
+
+/// A table; nothing without rows.
+fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) {
+    if rows.is_empty() {
+        return;
+    }
+    _ = writeln!(page, "<h2>{}</h2>\n<table><tr>", escape(title));
+    for name in head {
+        _ = write!(page, "<th>{name}</th>");
+    }
+    page.push_str("</tr>\n");
+    for row in rows {
+        page.push_str("<tr>");
+        for cell in row {
+            _ = write!(page, "<td>{}</td>", escape(cell));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</table>\n");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pixels")]
+fn float(units: Amount, decimals: u8) -> f64 {
+    units as f64 / 10_f64.powi(i32::from(decimals))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pixels")]
+const fn ticks(price: Price) -> f64 {
+    price.0 as f64
+}
