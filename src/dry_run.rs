@@ -88,6 +88,7 @@ impl Stage {
             next_storage: BTreeMap::new(),
             open: Vec::new(),
             open_moves: Vec::new(),
+            signed: Vec::new(),
             levels: Levels::default(),
             books: Books::default(),
             lost: BTreeMap::new(),

@@ -276,6 +276,8 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
             "loss_spans": tally.loss_spans,
             "loss_ratio_max": tally.loss_ratio(),
             "loss_ratio_seed": tally.loss_ratio().map(|_| tally.loss_ratio_seed),
+            "kept_ratio_max": tally.kept_ratio(),
+            "kept_ratio_seed": tally.kept_ratio().map(|_| tally.kept_ratio_seed),
             "fills": tally.fills,
             "resent": tally.resent,
             "steps": tally.steps,
@@ -335,14 +337,17 @@ fn table(done: &Campaign, clock: &Clock) -> String {
         || "no healthy time".to_owned(),
         |ratio| format!("{:.2} % of healthy time", ratio * 100.0),
     );
-    let worst = tally.loss_ratio().map_or_else(
-        || "none measured".to_owned(),
-        |ratio| {
-            let (seed, spans) = (tally.loss_ratio_seed, tally.loss_spans);
-            let percent = ratio * 100.0;
-            format!("{percent:.1} % of what check states (seed {seed}, {spans} measured)")
-        },
-    );
+    let share = |ratio: Option<f64>, seed: u64| {
+        ratio.map_or_else(
+            || "none measured".to_owned(),
+            |ratio| {
+                let (spans, percent) = (tally.loss_spans, ratio * 100.0);
+                format!("{percent:.1} % of what check states (seed {seed}, {spans} measured)")
+            },
+        )
+    };
+    let worst = share(tally.loss_ratio(), tally.loss_ratio_seed);
+    let worst_if_kept = share(tally.kept_ratio(), tally.kept_ratio_seed);
     let mut rows = vec![
         row("seeds", format!("{} ({})", tally.seeds, done.seeds)),
         row("simulated hours", format!("{:.1}", tally.simulated_hours())),
@@ -355,6 +360,7 @@ fn table(done: &Campaign, clock: &Clock) -> String {
         row("fills", tally.fills.to_string()),
         row("both sides quoted", quoted),
         row("worst loss of control", worst),
+        row("... if orders are kept", worst_if_kept),
         row("violations", tally.violations.to_string()),
     ];
     rows.push(row(

@@ -16,7 +16,7 @@ use super::meaning::{self, Load};
 use super::money::{Money, MoneyError};
 use super::pool::{self, ListedPool};
 use super::reader::{At, ConfigError, Problem};
-use super::risk;
+use super::risk::{self, Risk};
 use super::tolerance;
 
 /// A market as the venue lists it.
@@ -49,11 +49,25 @@ pub struct Bound {
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
     /// What the requests amount to.
     pub load: Load,
+    /// `[risk]` as it stands in the file.
+    pub risk: Risk,
     /// What is allowed and probably not meant, in sentences.
     pub warnings: Vec<String>,
 }
 
 impl Bound {
+    /// The engine's configuration with another time to live of its orders, and what follows from it.
+    pub fn with_ttl(&self, ttl_s: u64) -> EngineConfig {
+        let mut engine = EngineConfig {
+            ttl_ms: ttl_s.saturating_mul(1_000),
+            ..self.engine.clone()
+        };
+        // What is wrong with the file was said when it was bound.
+        self.risk
+            .limit_signed(&mut engine, &self.markets, &mut Vec::new());
+        engine
+    }
+
     /// Every strategy, built.
     pub fn built(&self) -> Vec<(StrategyId, MarketId, Box<dyn Strategy>)> {
         let each = self.strategies.iter();
@@ -210,6 +224,7 @@ impl Daemon {
             markets: configs,
             pools: pool_configs,
         };
+        self.risk.limit_signed(&mut engine, &markets, &mut problems);
         self.limit_losses(&mut engine, &markets, &pools, &mut problems);
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
@@ -221,6 +236,7 @@ impl Daemon {
             pools,
             strategies,
             load,
+            risk: self.risk.clone(),
             warnings,
         })
     }
@@ -403,6 +419,8 @@ fn market_config(
         order_qty_max: order_qty_max?,
         inventory_min: inventory_min?,
         inventory_max: inventory_max?,
+        // Follows from all markets, or stands in the file.
+        signed_unexpired_max: 0,
         open_orders_max: market.open_orders_max,
         spread_max_bps: market.spread_max_bps,
         depth_min: depth_min?,

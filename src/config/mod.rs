@@ -13,6 +13,7 @@ pub mod meaning;
 pub mod pool;
 pub mod risk;
 mod sections;
+pub mod signed;
 mod tolerance;
 pub mod venue;
 

@@ -1,8 +1,6 @@
 //! `[risk]` and `[ramp]`: limits over everything, and a start with less than full size; and the derived
 //! limits of every market. What a limit does when it is reached is the engine's.
 
-use std::collections::BTreeSet;
-
 use cambist_core::bound::{LossBound, loss_bound};
 use cambist_core::config::{
     BudgetConfig, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PoolConfig, RampConfig,
@@ -16,6 +14,7 @@ use super::daemon::Orders;
 use super::money::Money;
 use super::reader::{At, Problem, Section};
 use super::sections::small;
+use super::signed::by_token;
 
 /// Both sections as checked. What is counted in tokens is derived when decimals are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +26,9 @@ pub struct Risk {
     /// Most that ledger and venue may differ by, an amount for each quote token; those left out have a part of
     /// their markets' bands.
     pub mismatch_max: Option<At<Vec<Money>>>,
+    /// Most of each base token that may be signed and unexpired; those left out have what follows from their
+    /// markets.
+    pub signed_unexpired_max: Option<At<Vec<Money>>>,
     /// The start.
     pub ramp: RampConfig,
     /// What somebody else's orders mean.
@@ -58,6 +60,7 @@ pub(super) fn read(
     let gap = section.number("gap_bps", u64::from(usual.gap_bps), 1..=10_000);
     let gross = section.number("gross_max_bps", 10_000, 1..=10_000);
     let mismatch = section.opt::<Vec<Money>>("mismatch_max");
+    let signed = section.opt::<Vec<Money>>("signed_unexpired_max");
     let moved = section.number("move_bps", u64::from(usual.move_bps), 1..=10_000);
     let move_s = section.number("move_s", usual.move_ms / 1_000, 1..=3_600);
     let allowed = u64::from(allowed_per_min(budget));
@@ -134,6 +137,7 @@ pub(super) fn read(
         limits,
         gross_max_bps: small(gross.value),
         mismatch_max: mismatch,
+        signed_unexpired_max: signed,
         ramp: RampConfig {
             start_bps: small(start.value),
             step_bps: small(step.value),
@@ -194,37 +198,25 @@ impl Risk {
             let sum = most.entry(spec.quote.id).or_default();
             *sum = Amount::saturating_add(*sum, value.unwrap_or(0) / BAND_PART);
         }
-        let Some(written) = &self.mismatch_max else {
-            return most;
-        };
-        let mut named = BTreeSet::new();
-        for money in &written.value {
-            let mut quotes = markets.iter().map(|spec| &spec.quote);
-            let found = match &money.symbol {
-                Some(symbol) => quotes.find(|token| token.symbol == *symbol),
-                None => quotes.next().filter(|_| most.len() == 1),
-            };
-            let what = match found.map(|token| (token, money.units(token))) {
-                Some((token, Ok(units))) if named.insert(token.id) => {
-                    most.insert(token.id, units);
-                    continue;
-                }
-                Some((token, Ok(_))) => format!("{} stands there twice", token.symbol),
-                Some((_, Err(error))) => error.to_string(),
-                None if money.symbol.is_none() => {
-                    "say of which quote token, such as \"50 USDC\": there are several".to_owned()
-                }
-                None => format!(
-                    "no market is quoted in {}",
-                    money.symbol.as_deref().unwrap_or_default()
-                ),
-            };
-            problems.push(Problem {
-                at: written.at,
-                what: format!("risk.mismatch_max: {what}"),
-            });
+        if let Some(written) = &self.mismatch_max {
+            let quotes: Vec<_> = markets.iter().map(|spec| &spec.quote).collect();
+            by_token("mismatch_max", written, &quotes, &mut most, problems);
         }
         most
+    }
+}
+
+/// With the pool beside the market, if there is one.
+pub(super) fn beside(
+    bound: LossBound,
+    spec: &MarketSpec,
+    engine: &EngineConfig,
+    pools: &[PoolSpec],
+) -> Option<LossBound> {
+    let mut pools = pools.iter().zip(&engine.pools);
+    match pools.find(|(pool, _)| pool.market == spec.id) {
+        Some((_, limits)) => bound.with_pool(limits),
+        None => Some(bound),
     }
 }
 
@@ -237,11 +229,7 @@ pub fn bounds(
     let each = markets.iter().zip(&engine.markets);
     each.map(|(spec, limits)| {
         let bound = loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps)?;
-        let mut beside = pools.iter().zip(&engine.pools);
-        match beside.find(|(pool, _)| pool.market == spec.id) {
-            Some((_, limits)) => bound.with_pool(limits),
-            None => Some(bound),
-        }
+        beside(bound, spec, engine, pools)
     })
     .collect()
 }

@@ -156,6 +156,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         next_storage: venue.next_storage,
         open,
         open_moves,
+        signed: recovered.signed,
         levels: recovered.levels,
         books,
         lost,

@@ -21,7 +21,7 @@ pub(super) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED];
 
 /// Version 2: why nothing is quoted is known for each side; at a start for none.
 const SIDES: &[Step] = &[
@@ -229,6 +229,20 @@ fn any_difference(mut risk: Value) -> Result<Value, String> {
     }
     Ok(risk)
 }
+
+/// Version 5: what is signed and unexpired. It had no limit, and was not counted.
+const SIGNED: &[Step] = &[
+    Step::Add {
+        of: "MarketConfig",
+        field: "signed_unexpired_max",
+        value: || Value::Unsigned(u128::MAX),
+    },
+    Step::Add {
+        of: "State",
+        field: "signed",
+        value: || Value::Map(Vec::new()),
+    },
+];
 
 #[cfg(test)]
 mod tests {

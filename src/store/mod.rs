@@ -156,6 +156,9 @@ pub struct Recovered {
     pub next_storage: std::collections::BTreeMap<TokenId, u32>,
     /// Orders that may still be alive, oldest first.
     pub open: Vec<OpenIntent>,
+    /// Base units of every order that may not be behind its fence, whatever became of it, by base token and
+    /// the second in which they expire.
+    pub signed: Vec<(TokenId, u32, Amount)>,
     /// Moves that may still be undecided, oldest first.
     pub open_moves: Vec<OpenMove>,
     /// The durable level and pauses.

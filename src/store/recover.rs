@@ -5,7 +5,8 @@ use std::path::Path;
 
 use cambist_core::event::RecoveredOrder;
 use cambist_core::intent::RecoveredMove;
-use cambist_core::{Amount, Intent, MarketId, TokenId};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, Intent, MarketId, TokenId, VenueTime};
 use rusqlite::Connection;
 
 use super::chain::Sum;
@@ -177,7 +178,12 @@ impl Store {
         let (levels, cause) = self.levels()?;
         let at = |trouble: Trouble| trouble.at(&self.file);
         let mut rows = Vec::new();
+        let mut signed = Unexpired::default();
         let found = rows::each(&self.database, |found| {
+            // The market's place does not matter to what is signed.
+            if let Intent::Order(order) = found.row.rebuild(self.instance, MarketId(0))? {
+                signed.add(&order);
+            }
             if !found.has_ended {
                 let body = whole(found.body, found.row.body_sum(), found.row.number())?;
                 rows.push((found.row, body));
@@ -212,10 +218,46 @@ impl Store {
             next_number: self.next_number,
             next_storage: counters(&self.database).map_err(at)?,
             open,
+            signed: signed.all(),
             open_moves,
             levels,
             cause,
         })
+    }
+}
+
+/// The longest grace that a configuration may state.
+const GRACE_MAX_S: u64 = 3_600;
+
+/// What was signed and may not be behind its fence.
+#[derive(Default)]
+struct Unexpired {
+    by_expiry: BTreeMap<(u32, TokenId), Amount>,
+    newest: VenueTime,
+}
+
+impl Unexpired {
+    /// Takes an order in, and forgets what had expired long before it was made: what is behind its fence then
+    /// is so now.
+    fn add(&mut self, order: &UnsignedOrder) {
+        let (token, base) = order.base();
+        let sum = self
+            .by_expiry
+            .entry((order.valid_until_s, token))
+            .or_default();
+        *sum = sum.saturating_add(base);
+        self.newest = self.newest.max(order.made_at);
+        while let Some(first) = self.by_expiry.first_entry()
+            && u64::from(first.key().0) + GRACE_MAX_S < self.newest.as_s()
+        {
+            first.remove();
+        }
+    }
+
+    fn all(self) -> Vec<(TokenId, u32, Amount)> {
+        let each = self.by_expiry.into_iter();
+        each.map(|((until_s, token), base)| (token, until_s, base))
+            .collect()
     }
 }
 

@@ -118,6 +118,12 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
     let found = store.recover(&names()).unwrap();
     assert_eq!(found.instance, instance);
     assert_eq!(found.open.len(), 1, "the ended one is gone");
+    let each = order(&first).sell_amount;
+    let signed = vec![(TokenId(3), 1_800_000_000, 2 * each)];
+    assert_eq!(
+        found.signed, signed,
+        "but it is signed, and has not expired"
+    );
     let open = &found.open[0];
     assert_eq!(open.body, second.body);
     assert_eq!(&open.recovered.order, order(&second));

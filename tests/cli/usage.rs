@@ -109,6 +109,22 @@ fn check_says_what_a_file_means() {
     let meaning = json(&output);
     assert_eq!(meaning["ok"], true);
     assert_eq!(meaning["dead_after_s"], 13);
+    let [truthful, kept] = [
+        &meaning["losses"]["markets"][0],
+        &meaning["losses"]["markets"][0]["if_kept"],
+    ];
+    let units = |found: &serde_json::Value| found["loss_max"].as_str().unwrap().parse::<f64>();
+    assert!(units(kept).unwrap() > units(truthful).unwrap());
+    assert_eq!(kept["signed_unexpired_max"], "40");
+    let ttls: Vec<_> = kept["by_ttl"].as_array().unwrap().iter().collect();
+    let of = |key: &str| ttls.iter().map(|by| by[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("ttl_s"), [5, 10, 20]);
+    assert_eq!(of("dead_after_s"), [8, 13, 23]);
+    assert_eq!(
+        of("signed_unexpired_max"),
+        ["40"; 3],
+        "it stands in the file"
+    );
     assert!(meaning["markets"][0]["worst_case"].as_str().unwrap().len() > 3);
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
     let output = cambist(&["check", "--config", &example("venue.toml")]);

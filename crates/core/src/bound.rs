@@ -13,6 +13,14 @@
 //! - shares of a pool worth `V` at the mid are worth at least `V · √(1 − g)` when others have traded the
 //!   pool to the new price (what they are due is then `2√(x·y·p)`, and the product does not fall); a move
 //!   under way brings at most its signed slippage less, and costs its fee.
+//!
+//! All of this believes the venue about an order's end. Where it keeps what it calls cancelled, filled or
+//! refused, everything signed and not behind its fence can fill: no more than the cap `K` of both sides
+//! together. Let `p` be the highest mid since the oldest of them was signed, and let no mid since lie lower
+//! than `p · (1 − g)`. Then held is at most `inventory_max + K`; a bid was signed at no more than
+//! `p · (1 + c)` (`c`: the collar; that an order only rests is not signed), and an ask at no less than
+//! `p · (1 − g) · (1 − c)`; so the loss is at most `(inventory_max + K) · p · g + K · p · c` and the fees.
+//! What is shown of fills and balances is believed here as well: a venue that invents them holds the money.
 
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +101,32 @@ pub fn loss_bound(
     } else {
         limits.collar_bps
     };
+    bounded(spec, config, (price, gap_bps), (held, fillable), slip_bps)
+}
+
+/// As [`loss_bound`], with a venue that keeps every signed order until its expiry and grace, whatever it says
+/// became of it. Without the pool: joins and exits are few, and each is counted there until its end.
+pub fn loss_bound_if_kept(
+    spec: &MarketSpec,
+    config: &EngineConfig,
+    limits: &MarketConfig,
+    price: Price,
+    gap_bps: u32,
+) -> Option<LossBound> {
+    let fillable = limits.signed_unexpired_max;
+    let held = limits.inventory_max.checked_add(fillable)?;
+    let slip_bps = limits.collar_bps;
+    bounded(spec, config, (price, gap_bps), (held, fillable), slip_bps)
+}
+
+/// So much held through the jump, and so much filled that far from the mid.
+fn bounded(
+    spec: &MarketSpec,
+    config: &EngineConfig,
+    (price, gap_bps): (Price, u32),
+    (held, fillable): (Amount, Amount),
+    slip_bps: u32,
+) -> Option<LossBound> {
     let share = |base: Amount, bps: u32| {
         // base units · quote units per lot and tick · ticks / base units per lot · bps
         let value = base

@@ -73,6 +73,9 @@ pub struct MarketConfig {
     pub inventory_min: Amount,
     /// Most base units held after every fill of every order that may be alive, in whatever market.
     pub inventory_max: Amount,
+    /// Most base units signed and not behind their fence, in whatever market and on both sides, whatever the
+    /// venue says became of them.
+    pub signed_unexpired_max: Amount,
     /// Most orders that may be alive, per side.
     pub open_orders_max: u32,
     /// A wider book is dead.

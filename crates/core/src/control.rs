@@ -72,6 +72,9 @@ controls! {
     InventoryBand "inventory_band" ["market.inventory_min" "market.inventory_max"]
         "if everything filled, holdings would leave inventory_min to inventory_max"
         "move holdings back into the band, or move the key"
+    SignedUnexpired "signed_unexpired" ["risk.signed_unexpired_max"]
+        "more would be signed and unexpired, whatever became of it, than risk.signed_unexpired_max allows"
+        "wait until what was signed has expired; a shorter ttl, fewer changes of price or a higher key lets more be quoted"
     GrossExposure "gross_exposure" ["risk.gross_max_bps"]
         "holdings and open bids of all markets would be worth more than risk.gross_max"
         "hold less, or raise the key"

@@ -59,6 +59,9 @@ pub struct Start {
     pub open: Vec<RecoveredOrder>,
     /// Moves that may still be undecided.
     pub open_moves: Vec<RecoveredMove>,
+    /// Base units of every order of earlier runs that may not be behind its fence, whatever became of it, by
+    /// base token and the second in which they expire.
+    pub signed: Vec<(TokenId, u32, Amount)>,
     /// The durable level and pauses.
     pub levels: Levels,
     /// The durable books of the account, fitted to the markets above.

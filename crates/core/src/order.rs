@@ -148,6 +148,16 @@ pub struct UnsignedOrder {
     pub made_at: VenueTime,
 }
 
+impl UnsignedOrder {
+    /// The base token, and the units of it that are bought or sold.
+    pub const fn base(&self) -> (TokenId, Amount) {
+        match self.side {
+            Side::Buy => (self.buy_token, self.buy_amount),
+            Side::Sell => (self.sell_token, self.sell_amount),
+        }
+    }
+}
+
 /// The venue's word for an order's state; every value set of the interface in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OrderStatus {

@@ -119,6 +119,7 @@ defects! {
     DifferenceIgnored "difference_ignored" "a difference of the books holds nothing back"
     LossesForgotten "losses_forgotten" "a restart counts losses anew"
     MovesUnpaused "moves_unpaused" "joins and exits heed no level and no pause"
+    SignedForgotten "signed_forgotten" "what was signed and called ended by the venue counts no more"
     ReasonsForgotten "reasons_forgotten" "what stops a wanted quote is not kept as the reason"
     ReasonsStay "reasons_stay" "a reason is told on while quotes rest"
 }
@@ -138,6 +139,7 @@ pub fn disables(control: Control) -> bool {
         Control::Permission => Defect::PermissionIgnored,
         Control::SelfCross => Defect::SelfCrossForgotten,
         Control::Balance => Defect::BalanceForgotten,
+        Control::SignedUnexpired => Defect::SignedForgotten,
         _ => return false,
     };
     armed(defect)

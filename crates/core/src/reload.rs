@@ -241,6 +241,8 @@ impl Looser {
         self.tighter_as(name("inventory_min"), least.0, least.1, base);
         let most = (old.inventory_max, new.inventory_max);
         self.wider_as(name("inventory_max"), most.0, most.1, base);
+        let most = (old.signed_unexpired_max, new.signed_unexpired_max);
+        self.wider_as(name("signed_unexpired_max"), most.0, most.1, base);
         let most = (old.open_orders_max, new.open_orders_max);
         self.wider(name("open_orders_max"), most.0, most.1);
         let most = (old.spread_max_bps, new.spread_max_bps);

@@ -11,7 +11,7 @@ use cambist_core::intent::RecoveredMove;
 use cambist_core::note::End;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedMove;
-use cambist_core::{Amount, ClientOrderId, Hash, TokenId};
+use cambist_core::{Amount, ClientOrderId, Hash, TokenId, VenueTime};
 use cambist_venue::Random;
 
 /// An order as sealed, and what became of it as far as it was written down.
@@ -111,6 +111,21 @@ impl Durable {
             }
             Entry::Moved(_) | Entry::Flow { .. } | Entry::LossesForgotten => {}
         }
+    }
+
+    /// Base units of every order that is not behind its fence, by token and expiry.
+    pub(crate) fn signed(&self, now: VenueTime, grace_ms: u64) -> Vec<(TokenId, u32, Amount)> {
+        let orders = self.intents.values().map(|intent| &intent.order);
+        let lives = |order: &&UnsignedOrder| {
+            VenueTime::from_s(order.valid_until_s.into()).plus_ms(grace_ms) >= now
+        };
+        orders
+            .filter(lives)
+            .map(|order| {
+                let (token, base) = order.base();
+                (token, order.valid_until_s, base)
+            })
+            .collect()
     }
 
     /// Intents whose end was never written.

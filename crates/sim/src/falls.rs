@@ -36,6 +36,9 @@ impl WorldConfig {
             *amount = plenty.get(token).copied().unwrap_or(*amount);
         }
         let width = u128::from(random.between(5, 10));
+        let cap = u128::from(random.between(2, 4));
+        // Longer lives need more.
+        let lives = u128::from((self.engine.ttl_ms + self.engine.grace_ms).div_ceil(5_000));
         for (name, limits) in self.markets.iter().zip(&mut self.engine.markets) {
             let mut listed = self.venue.markets.iter();
             let base = listed.find(|m| m.name == *name).map(|m| m.base);
@@ -43,6 +46,8 @@ impl WorldConfig {
             let held = held.copied().unwrap_or(0);
             limits.inventory_min = held - held / width;
             limits.inventory_max = held + held / width;
+            // A few times what the band lets rest, so that what is stated is nearly reached.
+            limits.signed_unexpired_max = held / width * cap * lives;
         }
         self
     }

@@ -20,6 +20,7 @@ mod drawn;
 mod exchange;
 mod falls;
 mod family;
+mod kept;
 mod knowledge;
 mod limits;
 mod loss;

@@ -5,13 +5,17 @@
 //! middle of the market without our orders. The bound is that of [`loss_bound`] at the middle of the
 //! beginning, for the jump that really came, without the pool: shares are left out on both sides, and what
 //! a join or an exit moves meanwhile stays where it was.
+//!
+//! Beside it stands what a venue would have made of the same span that keeps what it calls ended (`kept.rs`).
 
 use cambist_core::bound::loss_bound;
 use cambist_core::config::EngineConfig;
+use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 
 use crate::conduct::Broken;
+use crate::kept::Kept;
 
 /// One whole, in parts per million.
 const WHOLE: u128 = 1_000_000;
@@ -23,6 +27,8 @@ pub struct Losses {
     pub spans: u64,
     /// The most that was lost of what was stated, parts per million.
     pub ratio_ppm: u64,
+    /// The same with a venue that keeps every signed order until its expiry, whatever it says of it.
+    pub kept_ratio_ppm: u64,
 }
 
 /// One market at the beginning of a span, and what moved since.
@@ -49,6 +55,8 @@ impl Spot {
 struct Span {
     /// Number of the newest order that was out.
     newest: u64,
+    /// What a venue holds that lets nothing go.
+    kept: Kept,
     /// A market whose middle nobody knows is not measured.
     spots: Vec<Option<Spot>>,
 }
@@ -61,14 +69,16 @@ pub(crate) struct Meter {
     dead_at: VenueTime,
     /// Somebody else moved money: the band is not ours alone to keep.
     flowed: bool,
+    kept: Kept,
     pub(crate) losses: Losses,
 }
 
 impl Meter {
-    /// An order leaves.
-    pub(crate) fn left(&mut self, number: u64, valid_until_s: u32) {
-        self.newest = self.newest.max(number);
-        let dead_at = VenueTime::from_s(valid_until_s.into());
+    /// An order leaves while so much of its token may be signed and unexpired.
+    pub(crate) fn left(&mut self, order: &UnsignedOrder, cap: Amount) {
+        self.newest = self.newest.max(order.client_id.number);
+        self.kept.left(order, cap);
+        let dead_at = VenueTime::from_s(order.valid_until_s.into());
         self.dead_at = self.dead_at.max(dead_at);
     }
 
@@ -89,9 +99,21 @@ impl Meter {
         self.span.is_some() && now >= self.dead_at
     }
 
-    pub(crate) fn begin(&mut self, spots: Vec<Option<Spot>>) {
+    /// A mid that orders are made from.
+    pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
+        self.kept.sees(now, market, mid);
+    }
+
+    pub(crate) fn begin(
+        &mut self,
+        now: VenueTime,
+        engine: &EngineConfig,
+        spots: Vec<Option<Spot>>,
+    ) {
+        self.kept.prune(now, engine);
         self.span = Some(Span {
             newest: self.newest,
+            kept: self.kept.clone(),
             spots,
         });
     }
@@ -105,10 +127,14 @@ impl Meter {
     /// One of our orders traded.
     pub(crate) fn traded(
         &mut self,
-        market: MarketId,
-        side: Side,
+        number: u64,
+        (market, side): (MarketId, Side),
         (base, quote, fee): (Amount, Amount, Amount),
     ) {
+        self.kept.traded(number, (base, quote));
+        if let Some(span) = &mut self.span {
+            span.kept.traded(number, (base, quote));
+        }
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         let (base, quote, fee) = (signed(base), signed(quote), signed(fee));
         let spots = self.span.as_mut().map(|span| &mut span.spots);
@@ -128,7 +154,10 @@ impl Meter {
         engine: &EngineConfig,
         mids: &[Option<u64>],
     ) -> Vec<Broken> {
-        let spots = self.span.take().map(|span| span.spots).unwrap_or_default();
+        let (kept, spots) = match self.span.take() {
+            Some(span) => (span.kept, span.spots),
+            None => return Vec::new(),
+        };
         let mut found = Vec::new();
         for (((spot, spec), limits), mid) in spots.iter().zip(specs).zip(&engine.markets).zip(mids)
         {
@@ -144,11 +173,22 @@ impl Meter {
             let Some(bound) = loss_bound(spec, engine, limits, price, gap_bps) else {
                 continue;
             };
-            let lost = u128::try_from(lost(spec, spot, *mid)).unwrap_or(0);
+            let paid = lost(spec, spot, *mid);
+            let lost = u128::try_from(paid).unwrap_or(0);
             self.losses.spans += 1;
-            let ratio = lost * WHOLE / bound.total().max(1);
-            let ratio = u64::try_from(ratio).unwrap_or(u64::MAX);
+            let ratio = ratio_ppm(lost, bound.total());
             self.losses.ratio_ppm = self.losses.ratio_ppm.max(ratio);
+            if let Some(cost) = kept.cost((spec, engine, limits), (spot.mid, *mid), paid) {
+                let ratio = ratio_ppm(cost.lost, cost.stated);
+                self.losses.kept_ratio_ppm = self.losses.kept_ratio_ppm.max(ratio);
+                if cost.lost > cost.stated {
+                    let detail = format!(
+                        "{}: {} lost of {} stated where ended orders are kept, from {} to {}/2",
+                        spec.name, cost.lost, cost.stated, spot.mid, mid
+                    );
+                    found.push(("loss_above_kept_bound", detail));
+                }
+            }
             if lost > bound.total() {
                 let detail = format!(
                     "{}: {lost} lost of {} stated, from {} by {gap_bps} bps",
@@ -161,6 +201,11 @@ impl Meter {
         }
         found
     }
+}
+
+/// What was lost of what was stated, parts per million.
+fn ratio_ppm(lost: Amount, stated: Amount) -> u64 {
+    u64::try_from(lost.saturating_mul(WHOLE) / stated.max(1)).unwrap_or(u64::MAX)
 }
 
 /// Quote units of value lost, rounded up; negative if something was won.
@@ -197,14 +242,20 @@ mod tests {
         (specs, config.engine)
     }
 
+    /// An order of nothing.
+    fn order(number: u64, valid_until_s: u32) -> UnsignedOrder {
+        crate::kept::bid(number, valid_until_s, 0)
+    }
+
     /// From 40 held at 2,500.00, what filled, and the middle in cents at the end.
     fn measured(fills: &[(Side, Amount, Amount)], cents: u64) -> (Losses, Vec<Broken>) {
         let (specs, engine) = world();
         let mut meter = Meter::default();
-        meter.left(5, 30);
-        meter.begin(vec![Some(Spot::new(500_000, 40 * ONE))]);
+        meter.left(&order(5, 30), 0);
+        let spots = vec![Some(Spot::new(500_000, 40 * ONE))];
+        meter.begin(VenueTime(0), &engine, spots);
         for (side, base, quote) in fills {
-            meter.traded(MarketId(0), *side, (*base, *quote, 0));
+            meter.traded(5, (MarketId(0), *side), (*base, *quote, 0));
         }
         assert!(!meter.is_over(VenueTime::from_s(29)) && meter.is_over(VenueTime::from_s(30)));
         let found = meter.end(&specs, &engine, &[Some(cents * 2)]);
@@ -222,6 +273,7 @@ mod tests {
             losses,
             Losses {
                 spans: 1,
+                kept_ratio_ppm: losses.kept_ratio_ppm,
                 ratio_ppm: 11_000_000_000 / 11_540
             }
         );
@@ -248,10 +300,11 @@ mod tests {
     fn a_newer_order_ends_a_span_and_money_of_others_makes_it_mean_nothing() {
         let (specs, engine) = world();
         let mut meter = Meter::default();
-        meter.left(5, 30);
-        meter.begin(vec![Some(Spot::new(500_000, 40 * ONE))]);
+        meter.left(&order(5, 30), 0);
+        let spots = vec![Some(Spot::new(500_000, 40 * ONE))];
+        meter.begin(VenueTime(0), &engine, spots);
         assert!(meter.is_in_one() && !meter.is_newer(5) && meter.is_newer(6));
-        meter.left(6, 30);
+        meter.left(&order(6, 30), 0);
         assert!(!meter.is_in_one(), "something newer has left");
         meter.flowed();
         assert_eq!(meter.end(&specs, &engine, &[Some(1)]), []);

@@ -260,6 +260,7 @@ fn limits() -> MarketConfig {
         order_qty_max: Qty(1_000_000_000),
         inventory_min: 0,
         inventory_max: 80 * ONE,
+        signed_unexpired_max: 5_000 * ONE,
         open_orders_max: 8,
         spread_max_bps: 500,
         depth_min: Qty(1),

@@ -40,7 +40,7 @@ impl Tight {
 
 /// Each makes one limit tight. Prices begin at 2,500, wander by some percent an hour, and orders are for
 /// 0.4 to 1 base token.
-const LIMITS: [fn(&mut Tight); 23] = [
+const LIMITS: [fn(&mut Tight); 24] = [
     |t| {
         t.engine.risk.move_bps = t.one(&[25, 50, 100]);
         t.engine.risk.move_ms = t.one(&[60_000, 120_000, 600_000]);
@@ -99,6 +99,10 @@ const LIMITS: [fn(&mut Tight); 23] = [
     |t| {
         let most = t.one(&[1, 2, 4]);
         t.markets(|m| m.open_orders_max = most);
+    },
+    |t| {
+        let most = t.one(&[6, 15, 40]) * 1_000_000_000_000_000_000;
+        t.markets(|m| m.signed_unexpired_max = most);
     },
     |t| {
         let most = t.part(&[1_000, 400, 150]);

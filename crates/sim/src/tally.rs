@@ -41,6 +41,12 @@ pub struct Tally {
     /// The seed of that one; 0 if none cost anything.
     #[serde(default)]
     pub loss_ratio_seed: u64,
+    /// The most that was lost of what is stated where a venue keeps ended orders, parts per million.
+    #[serde(default)]
+    pub kept_ratio_ppm: u64,
+    /// The lowest seed that lost it.
+    #[serde(default)]
+    pub kept_ratio_seed: u64,
 }
 
 impl Tally {
@@ -67,6 +73,11 @@ impl Tally {
                 0 => 0,
                 _ => outcome.seed,
             },
+            kept_ratio_ppm: outcome.losses.kept_ratio_ppm,
+            kept_ratio_seed: match outcome.losses.kept_ratio_ppm {
+                0 => 0,
+                _ => outcome.seed,
+            },
         });
     }
 
@@ -85,13 +96,12 @@ impl Tally {
         self.looks += other.looks;
         self.looks_both += other.looks_both;
         self.loss_spans += other.loss_spans;
-        // Of equal ones the lowest seed, so that the order of adding does not matter.
-        let more = other.loss_ratio_ppm > self.loss_ratio_ppm;
-        let same = other.loss_ratio_ppm == self.loss_ratio_ppm;
-        if more || same && other.loss_ratio_seed < self.loss_ratio_seed {
-            self.loss_ratio_ppm = other.loss_ratio_ppm;
-            self.loss_ratio_seed = other.loss_ratio_seed;
-        }
+        let ours = (self.loss_ratio_ppm, self.loss_ratio_seed);
+        let worst = worse(ours, (other.loss_ratio_ppm, other.loss_ratio_seed));
+        (self.loss_ratio_ppm, self.loss_ratio_seed) = worst;
+        let ours = (self.kept_ratio_ppm, self.kept_ratio_seed);
+        let worst = worse(ours, (other.kept_ratio_ppm, other.kept_ratio_seed));
+        (self.kept_ratio_ppm, self.kept_ratio_seed) = worst;
     }
 
     /// Time of the worlds in hours.
@@ -106,10 +116,26 @@ impl Tally {
         (self.loss_spans > 0).then(|| self.loss_ratio_ppm as f64 / 1e6)
     }
 
+    /// The same with a venue that keeps every signed order until its expiry, whatever it says of it.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn kept_ratio(&self) -> Option<f64> {
+        (self.loss_spans > 0).then(|| self.kept_ratio_ppm as f64 / 1e6)
+    }
+
     /// Share of healthy time with own orders on both sides of every market; `None` if there was none.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn quoted_ratio(&self) -> Option<f64> {
         (self.looks > 0).then(|| self.looks_both as f64 / self.looks as f64)
+    }
+}
+
+/// The greater of two ratios with its seed; of equal ones the lowest seed, so that the order of adding does not
+/// matter.
+const fn worse(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    if other.0 > one.0 || other.0 == one.0 && other.1 < one.1 {
+        other
+    } else {
+        one
     }
 }
 
@@ -123,6 +149,8 @@ mod tests {
             loss_spans: 1,
             loss_ratio_ppm,
             loss_ratio_seed,
+            kept_ratio_ppm: 2 * loss_ratio_ppm,
+            kept_ratio_seed: loss_ratio_seed,
             ..Tally::default()
         };
         let parts = [part(5, 9), part(7, 4), part(7, 2), part(0, 0)];
@@ -132,6 +160,7 @@ mod tests {
                 tally.merge(&parts[(first + step) % parts.len()]);
             }
             assert_eq!((tally.loss_ratio_ppm, tally.loss_ratio_seed), (7, 2));
+            assert_eq!((tally.kept_ratio_ppm, tally.kept_ratio_seed), (14, 2));
             assert_eq!(tally.loss_spans, 4);
         }
         assert_eq!(Tally::default().loss_ratio(), None);

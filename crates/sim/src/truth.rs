@@ -67,7 +67,7 @@ impl Truth {
                 order.filled.2 += fee;
                 self.fills += 1;
                 let part = (trade.base, trade.quote, fee);
-                loss.traded(order.market, order.side, part);
+                loss.traded(order.id.number, (order.market, order.side), part);
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED];
 
 /// Version 2: why nothing is quoted is said for each side, with the numbers compared.
 const SIDES: &[Step] = &[
@@ -49,6 +49,21 @@ const INSTANCES: &[Step] = &[Step::Add {
     field: "others",
     value: || Value::List(Vec::new()),
 }];
+
+/// Version 5: what is signed and unexpired has a limit. Before, it had none, and what earlier runs had signed
+/// was not counted.
+const SIGNED: &[Step] = &[
+    Step::Add {
+        of: "MarketConfig",
+        field: "signed_unexpired_max",
+        value: || Value::Unsigned(u128::MAX),
+    },
+    Step::Add {
+        of: "Start",
+        field: "signed",
+        value: || Value::List(Vec::new()),
+    },
+];
 
 /// A reason that compares nothing.
 fn plain(control: Value) -> Value {

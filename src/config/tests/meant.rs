@@ -152,3 +152,44 @@ fn a_tolerance_that_reaches_over_the_quotes_is_warned_of() {
         "nothing is refused for crossing"
     );
 }
+
+/// What may be signed and unexpired of the demo's base token where that stands in the file.
+fn signed_max(line: &str, ttl_s: u64) -> Result<u128, String> {
+    let mut source = example("demo.toml");
+    let written = |text: &&str| text.starts_with("signed_unexpired_max");
+    let silent: Vec<_> = source.text.lines().filter(|text| !written(text)).collect();
+    let at = format!("[risk]\n{line}\n");
+    source.text = silent.join("\n").replacen("[risk]\n", &at, 1);
+    let daemon = Daemon::parse(&source).map_err(|error| error.to_string())?;
+    let bound = daemon.bind_expected().unwrap();
+    let bound = bound.map_err(|error| error.to_string())?;
+    Ok(bound.with_ttl(ttl_s).markets[0].signed_unexpired_max)
+}
+
+#[test]
+fn what_may_be_signed_and_unexpired_stands_in_the_file_or_follows_from_ttl() {
+    const ETH: u128 = 1_000_000_000_000_000_000;
+    let daemon = Daemon::parse(&example("demo.toml")).unwrap();
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    assert_eq!(bound.engine.markets[0].signed_unexpired_max, 40 * ETH);
+    let fillable = risk::bounds(&bound.engine, &bound.markets, &bound.pools)[0];
+    let fillable = fillable.unwrap().fillable;
+    // 13 s of life are three times five, and once more; 23 s are five times.
+    assert_eq!(signed_max("", 10), Ok(4 * fillable));
+    assert_eq!(signed_max("", 20), Ok(6 * fillable));
+    let written = "signed_unexpired_max = [\"7.5 ETH\"]";
+    assert_eq!(
+        signed_max(written, 20),
+        Ok(15 * ETH / 2),
+        "whatever the ttl"
+    );
+    assert_eq!(signed_max("signed_unexpired_max = \"3\"", 10), Ok(3 * ETH));
+    for (wrong, why) in [
+        ("\"7 USDC\"", "USDC is none of ETH"),
+        ("[\"7 ETH\", \"8 ETH\"]", "ETH stands there twice"),
+        ("\"0.0000000000000000001 ETH\"", "risk.signed_unexpired_max"),
+    ] {
+        let told = signed_max(&format!("signed_unexpired_max = {wrong}"), 10).unwrap_err();
+        assert!(told.contains(why), "{told}");
+    }
+}

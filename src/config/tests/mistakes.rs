@@ -26,6 +26,11 @@ fn mistakes_are_named_where_they_stand() {
         ),
         ("max_fee_bips", "max_fee_bips = 64", "is outside 1 to 63"),
         (
+            "signed_unexpired_max",
+            "signed_unexpired_max = 40",
+            "an amount in quotes such as \"50 USDC\", or a list of them",
+        ),
+        (
             "depth_age_max_ms",
             "depth_age_max_ms = 100",
             "must exceed poll.depth_ms",

@@ -94,6 +94,7 @@ pub fn engine() -> EngineConfig {
             order_qty_max: Qty(1_000_000_000),
             inventory_min: 0,
             inventory_max: 20 * ONE,
+            signed_unexpired_max: 1 << 100,
             open_orders_max: 8,
             spread_max_bps: 500,
             depth_min: Qty(1),

@@ -41,6 +41,7 @@ mod risk;
 mod rules;
 mod send;
 mod settle;
+mod signed;
 mod situation;
 mod state;
 mod status;

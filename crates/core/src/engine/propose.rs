@@ -75,6 +75,7 @@ impl State {
             .take(sell_token, Parity::Even)
             .ok_or(Control::StorageIds)?;
         let order = self.complete(now, index, strategy, approved, storage_id);
+        self.signed.add_order(&order);
         self.orders.insert(Tracked::sealing(order.clone(), batch));
         let like = Likeness {
             market: order.market,

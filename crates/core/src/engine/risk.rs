@@ -20,6 +20,7 @@ use super::ledger::Ledger;
 use super::levels::Permits;
 use super::orders::{Orders, Tracked};
 use super::rules::{LEAVING, NEW, READY, Rule, SANE};
+use super::signed::Signed;
 use super::tally::Tally;
 
 /// Something that passed the gate. Cannot be made elsewhere.
@@ -82,6 +83,7 @@ pub(crate) struct Situation<'a> {
     pub(crate) foreign: &'a Foreign,
     pub(crate) ledger: &'a Ledger,
     pub(crate) tally: &'a Tally,
+    pub(crate) signed: &'a Signed,
     /// Value of everything held and bid for in the markets of this quote token; `None` if it cannot be
     /// counted.
     pub(crate) gross: Option<Amount>,

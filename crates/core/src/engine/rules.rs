@@ -101,6 +101,7 @@ pub(crate) const NEW: &[Rule] = &[
         below("market.open_orders_max", open, s.limits.open_orders_max)
     }),
     rule(Control::InventoryBand, stays_in_band),
+    rule(Control::SignedUnexpired, stays_within_signed),
     rule(Control::GrossExposure, stays_within_gross),
     rule(Control::Balance, is_covered),
     rule(Control::Duplicate, is_no_duplicate),
@@ -249,6 +250,15 @@ pub(crate) fn not_below_band(s: &Situation<'_>, least: Amount, going: Amount) ->
     let left = signed(least).saturating_sub(signed(going));
     let key = "market.inventory_min";
     Err(Compared::new(Unit::Base, key, left, limit))
+}
+
+/// Whether everything signed and not behind its fence, this order included, is no more than a venue may
+/// fill that keeps what it says has ended.
+fn stays_within_signed(s: &Situation<'_>, c: &Candidate<'_>) -> Verdict {
+    let token = s.spec.base.id;
+    let signed = s.signed.total(token, s.venue_now, s.config.grace_ms);
+    let (key, most) = ("risk.signed_unexpired_max", s.limits.signed_unexpired_max);
+    at_most(Unit::Base, key, signed.checked_add(c.base), most)
 }
 
 /// Only what buys adds to the exposure. One that cannot be counted is too much.

@@ -113,6 +113,7 @@ impl State {
             foreign: &self.foreign,
             ledger: &self.ledger,
             tally: &self.tally,
+            signed: &self.signed,
             gross: self.gross(market.spec.quote.id),
         }
     }

@@ -34,6 +34,7 @@ use super::pool_moves::TrackedMove;
 use super::pools::Pool;
 use super::ramp::Ramp;
 use super::reconcile::Reconciliation;
+use super::signed::Signed;
 use super::storage::StorageIds;
 use super::tally::Tally;
 
@@ -130,6 +131,8 @@ pub(crate) struct State {
     /// Orders of other cambist instances.
     pub(crate) instances: Instances,
     pub(crate) tally: Tally,
+    /// Everything signed that is not behind its fence.
+    pub(crate) signed: Signed,
     pub(crate) ramp: Ramp,
     /// Joins and exits created up to here may be those of earlier runs.
     pub(crate) born: VenueTime,
@@ -224,6 +227,7 @@ impl State {
             foreign: Foreign::default(),
             instances: Instances::new(start.venue_time),
             tally: Tally::default(),
+            signed: Signed::of(&start.signed),
             ramp: Ramp::default(),
             // A header tells whole seconds.
             born: start.venue_time.plus_ms(1_000),
@@ -251,6 +255,7 @@ impl State {
         self.give_up_lost(now, actions);
         self.tend_levels(now, actions);
         self.tend_instances(now);
+        self.tend_signed(now);
         self.drop_unsent(now, actions);
         self.send_cancels(now, actions);
         self.cancel_foreign(now, actions);

@@ -130,7 +130,7 @@ impl State {
             cancelling: count(&|t| t.life.phase == Phase::Live && t.life.cancel.is_some()),
             withheld: self.unquoted_sides(now, id),
             depth_time: market.book.timestamp(),
-            used: self.used_of(market),
+            used: self.used_of(now, market),
         }
     }
 }

@@ -25,11 +25,13 @@ fn signed(used: i128, most: i128) -> u64 {
 
 impl State {
     /// Limits of one market.
-    pub(crate) fn used_of(&self, market: &Market) -> Vec<(Control, u64)> {
+    pub(crate) fn used_of(&self, now: Time, market: &Market) -> Vec<(Control, u64)> {
         let spec = &market.spec;
         let limits = &self.config.markets[usize::from(spec.id.0)];
         let (_, held) = self.ledger.bounds(spec.base.id);
         let most = held.saturating_add(self.orders.incoming(spec.base.id));
+        let (venue_now, grace_ms) = (self.clock.at_least(now), self.config.grace_ms);
+        let unexpired = self.signed.total(spec.base.id, venue_now, grace_ms);
         let orders = Side::BOTH.map(|side| self.orders.count(spec.id, side));
         let orders = orders.into_iter().max().unwrap_or(0);
         let gross: Amount = self.gross(spec.quote.id).unwrap_or(Amount::MAX);
@@ -37,6 +39,10 @@ impl State {
         let moved = (market.moved_bps.into(), self.config.risk.move_bps.into());
         let mut used = vec![
             (Control::InventoryBand, share(most, limits.inventory_max)),
+            (
+                Control::SignedUnexpired,
+                share(unexpired, limits.signed_unexpired_max),
+            ),
             (Control::GrossExposure, share(gross, gross_max.unwrap_or(0))),
             (
                 Control::OpenOrders,

@@ -79,6 +79,8 @@ impl State {
         self.foreign.due().into_iter().for_each(&mut at);
         let others_gone = self.instances.gone_at(self.config.grace_ms);
         others_gone.map(local).into_iter().for_each(&mut at);
+        let frees = self.signed_frees_at();
+        frees.map(local).into_iter().for_each(&mut at);
         self.ramp
             .grows_at(now, &self.config.ramp)
             .into_iter()

@@ -1,6 +1,6 @@
 //! The stated worst case, by hand.
 
-use cambist_core::bound::loss_bound;
+use cambist_core::bound::{loss_bound, loss_bound_if_kept};
 use cambist_core::config::PoolConfig;
 use cambist_core::{Price, Qty};
 
@@ -88,4 +88,24 @@ fn a_pool_traded_to_the_new_price_loses_no_more_than_stated() {
         least = least.min(lost * 100 / stated);
     }
     assert!(least >= 99, "a bound, not a scare figure: {least} per cent");
+}
+
+#[test]
+fn where_ended_orders_are_kept_everything_signed_is_held_and_fills_at_the_collar() {
+    let mut config = config();
+    config.max_fee_bips = 10;
+    let limits = &mut config.markets[0];
+    (limits.inventory_max, limits.signed_unexpired_max) = (10_000_000, 2_000_000);
+    let limits = limits.clone();
+    let bound = loss_bound_if_kept(&spec(), &config, &limits, Price(10_000), 1_000).unwrap();
+    // Twelve whole tokens at 100 lose a tenth; two of them are 500 ten-thousandths off, and pay ten.
+    assert_eq!((bound.held, bound.fillable), (12_000_000, 2_000_000));
+    assert_eq!(bound.by_gap, 120_000_000);
+    assert_eq!((bound.by_fills, bound.by_fees), (10_000_000, 200_000));
+    let more = loss_bound_if_kept(&spec(), &config, &limits, Price(10_001), 1_000).unwrap();
+    assert!(more.total() > bound.total());
+    let mut endless = limits;
+    endless.signed_unexpired_max = u128::MAX;
+    let none = loss_bound_if_kept(&spec(), &config, &endless, Price(10_000), 1_000);
+    assert_eq!(none, None, "no limit is no bound");
 }

@@ -25,7 +25,7 @@ use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, Token
 pub struct Desk {
     pub engine: Engine,
     /// The first event, heard when time first passes.
-    start: Option<Event>,
+    pub start: Option<Event>,
     pub now: Time,
     pub depth: (u64, u64),
     pub version: u64,
@@ -144,6 +144,7 @@ impl Desk {
             next_storage: BTreeMap::new(),
             open,
             open_moves: Vec::new(),
+            signed: Vec::new(),
             levels: Levels::default(),
             books: Books::default(),
             lost: BTreeMap::new(),

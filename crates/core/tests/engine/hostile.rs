@@ -269,6 +269,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             next_storage: BTreeMap::new(),
             open: Vec::new(),
             open_moves: Vec::new(),
+            signed: Vec::new(),
             levels: Levels::of(Level::Trading),
             books: cambist_core::books::Books::default(),
             lost: BTreeMap::new(),

@@ -22,5 +22,6 @@ mod pricing;
 mod quoting;
 mod reasons;
 mod recovery;
+mod signed;
 mod snapshot;
 mod unwanted;

@@ -114,6 +114,7 @@ impl Beside {
             next_storage: BTreeMap::new(),
             open: Vec::new(),
             open_moves: open,
+            signed: Vec::new(),
             levels: Levels::default(),
             books: Books::default(),
             lost: BTreeMap::new(),

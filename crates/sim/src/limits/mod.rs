@@ -67,6 +67,8 @@ pub(crate) struct Limits {
     wishes: Wishes,
     alive: BTreeMap<ClientOrderId, Alive>,
     seen: BTreeMap<MarketId, Seen>,
+    /// Base units signed by token, and until when they are valid.
+    signed: Vec<(TokenId, u32, Amount)>,
     sealed: Lately<Like>,
     cancels: Lately<()>,
     sent: Lately<()>,
@@ -104,6 +106,7 @@ impl Limits {
             wishes,
             alive: recovered.collect(),
             seen: BTreeMap::new(),
+            signed: start.signed.clone(),
             sealed: Lately::of(KEPT_MS),
             cancels: Lately::of(KEPT_MS),
             sent: Lately::of(KEPT_MS),
@@ -220,7 +223,7 @@ impl Limits {
     /// Orders are handed over to be sealed, all of one decision.
     pub(crate) fn sealing(
         &mut self,
-        shown: Time,
+        (shown, venue_now): (Time, VenueTime),
         orders: &[UnsignedOrder],
         engine: &EngineConfig,
         (truth, held): (&Truth, Held<'_>),
@@ -243,6 +246,7 @@ impl Limits {
             };
             self.alive.insert(order.client_id, alive);
             self.counts(shown, order, engine, &mut broken);
+            self.signs(venue_now, order, &spec, engine, &mut broken);
             self.exposes(order, &spec, engine, (truth, held), &mut broken);
         }
         self.is_parted(shown, orders, engine, &mut broken);

@@ -16,7 +16,7 @@ use super::lately::Lately;
 const KEPT_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 86_400_000;
 /// One wrong answer may bring the venue's clock so far forward.
-const LEAP_MS: u64 = 5_000;
+pub(super) const LEAP_MS: u64 = 5_000;
 
 /// A pause that is due, whether or not it has been told: nothing leaves until so long after it.
 #[derive(Clone, Copy, Debug)]

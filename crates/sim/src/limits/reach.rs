@@ -3,12 +3,13 @@
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::strategy::Quote;
-use cambist_core::{Amount, MarketSpec, Side, Time, TokenId};
+use cambist_core::{Amount, MarketSpec, Side, Time, TokenId, VenueTime};
 
 use crate::conduct::Broken;
 use crate::truth::Truth;
 
 use super::lately::MINUTE_MS;
+use super::pauses::LEAP_MS;
 use super::{Held, Limits, like_of};
 
 impl Limits {
@@ -78,6 +79,32 @@ impl Limits {
             base_of(&alive.order).saturating_sub(taken.map_or(0, |taken| taken.filled.0))
         });
         left.sum()
+    }
+
+    /// Everything signed that is not behind its fence, whatever became of it, by a clock that may be as far ahead
+    /// of the exchange's as one wrong answer can make it.
+    pub(super) fn signs(
+        &mut self,
+        venue_now: VenueTime,
+        order: &UnsignedOrder,
+        spec: &MarketSpec,
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let lives = |until_s: u32| {
+            let until = VenueTime::from_s(until_s.into());
+            until.plus_ms(engine.grace_ms) >= venue_now.plus_ms(LEAP_MS)
+        };
+        self.signed.retain(|(_, until_s, _)| lives(*until_s));
+        let (token, base) = (spec.base.id, base_of(order));
+        self.signed.push((token, order.valid_until_s, base));
+        let of_token = self.signed.iter().filter(|(of, ..)| *of == token);
+        let signed: Amount = of_token.map(|(_, _, base)| base).sum();
+        let most = engine.markets[usize::from(order.market.0)].signed_unexpired_max;
+        if signed > most {
+            let detail = format!("{}: {signed} of {most} base units", order.client_id);
+            broken.push(("signed_unexpired", detail));
+        }
     }
 
     /// The band, if everything that may be alive filled.

@@ -71,7 +71,8 @@ impl World {
             Some(Spot::new(mid, own?.balance(spec.base.id).total))
         });
         let spots = spots.collect();
-        self.loss.begin(spots);
+        let venue_now = self.exchange.clock(self.now);
+        self.loss.begin(venue_now, &self.config.engine, spots);
     }
 
     /// Ends the open span when everything that was out is dead and the market has a middle.

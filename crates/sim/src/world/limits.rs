@@ -77,10 +77,11 @@ impl World {
     pub(super) fn limits_judge(&mut self, orders: &[UnsignedOrder]) {
         self.take_trades();
         let venue = self.exchange.venue();
+        let times = (self.shown, self.exchange.clock(self.now));
         let held = |token| held_at(venue, token);
         if let Some(limits) = &mut self.limits {
             let truth = (&self.truth, &held as Held<'_>);
-            let broken = limits.sealing(self.shown, orders, &self.config.engine, truth);
+            let broken = limits.sealing(times, orders, &self.config.engine, truth);
             self.break_rules(broken);
         }
     }

@@ -115,6 +115,15 @@ impl World {
                 self.lose_control();
             }
         }
+        if let Note::DepthTaken {
+            market,
+            mid: Some(mid),
+            ..
+        } = note
+        {
+            let venue_now = self.exchange.clock(self.now);
+            self.loss.sees(venue_now, *market, *mid);
+        }
         if let Note::OtherInstance { hash, .. } = note {
             match self.storms.others.get_mut(hash) {
                 Some(told) => *told = true,

@@ -112,6 +112,7 @@ impl World {
             next_storage: durable.next_storage.clone(),
             open,
             open_moves,
+            signed: durable.signed(self.exchange.clock(self.now), self.config.engine.grace_ms),
             levels: durable.levels.clone(),
             books: durable.books.clone(),
             lost: BTreeMap::new(),

@@ -62,7 +62,8 @@ impl World {
             .leaving(order.client_id, hash, self.disk.durable());
         self.checks.slot(&order, again);
         self.leave(order.client_id, order.market, order.valid_until_s);
-        self.loss.left(order.client_id.number, order.valid_until_s);
+        let limits = &self.config.engine.markets[usize::from(order.market.0)];
+        self.loss.left(&order, limits.signed_unexpired_max);
         let venue_now = self.exchange.clock(self.now);
         let left = (order.client_id, hash);
         let broken = self.limits.as_mut();

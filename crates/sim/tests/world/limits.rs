@@ -23,7 +23,7 @@ fn tight_limits_are_kept_and_quotes_come_back_between_them() {
         both += outcome.counts.samples_both;
     }
     assert!(orders > 4_000, "{orders} orders");
-    // Looks are a fifth of a second apart.
-    assert!(looks > 8 * 5 * 120, "{looks} looks in healthy time");
+    // Looks are a fifth of a second apart: five minutes. Which worlds have such time is a matter of chance.
+    assert!(looks > 5 * 300, "{looks} looks in healthy time");
     assert!(both * 100 >= looks * 95, "{both} of {looks} looks");
 }

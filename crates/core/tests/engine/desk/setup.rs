@@ -119,6 +119,7 @@ pub fn config() -> EngineConfig {
             order_qty_max: Qty(1_000_000),
             inventory_min: 0,
             inventory_max: 1_000_000_000,
+            signed_unexpired_max: 1 << 90,
             open_orders_max: 4,
             spread_max_bps: 300,
             depth_min: Qty(10),

@@ -1,0 +1,220 @@
+//! What a venue could do with everything that was signed: it keeps every order until its expiry, whatever it
+//! said became of it, and fills what hurts most once control is lost.
+//!
+//! The true exchange stays as it is; this one is beside it, holds the same orders, never lets one go and has
+//! filled what the true one has. What its fills would cost in addition is set against the bound that `check`
+//! states for such a venue ([`loss_bound_if_kept`]), from the highest mid at which anything alive was signed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cambist_core::bound::loss_bound_if_kept;
+use cambist_core::config::{EngineConfig, MarketConfig};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
+
+const WHOLE_BPS: u128 = 10_000;
+/// What one wrong answer can make of the daemon's clock.
+const LEAP_MS: u64 = 5_000;
+
+/// An order that it holds.
+#[derive(Clone, Debug)]
+struct Order {
+    market: MarketId,
+    side: Side,
+    left: (Amount, Amount),
+    fee_bips: u8,
+    valid_until: VenueTime,
+    /// The cap in force when it left.
+    cap: Amount,
+}
+
+/// Such a venue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    orders: BTreeMap<u64, Order>,
+    mids: BTreeMap<MarketId, VecDeque<(VenueTime, u64)>>,
+}
+
+/// What a span cost beside what is stated.
+pub(crate) struct Cost {
+    pub(crate) lost: Amount,
+    pub(crate) stated: Amount,
+}
+
+impl Kept {
+    /// An order leaves for the first time, or again.
+    pub(crate) fn left(&mut self, order: &UnsignedOrder, cap: Amount) {
+        let (_, base) = order.base();
+        let quote = match order.side {
+            Side::Buy => order.sell_amount,
+            Side::Sell => order.buy_amount,
+        };
+        let held = Order {
+            market: order.market,
+            side: order.side,
+            left: (base, quote),
+            fee_bips: order.max_fee_bips,
+            valid_until: VenueTime::from_s(order.valid_until_s.into()),
+            cap,
+        };
+        self.orders.entry(order.client_id.number).or_insert(held);
+    }
+
+    /// A mid that orders are made from.
+    pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
+        self.mids.entry(market).or_default().push_back((now, mid));
+    }
+
+    /// What the true exchange fills, this one has filled.
+    pub(crate) fn traded(&mut self, number: u64, (base, quote): (Amount, Amount)) {
+        if let Some(order) = self.orders.get_mut(&number) {
+            order.left.0 = order.left.0.saturating_sub(base);
+            order.left.1 = order.left.1.saturating_sub(quote);
+        }
+    }
+
+    /// Forgets what has expired, and mids that nothing alive was made from. The daemon's clock may be as far ahead
+    /// as one wrong answer can make it; a grace that is shorter lets it forget so much earlier.
+    pub(crate) fn prune(&mut self, now: VenueTime, engine: &EngineConfig) {
+        let early_ms = LEAP_MS.saturating_sub(engine.grace_ms);
+        let ahead = now.plus_ms(early_ms);
+        self.orders.retain(|_, order| order.valid_until >= ahead);
+        let oldest = now.minus_ms(engine.ttl_ms.saturating_add(engine.grace_ms));
+        for seen in self.mids.values_mut() {
+            while seen.front().is_some_and(|(at, _)| *at < oldest) {
+                seen.pop_front();
+            }
+        }
+    }
+
+    /// Base units that it could still fill of a market.
+    #[cfg(test)]
+    fn alive(&self, market: MarketId) -> Amount {
+        let of_market = self.orders.values().filter(|order| order.market == market);
+        of_market.map(|order| order.left.0).sum()
+    }
+
+    /// What it fills when the middle has gone from one to another, beside what was lost with the true exchange,
+    /// and what is stated for that. `None` if it cannot be counted.
+    pub(crate) fn cost(
+        &self,
+        (spec, engine, limits): (&MarketSpec, &EngineConfig, &MarketConfig),
+        (from, to): (u64, u64),
+        lost: i128,
+    ) -> Option<Cost> {
+        let seen = self.mids.get(&spec.id).into_iter().flatten();
+        let mids = || seen.clone().map(|(_, mid)| *mid).chain([from, to]);
+        let (high, low) = (mids().max()?, mids().min()?);
+        let of_market = self.orders.values().filter(|order| order.market == spec.id);
+        let more: i128 = of_market
+            .clone()
+            .map(|order| order.loss(spec, to).max(0))
+            .sum();
+        let cap = of_market.map(|order| order.cap).max().unwrap_or(0);
+        let limits = MarketConfig {
+            signed_unexpired_max: cap.max(limits.signed_unexpired_max),
+            ..limits.clone()
+        };
+        let fell = u128::from(high - low) * WHOLE_BPS;
+        let gap_bps = u32::try_from(fell.div_ceil(high.max(1).into())).ok()?;
+        let price = Price(high.div_ceil(2));
+        let bound = loss_bound_if_kept(spec, engine, &limits, price, gap_bps)?;
+        Some(Cost {
+            lost: u128::try_from(lost.saturating_add(more)).unwrap_or(0),
+            stated: bound.total(),
+        })
+    }
+}
+
+impl Order {
+    /// Quote units that filling the rest loses at a mid, fee included, rounded up.
+    fn loss(&self, spec: &MarketSpec, mid: u64) -> i128 {
+        let signed = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
+        let (base, quote) = self.left;
+        let fee = |amount: Amount| (amount * Amount::from(self.fee_bips)).div_ceil(WHOLE_BPS);
+        let worth = |base: Amount| base.saturating_mul(spec.quote_per_lot_tick * u128::from(mid));
+        match self.side {
+            Side::Buy => {
+                let got = worth(base.saturating_sub(fee(base))) / (2 * spec.lot);
+                signed(quote) - signed(got)
+            }
+            Side::Sell => {
+                let given = worth(base).div_ceil(2 * spec.lot);
+                signed(given) - signed(quote.saturating_sub(fee(quote)))
+            }
+        }
+    }
+}
+
+/// A bid for so many whole tokens at 2,500.00 that expires then.
+#[cfg(test)]
+pub(crate) fn bid(number: u64, valid_until_s: u32, whole: Amount) -> UnsignedOrder {
+    UnsignedOrder {
+        client_id: cambist_core::ClientOrderId {
+            instance: 1,
+            strategy: cambist_core::StrategyId(0),
+            number,
+        },
+        market: MarketId(0),
+        side: Side::Buy,
+        price: Price(250_000),
+        qty: cambist_core::Qty(1),
+        kind: cambist_core::OrderKind::MakerOnly,
+        sell_token: cambist_core::TokenId(1),
+        sell_amount: whole * 2_500_000_000,
+        buy_token: cambist_core::TokenId(0),
+        buy_amount: whole * 1_000_000_000_000_000_000,
+        fill_by: cambist_core::order::FillBy::Buy,
+        storage_id: 0,
+        valid_until_s,
+        max_fee_bips: 20,
+        made_at: VenueTime(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::config::WorldConfig;
+    use crate::world::World;
+
+    const ONE: Amount = 1_000_000_000_000_000_000;
+
+    #[test]
+    fn everything_unexpired_is_filled_where_it_hurts_whatever_became_of_it() {
+        let mut config = WorldConfig::calm(1, "ladder");
+        let specs = World::new(config.clone()).unwrap().specs().to_vec();
+        config.engine.grace_ms = 5_000;
+        let limits = &mut config.engine.markets[0];
+        (limits.inventory_max, limits.signed_unexpired_max) = (40 * ONE, 3 * ONE);
+        let (spec, limits) = (&specs[0], config.engine.markets[0].clone());
+        let mut kept = Kept::default();
+        for (number, until_s) in [(1, 30), (2, 30), (3, 29), (4, 31)] {
+            kept.left(&bid(number, until_s, 1), 3 * ONE);
+        }
+        kept.left(&bid(1, 30, 1), 3 * ONE);
+        assert_eq!(
+            kept.alive(MarketId(0)),
+            4 * ONE,
+            "the same bytes again are no more"
+        );
+        kept.traded(4, (ONE / 2, 1_250_000_000));
+        kept.prune(VenueTime::from_s(30), &config.engine);
+        assert_eq!(kept.alive(MarketId(0)), 5 * ONE / 2, "one has expired");
+        // Two and a half bought at 2,500 are worth 2,250, and their fee of 20 is taken.
+        let by_fills = 5 * 125_000_000 + 2_250_000_000 * 5 / 2 / 500;
+        let all = (spec, &config.engine, &limits);
+        let cost = kept.cost(all, (500_000, 450_000), 100).unwrap();
+        assert_eq!(cost.lost, 100 + by_fills);
+        let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(250_000), 1_000);
+        assert_eq!(cost.stated, bound.unwrap().total());
+        // The other way no bid hurts.
+        assert_eq!(kept.cost(all, (500_000, 550_000), 100).unwrap().lost, 100);
+        // Stated from the highest mid that anything alive was made from.
+        kept.sees(VenueTime::from_s(30), MarketId(0), 520_000);
+        let cost = kept.cost(all, (500_000, 450_000), 0).unwrap();
+        let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(260_000), 1_347);
+        assert_eq!(cost.stated, bound.unwrap().total());
+    }
+}

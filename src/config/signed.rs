@@ -1,0 +1,102 @@
+//! `risk.signed_unexpired_max`: what may be signed and unexpired, as written or derived, and what a venue could
+//! make of it that keeps what it calls ended. And limits that are an amount for each token.
+
+use std::collections::BTreeSet;
+
+use cambist_core::bound::{LossBound, loss_bound, loss_bound_if_kept};
+use cambist_core::config::EngineConfig;
+use cambist_core::event::Amounts;
+use cambist_core::pool::PoolSpec;
+use cambist_core::{Amount, MarketSpec, TokenSpec};
+
+use super::money::Money;
+use super::reader::{At, Problem};
+use super::risk::{Risk, beside};
+
+/// What may be signed and unexpired of a market's base token where the file does not say: everything that its
+/// orders may hold together, anew every [`ANEW_MS`], for as long as a signature lives.
+pub fn signed_derived(engine: &EngineConfig, bound: Option<&LossBound>) -> Amount {
+    let lives_ms = engine.ttl_ms.saturating_add(engine.grace_ms);
+    let times = Amount::from(lives_ms.div_ceil(ANEW_MS)) + 1;
+    bound.map_or(0, |bound| bound.fillable.saturating_mul(times))
+}
+
+/// How often everything may be signed anew where the file does not say, and nothing is held back.
+const ANEW_MS: u64 = 5_000;
+
+impl Risk {
+    /// Sets what may be signed and unexpired: as written, or derived. A token belongs to all its markets.
+    pub(super) fn limit_signed(
+        &self,
+        engine: &mut EngineConfig,
+        markets: &[MarketSpec],
+        problems: &mut Vec<Problem>,
+    ) {
+        let mut most = Amounts::new();
+        for (spec, limits) in markets.iter().zip(&engine.markets) {
+            let bound = loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps);
+            let sum = most.entry(spec.base.id).or_default();
+            *sum = sum.saturating_add(signed_derived(engine, bound.as_ref()));
+        }
+        if let Some(written) = &self.signed_unexpired_max {
+            let bases: Vec<_> = markets.iter().map(|spec| &spec.base).collect();
+            by_token("signed_unexpired_max", written, &bases, &mut most, problems);
+        }
+        for (spec, limits) in markets.iter().zip(&mut engine.markets) {
+            limits.signed_unexpired_max = most.get(&spec.base.id).copied().unwrap_or(0);
+        }
+    }
+}
+
+/// The bound of every market at its ceiling with a venue that keeps what it calls ended, for the stated jump.
+pub fn bounds_if_kept(
+    engine: &EngineConfig,
+    markets: &[MarketSpec],
+    pools: &[PoolSpec],
+) -> Vec<Option<LossBound>> {
+    let each = markets.iter().zip(&engine.markets);
+    each.map(|(spec, limits)| {
+        let gap_bps = engine.risk.gap_bps;
+        let bound = loss_bound_if_kept(spec, engine, limits, limits.price_max, gap_bps)?;
+        beside(bound, spec, engine, pools)
+    })
+    .collect()
+}
+
+/// Takes the amounts that the file states below `risk`, one for each token, over those that follow from the rest.
+pub(super) fn by_token(
+    key: &str,
+    written: &At<Vec<Money>>,
+    tokens: &[&TokenSpec],
+    most: &mut Amounts,
+    problems: &mut Vec<Problem>,
+) {
+    let mut named = BTreeSet::new();
+    for money in &written.value {
+        let mut each = tokens.iter().copied();
+        let found = match &money.symbol {
+            Some(symbol) => each.find(|token| token.symbol == *symbol),
+            None => each.next().filter(|_| most.len() == 1),
+        };
+        let what = match found.map(|token| (token, money.units(token))) {
+            Some((token, Ok(units))) if named.insert(token.id) => {
+                most.insert(token.id, units);
+                continue;
+            }
+            Some((token, Ok(_))) => format!("{} stands there twice", token.symbol),
+            Some((_, Err(error))) => error.to_string(),
+            None => {
+                let known: BTreeSet<_> = tokens.iter().map(|token| token.symbol.as_str()).collect();
+                let known = known.into_iter().collect::<Vec<_>>().join(", ");
+                money.symbol.as_ref().map_or_else(
+                    || format!("say of which token, as in \"50 USDC\"; there are {known}"),
+                    |symbol| format!("{symbol} is none of {known}"),
+                )
+            }
+        };
+        problems.push(Problem {
+            at: written.at,
+            what: format!("risk.{key}: {what}"),
+        });
+    }
+}
