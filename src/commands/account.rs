@@ -1,7 +1,6 @@
 //! `cambist account`: what the venue says of the account, and flows that a person explains.
 
 use cambist_core::Side;
-use cambist_core::event::Command;
 use cambist_core::order::OrderReport;
 use clap::{Args, Subcommand};
 use rust_decimal::Decimal;
@@ -70,6 +69,10 @@ pub struct AdoptArgs {
     /// What it was; kept in the log, on the tape and in the store.
     #[arg(long, value_name = "TEXT")]
     reason: String,
+    /// Book it although it explains no difference between ledger and venue. While a daemon runs, trading then
+    /// stops as at any other difference.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Arguments of `account adopt-orders`.
@@ -104,6 +107,7 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
         token: args.token.clone(),
         amount: args.amount.clone(),
         reason: args.reason.clone(),
+        force: args.force,
     };
     let daemon = Daemon::load_unpinned(&args.which.config)?;
     match operate::asked(&daemon.store.dir, &wish)? {
@@ -120,16 +124,25 @@ fn adopt_stopped(daemon: &Daemon, wish: Written, json: bool) -> anyhow::Result<E
     }
     let mut store = Store::open(&daemon.store.dir)?;
     let mut offline = store.offline()?.ok_or_else(nothing)?;
-    let meant = Names::listed(&offline.listing).meaning(wish);
+    let names = Names::listed(&offline.listing);
+    let meant = names.meaning(wish);
     let refused = |why: String| Failure::new(Exit::CheckFailed, why);
-    let What::Tell(Command::Adopt {
+    let What::Adopt {
         token,
         amount,
         reason,
-    }) = meant.map_err(refused)?
+        force,
+    } = meant.map_err(refused)?
     else {
         return Err(nothing().into());
     };
+    let difference = offline.differences().get(&token).copied();
+    if !force && let Err(why) = names.explains(token, amount, difference) {
+        let what = format!(
+            "{why}. That is what the last daemon found: if something came or went since, start it, and status names the difference; --force books it now"
+        );
+        return Err(refused(what).into());
+    }
     match store.explain(&mut offline, token, amount, &reason) {
         Ok(()) => {}
         Err(NotExplained::Store(error)) => return Err(error.into()),

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use cambist_core::TokenId;
 use cambist_core::event::Command;
 use cambist_core::note::Note;
 use tokio::sync::mpsc;
@@ -24,6 +25,17 @@ pub enum What {
     Status,
     /// The engine has to hear this.
     Tell(Command),
+    /// The engine has to hear of a flow, if it explains a difference of the books.
+    Adopt {
+        /// Token.
+        token: TokenId,
+        /// Base units, negative for what left.
+        amount: i128,
+        /// Why.
+        reason: String,
+        /// It is booked even where it explains nothing.
+        force: bool,
+    },
     /// The file is to be read again.
     Reload {
         /// The file that was named; nothing of a signal, which names none.
@@ -136,6 +148,23 @@ impl People {
                 return None;
             }
             What::Tell(command) => (command, None, None),
+            What::Adopt {
+                token,
+                amount,
+                reason,
+                force,
+            } => {
+                if !force && let Err(why) = self.explains(token, amount, telemetry) {
+                    give(answer, refused(&why));
+                    return None;
+                }
+                let command = Command::Adopt {
+                    token,
+                    amount,
+                    reason,
+                };
+                (command, None, None)
+            }
             What::Reload {
                 named,
                 allow_loosening,
@@ -168,6 +197,24 @@ impl People {
         self.answers.begin(answer, &command, at_end);
         self.answers.about(about);
         Some(command)
+    }
+
+    /// Whether a flow explains a difference of the books, as they were last compared.
+    fn explains(&self, token: TokenId, amount: i128, telemetry: &Telemetry) -> Result<(), String> {
+        let books = telemetry.books();
+        if !books.confirmed {
+            return Err(
+                "ledger and venue are not compared yet; ask again when status says so".to_owned(),
+            );
+        }
+        let difference = books.differences.get(&token).copied();
+        self.names
+            .explains(token, amount, difference)
+            .map_err(|why| {
+                format!(
+                    "{why}. If it has only just come or gone, wait until status names it; --force books it whatever the venue has"
+                )
+            })
     }
 
     /// Those who wait for what the run comes to.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cambist_core::books::Difference;
 use cambist_core::event::{Command, Filter, Level};
 use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenId, TokenSpec};
 use rust_decimal::Decimal;
@@ -84,6 +85,9 @@ pub enum Written {
         amount: String,
         /// Why.
         reason: String,
+        /// Book it even where it explains no difference of the books.
+        #[serde(default)]
+        force: bool,
     },
 }
 
@@ -201,13 +205,15 @@ impl Names {
                 token,
                 amount,
                 reason,
+                force,
             } => {
                 let spec = self.token(&token)?;
-                Command::Adopt {
+                return Ok(What::Adopt {
                     token: spec.id,
                     amount: units(&amount, spec)?,
                     reason: short(&reason),
-                }
+                    force,
+                });
             }
         }))
     }
@@ -221,6 +227,26 @@ impl Names {
             || format!("{sign}{units} base units of token {}", token.0),
             |spec| format!("{sign}{}", spec.text(units)),
         )
+    }
+
+    /// Whether a flow makes the difference of a token smaller; if not, what differs, for people.
+    pub fn explains(
+        &self,
+        token: TokenId,
+        amount: i128,
+        difference: Option<Difference>,
+    ) -> Result<(), String> {
+        let flow = self.flow_text(token, amount);
+        match difference {
+            Some(difference) if difference.is_reduced_by(amount) => Ok(()),
+            Some(difference) => Err(format!(
+                "{flow} does not explain the difference, which is {}: the books would differ by no less",
+                self.flow_text(token, difference.unexplained())
+            )),
+            None => Err(format!(
+                "{flow} explains nothing: ledger and venue agree on that token, and would differ by it"
+            )),
+        }
     }
 
     fn filter(&self, part: &Part) -> Result<Filter, String> {
@@ -431,9 +457,32 @@ mod tests {
         let text =
             format!(r#"{{"wish":"adopt","token":"{token}","amount":"{amount}","reason":"x"}}"#);
         match meaning(&text)? {
-            What::Tell(Command::Adopt { token, amount, .. }) => Ok((token, amount)),
+            What::Adopt { token, amount, .. } => Ok((token, amount)),
             other => Err(format!("{other:?}")),
         }
+    }
+
+    #[test]
+    fn a_flow_explains_what_it_makes_smaller() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
+        let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
+        let names = Names::of(&bound.unwrap().unwrap());
+        let two = 2_000_000_000_000_000_000;
+        let came = Difference {
+            ledger: 0,
+            venue: two,
+        };
+        let explains = |units: i128| names.explains(TokenId(0), units, Some(came));
+        let units = i128::try_from(two).unwrap();
+        for part in [1, units / 2, units, units * 2 - 1] {
+            assert_eq!(explains(part), Ok(()), "{part}");
+        }
+        for none in [-1, units * 2, i128::MAX] {
+            let why = explains(none).unwrap_err();
+            assert!(why.contains("+2 ETH"), "{why}");
+        }
+        let why = names.explains(TokenId(0), units, None).unwrap_err();
+        assert!(why.contains("+2 ETH explains nothing"), "{why}");
     }
 
     #[test]

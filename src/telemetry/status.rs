@@ -2,7 +2,7 @@
 
 use cambist_core::event::{Amounts, Level, Pause};
 use cambist_core::market::MarketSpec;
-use cambist_core::note::{Control, MarketStatus, OtherOrder, PoolStatus, Status};
+use cambist_core::note::{BooksStatus, Control, MarketStatus, OtherOrder, PoolStatus, Status};
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
@@ -256,6 +256,11 @@ impl Telemetry {
             alive,
             ready: alive && depth && served && facts.up_state() == "active",
         }
+    }
+
+    /// How ledger and venue compared last, less what was explained since.
+    pub fn books(&self) -> BooksStatus {
+        self.facts().books.clone()
     }
 
     /// Whether it is ready, and what stands in the way: the state, and every side without quotes.

@@ -174,6 +174,18 @@ fn a_large_difference_holds_everything_back_at_once_and_a_small_one_does_not() {
     let status = done(&stage, "status");
     assert_eq!(status["books"]["hold"], Value::Null, "{status}");
     quotes(&stage, &mut daemon);
+    // What makes the books differ more is refused, and what differs is named.
+    for (token, amount, differs) in [
+        ("ETH", "-0.5", "+0.001 ETH"),
+        ("ETH", "+0.5", "+0.001 ETH"),
+        ("USDC", "+1000000", "agree"),
+    ] {
+        let line = format!("account adopt --token {token} --amount {amount} --reason x");
+        let (code, answer, log) = stage.command(&line);
+        assert_eq!((code, &answer["done"]), (1, &false.into()), "{line}: {log}");
+        let why = answer["error"].as_str().unwrap();
+        assert!(why.contains(differs) && why.contains("--force"), "{why}");
+    }
     let (head, readiness) = page(&stage.metrics("daemon", &mut daemon), "/readyz").unwrap();
     assert!(head.contains(" 200"), "{head}");
     assert!(readiness.contains("books differ: "), "{readiness}");
@@ -184,8 +196,27 @@ fn a_large_difference_holds_everything_back_at_once_and_a_small_one_does_not() {
         "account adopt --token ETH --amount +5.001 --reason both",
     );
     quotes(&stage, &mut daemon);
+    // Forced, it is a difference like any other.
+    let forced = "account adopt --token ETH --amount +7 --force --reason never-came";
+    done(&stage, forced);
+    held(&stage, &mut daemon, "limit", "the venue has 7 ETH less");
+    done(
+        &stage,
+        "account adopt --token ETH --amount -7 --reason undone",
+    );
+    quotes(&stage, &mut daemon);
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.books().assert_ledger(&daemon.stdout());
+    // Of a stopped daemon what was found last counts.
+    let deposited = "account adopt --token ETH --amount +1 --reason x";
+    let (code, _, log) = stage.command(deposited);
+    assert_eq!(code, 1, "{log}");
+    assert!(
+        log.contains("explains nothing") && log.contains("--force"),
+        "{log}"
+    );
+    let forced = format!("{deposited} --force");
+    assert_eq!(done(&stage, &forced)["durable"], true);
     stage.close();
 }
 

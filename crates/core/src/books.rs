@@ -62,6 +62,14 @@ impl Difference {
         let venue = self.venue;
         (ledger != venue).then_some(Self { ledger, venue })
     }
+
+    /// Whether less of it is left when so much is explained. What fits no difference makes one, or a larger
+    /// one.
+    pub fn is_reduced_by(self, amount: i128) -> bool {
+        let size = |apart: Self| apart.ledger.abs_diff(apart.venue);
+        self.explained(amount)
+            .is_none_or(|left| size(left) < size(self))
+    }
 }
 
 /// What one market carries of the account: a base token is carried by the first market that trades it;
