@@ -11,6 +11,7 @@ use super::facts::Facts;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
 use super::series::POOL;
+use super::withheld::Reasons;
 use super::{About, Telemetry, seconds, withheld};
 use crate::config::money;
 use crate::times;
@@ -242,7 +243,10 @@ impl Telemetry {
 
     /// As `health`, with the time given.
     pub fn health_at(&self, now: Time) -> Health {
-        let facts = self.facts();
+        self.health_of(&self.facts(), now)
+    }
+
+    fn health_of(&self, facts: &Facts, now: Time) -> Health {
         let fresh = |at: &Option<Time>, age_max_ms: u64| {
             at.is_some_and(|at| now.ms_since(at) <= age_max_ms)
         };
@@ -265,8 +269,8 @@ impl Telemetry {
 
     /// Whether it is ready, and what stands in the way: the state, and every side without quotes.
     pub fn readiness(&self) -> (bool, String) {
-        let health = self.health();
         let facts = self.facts();
+        let health = self.health_of(&facts, self.clock.now());
         let lines = withheld::lines(&self.about, &facts.withheld);
         let differ = books::text(&self.about, &facts.books);
         let differ = differ.map_or_else(String::new, |text| text + "\n");
@@ -285,8 +289,9 @@ impl Telemetry {
     /// Everything that is known, as JSON. Amounts are decimal strings of whole tokens.
     pub fn status(&self) -> Value {
         let now = self.clock.now();
-        let health = self.health_at(now);
+        // State, readiness and reasons are of one moment; the numbers of the last status are as old as it says.
         let facts = self.facts();
+        let health = self.health_of(&facts, now);
         let mut page = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "revision": self.about.revision,
@@ -318,10 +323,11 @@ impl Telemetry {
                 .markets
                 .iter()
                 .zip(&status.markets)
-                .zip(&facts.depth);
+                .zip(&facts.depth)
+                .zip(&facts.withheld);
             page["markets"] = markets
-                .map(|((spec, found), depth)| {
-                    market_page(spec, found, depth.map(|at| now.ms_since(at)))
+                .map(|(((spec, found), depth), reasons)| {
+                    market_page(spec, found, reasons, depth.map(|at| now.ms_since(at)))
                 })
                 .collect();
             let pools = status.pools.iter().map(|pool| self.pool_page(pool));
@@ -385,7 +391,12 @@ fn other(other: &OtherOrder) -> Value {
     })
 }
 
-fn market_page(spec: &MarketSpec, found: &MarketStatus, depth_age_ms: Option<u64>) -> Value {
+fn market_page(
+    spec: &MarketSpec,
+    found: &MarketStatus,
+    reasons: &Reasons,
+    depth_age_ms: Option<u64>,
+) -> Value {
     let price = |ticks: u64| money::whole(u128::from(ticks), spec.price_decimals);
     let mid = |half_ticks: u64| money::whole(u128::from(half_ticks) * 5, spec.price_decimals + 1);
     json!({
@@ -398,7 +409,7 @@ fn market_page(spec: &MarketSpec, found: &MarketStatus, depth_age_ms: Option<u64
         "in_flight": found.in_flight,
         "unknown": found.unknown,
         "cancelling": found.cancelling,
-        "withheld": withheld::sides(spec, &found.withheld),
+        "withheld": withheld::sides(spec, reasons),
         "depth_age_ms": depth_age_ms,
     })
 }

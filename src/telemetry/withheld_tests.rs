@@ -290,3 +290,45 @@ fn only_what_quotes_is_active() {
     assert_eq!(quoting(&[[None; 2], [thin; 2]]), Quoting::Active);
     assert!(!is_served(&[thin; 2]));
 }
+
+/// A reason that came after the last status is shown with the state that follows from it.
+#[test]
+fn the_state_and_its_reasons_are_of_one_moment() {
+    let telemetry = telling([None, None]);
+    let page = telemetry.status();
+    assert_eq!(
+        (&page["state"], &page["ready"]),
+        (&json!("active"), &json!(true))
+    );
+    let stale = Withheld::compared(
+        Control::StaleData,
+        Compared::unknown(Unit::Ms, "poll.depth_age_max_ms", 5_000),
+    );
+    let tell = |withheld: Option<Withheld>| {
+        for side in Side::BOTH {
+            let market = MarketId(0);
+            telemetry.observe(&Note::Withheld {
+                market,
+                side,
+                withheld,
+            });
+        }
+    };
+    tell(Some(stale));
+    let page = telemetry.status();
+    assert_eq!(
+        (&page["state"], &page["ready"]),
+        (&json!("not_quoting"), &json!(false))
+    );
+    for side in ["buy", "sell"] {
+        let why = &page["markets"][0]["withheld"][side];
+        assert_eq!(why["reason"], "stale_data", "{page}");
+    }
+    tell(None);
+    let page = telemetry.status();
+    assert_eq!(page["state"], "active");
+    assert_eq!(
+        page["markets"][0]["withheld"],
+        json!({"buy": null, "sell": null})
+    );
+}
