@@ -326,6 +326,20 @@ fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
     match view::without_end(dir) {
         Ok(open) => {
             page["not_proven_gone"] = json!(open.len());
+            if let Some(proven_s) = Latch::of(dir).proof() {
+                let proven = times::iso(proven_s);
+                let text = format!(
+                    "panic proved at {proven} that none of them is alive; the store has no end of {} orders yet: the next start asks the exchange for them",
+                    open.len()
+                );
+                page["not_proven_gone"] = json!(0);
+                page["panic"] = json!({
+                    "proven_at": proven,
+                    "proven_at_s": proven_s,
+                    "without_end": open.len(),
+                    "text": text,
+                });
+            }
             let last_s = open.iter().map(|one| one.valid_until_s).max();
             page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
             page["last_expiry_s"] = json!(last_s);

@@ -84,6 +84,12 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
         let what = format!("the latch was not raised, a daemon may go on: {error:#}");
         crate::exit::tell(&what);
     }
+    if swept.proven && latch.is_ok() {
+        let kept = Latch::of(&daemon.store.dir).keep_proof(clock.unix_micros() / 1_000_000);
+        if let Err(error) = kept {
+            crate::exit::tell(&format!("status will not show the proof: {error}"));
+        }
+    }
     // Without the latch nothing keeps a daemon from ordering again: what is proven holds for no longer.
     Ok(if swept.proven && latch.is_ok() {
         Exit::Done

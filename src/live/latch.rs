@@ -76,6 +76,41 @@ impl Latch {
         )
     }
 
+    /// Keeps that a panic proved at this time (seconds since the Unix epoch) that no order or move of earlier
+    /// runs is alive. It is so until the next start.
+    pub fn keep_proof(&self, at_s: u64) -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.proof_file())?;
+        writeln!(file, "{at_s}")?;
+        file.sync_all()?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// When it was proven, if it is so still. A file that does not say when proves nothing.
+    pub fn proof(&self) -> Option<u64> {
+        let mut text = String::new();
+        let file = File::open(self.proof_file()).ok()?;
+        file.take(REASON_MAX).read_to_string(&mut text).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    }
+
+    /// Orders may be alive again: gone from the disk when this returns.
+    pub fn forget_proof(&self) -> io::Result<()> {
+        match fs::remove_file(self.proof_file()) {
+            Ok(()) => File::open(&self.dir)?.sync_all(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn proof_file(&self) -> PathBuf {
+        self.dir.join("panic.proven")
+    }
+
     /// Takes it away: gone from the disk when this returns.
     pub fn lower(&self) -> io::Result<()> {
         match fs::remove_file(self.file()) {
@@ -113,6 +148,21 @@ mod tests {
         assert_eq!(latch.raised().as_deref(), Some("fat finger"));
         latch.lower().unwrap();
         assert!(!latch.is_raised());
+    }
+
+    #[test]
+    fn a_proof_is_kept_until_it_is_forgotten_and_says_when() {
+        let folder = Folder::new("latch-proof");
+        let latch = Latch::of(folder.path());
+        assert_eq!(latch.proof(), None);
+        latch.keep_proof(1_700_000_000).unwrap();
+        latch.keep_proof(1_700_000_001).unwrap();
+        assert_eq!(latch.proof(), Some(1_700_000_001));
+        fs::write(latch.proof_file(), "17000").unwrap();
+        assert_eq!(latch.proof(), None, "not written to its end");
+        latch.forget_proof().unwrap();
+        latch.forget_proof().unwrap();
+        assert_eq!(latch.proof(), None);
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub struct Started {
 /// Locks the state folder and reads it. Refused while trading is halted.
 pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
     let mut store = Store::open(&daemon.store.dir)?;
-    if let Some(reason) = Latch::of(&daemon.store.dir).raised() {
+    let latch = Latch::of(&daemon.store.dir);
+    if let Some(reason) = latch.raised() {
         return Err(halted(daemon, &reason).into());
     }
     let markets = daemon.markets.iter();
@@ -81,6 +82,9 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
     if recovered.levels.level == Level::Halted {
         return Err(halted(daemon, &recovered.cause).into());
     }
+    latch
+        .forget_proof()
+        .with_context(|| format!("state folder {}", daemon.store.dir.display()))?;
     Ok(Taken { store, recovered })
 }
 

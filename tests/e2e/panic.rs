@@ -111,6 +111,42 @@ fn it_needs_neither_daemon_nor_store() {
 }
 
 #[test]
+fn a_proof_shows_in_status_until_the_next_start() {
+    let (stage, _proxy, mut daemon) = trading("panic-status");
+    daemon.kill();
+    let status = || stage.command("status").1;
+    let open = status()["not_proven_gone"].as_u64().unwrap();
+    assert!(open >= 2, "{open}");
+    assert_eq!(status()["panic"], Value::Null);
+    let (code, object, _) = panic(&stage, "daemon", &[]);
+    let page = status();
+    assert_eq!(page["not_proven_gone"], 0, "{page}");
+    assert_eq!(page["panic"]["without_end"], open, "{page}");
+    let text = page["panic"]["text"].as_str().unwrap();
+    assert!(text.contains("none of them is alive"), "{text}");
+    // Also when trading is allowed again, until somebody trades.
+    let (resumed, _, log) = stage.command("resume --reason looked-into");
+    assert_eq!(resumed, 0, "{log}");
+    assert_eq!(status()["not_proven_gone"], 0);
+    let mut again = stage.run("daemon");
+    until(SOON, "orders again", || {
+        assert!(again.ended().is_none(), "{}", again.last_words());
+        (stage.books().open() > 0).then_some(())
+    });
+    again.kill();
+    let page = status();
+    assert!(page["not_proven_gone"].as_u64().unwrap() > 0, "{page}");
+    assert_eq!(page["panic"], Value::Null, "{page}");
+    let mut last = stage.run("daemon");
+    until(SOON, "it trades", || {
+        assert!(last.ended().is_none(), "{}", last.last_words());
+        (status()["state"] == "active").then_some(())
+    });
+    assert_eq!(last.drain(SOON), 0, "{}", last.last_words());
+    assert_proven(stage, code, &object);
+}
+
+#[test]
 fn without_the_latch_it_does_not_say_that_trading_is_off() {
     let (stage, _proxy, mut daemon) = trading("panic-unlatched");
     daemon.kill();
