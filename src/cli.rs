@@ -367,7 +367,19 @@ fn text_begins(line: &str) -> usize {
         .map_or(indentation, |gap| indentation + gap + 2)
 }
 
+/// Whether state, tapes, keys or data are written, which nobody else may read.
+const fn writes_state(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Demo(_) | Command::Run(_) | Command::Venue(_)
+    )
+}
+
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
+    if writes_state(&cli.command) {
+        // Also for files that libraries create, such as the database's.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Run(args) => commands::run::run(args, cli.json),

@@ -170,3 +170,33 @@ fn no_secret_shows_anywhere() {
     let file = std::fs::read(keys.join("api_key")).unwrap();
     assert!(forms.iter().any(|form| find(&file, form)));
 }
+
+/// Whatever mask the service manager or the shell gave.
+#[test]
+fn what_daemon_and_exchange_write_is_for_their_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let stage = Stage::open("private-files", lively);
+    stage.daemon("daemon", &stage.url(), quick);
+    let mut daemon = stage.run("daemon");
+    until(SOON, "orders", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (stage.books().open() > 0).then_some(())
+    });
+    let folders = ["daemon-state", "daemon-tape", "keys"].map(|name| stage.path(name));
+    let files = stage.folder.files();
+    let written = files
+        .iter()
+        .filter(|file| folders.iter().any(|folder| file.starts_with(folder)));
+    let mut names = Vec::new();
+    for path in written.chain(&folders) {
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+        names.push(path.display().to_string());
+    }
+    for name in ["cambist.db", "metrics.address", "venue.address", ".tape"] {
+        assert!(names.iter().any(|path| path.contains(name)), "{names:?}");
+    }
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.close();
+}
