@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{self, operate, resume};
+use crate::commands;
+use crate::commands::{daemon_control, resume};
 use crate::exit::{self, Exit};
 
 /// Columns of help.
@@ -52,12 +53,12 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  cambist status --config config/demo.toml\n  cambist status --config config/demo.toml --json | jq .markets"
     )]
-    Status(operate::Which),
+    Status(daemon_control::Which),
     /// Hold back a market, a side, a strategy, or everything, until `resume`.
     #[command(
         after_help = "Examples:\n  cambist pause --config config/demo.toml --market ETH-USDC --side buy --reason 'news'\n  cambist pause --config config/demo.toml --reason 'lunch'"
     )]
-    Pause(operate::PauseArgs),
+    Pause(daemon_control::PauseArgs),
     /// Lift pauses, lower the level, take the latch away: with a reason that is kept. Also while the
     /// daemon is stopped.
     #[command(
@@ -69,17 +70,17 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  cambist kill --config config/demo.toml --reason 'wrong prices'\n  cambist kill --config config/demo.toml --cancel-only --reason 'wrong prices'"
     )]
-    Kill(operate::KillArgs),
+    Kill(daemon_control::KillArgs),
     /// Let the daemon cancel everything, prove it, and end.
     #[command(
         after_help = "Examples:\n  cambist drain --config config/demo.toml\n  cambist drain --config config/demo.toml --wait\n  cambist drain --config config/demo.toml --leave"
     )]
-    Drain(operate::DrainArgs),
+    Drain(daemon_control::DrainArgs),
     /// Let the daemon read its file again. A file that is wrong changes nothing.
     #[command(
         after_help = "Examples:\n  cambist reload --config config/demo.toml\n  cambist reload --config config/demo.toml --allow-loosening"
     )]
-    Reload(operate::ReloadArgs),
+    Reload(daemon_control::ReloadArgs),
     /// Balances and orders at the venue; deposits and manual moves that a person explains.
     #[command(
         subcommand,
@@ -383,12 +384,12 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Run(args) => commands::run::run(args, cli.json),
-        Command::Status(which) => operate::status(which, cli.json),
-        Command::Pause(args) => operate::pause(args, cli.json),
+        Command::Status(which) => daemon_control::status(which, cli.json),
+        Command::Pause(args) => daemon_control::pause(args, cli.json),
         Command::Resume(args) => resume::resume(args, cli.json),
-        Command::Kill(args) => operate::kill(args, cli.json),
-        Command::Drain(args) => operate::drain(args, cli.json),
-        Command::Reload(args) => operate::reload(args, cli.json),
+        Command::Kill(args) => daemon_control::kill(args, cli.json),
+        Command::Drain(args) => daemon_control::drain(args, cli.json),
+        Command::Reload(args) => daemon_control::reload(args, cli.json),
         Command::Account(command) => commands::account::run(command, cli.json),
         Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),

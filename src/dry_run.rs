@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use cambist_core::action::Action;
 use cambist_core::books::Books;
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Event, Levels, Start};
-use cambist_core::note::{Control, Note, Withheld};
+use cambist_core::event::{Event, Restrictions, Start};
+use cambist_core::notification::{Control, Notification, Withheld};
 use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
@@ -87,9 +87,9 @@ impl Stage {
             next_number: 1,
             next_storage: BTreeMap::new(),
             open: Vec::new(),
-            open_moves: Vec::new(),
+            open_pool_transactions: Vec::new(),
             signed: Vec::new(),
-            levels: Levels::default(),
+            restrictions: Restrictions::default(),
             books: Books::default(),
             lost: BTreeMap::new(),
             venue_time: run.venue_time,
@@ -150,8 +150,8 @@ impl Stage {
                     venue_time: Some(venue_time),
                     retry_after_ms: None,
                 },
-                Action::StoreLevel { levels, .. } => Event::LevelStored(levels),
-                Action::Note(Note::Withheld {
+                Action::StoreRestrictions { levels, .. } => Event::RestrictionsStored(levels),
+                Action::Notify(Notification::Withheld {
                     market,
                     side,
                     withheld,
@@ -159,7 +159,7 @@ impl Stage {
                     self.reasons.insert((market, side), withheld);
                     continue;
                 }
-                Action::Book(_) | Action::Note(_) | Action::Finished { .. } => continue,
+                Action::Book(_) | Action::Notify(_) | Action::Finished { .. } => continue,
             };
             self.waiting.push_back(answer);
         }

@@ -162,8 +162,8 @@ impl Player {
                 Event::Answer { .. }
                 | Event::Sealed { .. }
                 | Event::SealFailed { .. }
-                | Event::LevelStored(_)
-                | Event::LevelFailed(_)
+                | Event::RestrictionsStored(_)
+                | Event::RestrictionsFailed(_)
                 | Event::Operator(_)
                 | Event::Wake => {
                     let what = "the tape has neither a start nor a snapshot before its first event";

@@ -10,8 +10,8 @@ use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
 use crate::commands::backtest::BacktestArgs;
-use crate::config::bind::Bound;
 use crate::config::money::Money;
+use crate::config::resolve::Bound;
 use crate::config::{Daemon, feasible};
 use crate::exit::{Exit, Failure};
 

@@ -6,13 +6,14 @@ use clap::{Args, Subcommand};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::operate::{self, Which};
 use super::{columns, print_json, print_text};
+use crate::commands::daemon_control;
+use crate::commands::daemon_control::Which;
 use crate::config::{Daemon, money};
-use crate::demo::proof;
+use crate::demo::end_checks;
 use crate::exit::{Exit, Failure};
-use crate::live::people::What;
-use crate::live::wishes::{Names, Written};
+use crate::live::control_requests::{Names, RequestJson};
+use crate::live::operator_commands::ControlRequest;
 use crate::store::offline::NotExplained;
 use crate::store::{Store, flows};
 use crate::times;
@@ -103,31 +104,31 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
     if args.reason.trim().is_empty() {
         return Err(Failure::new(Exit::Usage, "--reason must say what it was").into());
     }
-    let wish = Written::Adopt {
+    let wish = RequestJson::Adopt {
         token: args.token.clone(),
         amount: args.amount.clone(),
         reason: args.reason.clone(),
         force: args.force,
     };
     let daemon = Daemon::load_unpinned(&args.which.config)?;
-    match operate::asked(&daemon.store.dir, &wish)? {
-        Some(answer) => operate::shown(&answer, json),
+    match daemon_control::asked(&daemon.store.dir, &wish)? {
+        Some(answer) => daemon_control::shown(&answer, json),
         None => adopt_stopped(&daemon, wish, json),
     }
 }
 
 /// Explains a flow to a daemon that does not run: its next start begins with it.
-fn adopt_stopped(daemon: &Daemon, wish: Written, json: bool) -> anyhow::Result<Exit> {
+fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Result<Exit> {
     let nothing = || Failure::new(Exit::CheckFailed, NotExplained::NotOpen.to_string());
     if !daemon.store.dir.join(crate::store::FILE).exists() {
-        return Err(operate::nobody(&daemon.store.dir));
+        return Err(daemon_control::nobody(&daemon.store.dir));
     }
     let mut store = Store::open(&daemon.store.dir)?;
     let mut offline = store.offline()?.ok_or_else(nothing)?;
     let names = Names::listed(&offline.listing);
     let meant = names.meaning(wish);
     let refused = |why: String| Failure::new(Exit::CheckFailed, why);
-    let What::Adopt {
+    let ControlRequest::Adopt {
         token,
         amount,
         reason,
@@ -159,18 +160,18 @@ fn adopt_stopped(daemon: &Daemon, wish: Written, json: bool) -> anyhow::Result<E
         shown(held)
     );
     let answer = json!({"done": true, "detail": detail, "durable": true});
-    operate::shown(&answer, json)
+    daemon_control::shown(&answer, json)
 }
 
 fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {
     if args.reason.trim().is_empty() {
         return Err(Failure::new(Exit::Usage, "--reason must say why it runs no more").into());
     }
-    let wish = Written::AdoptOrders {
+    let wish = RequestJson::AdoptOrders {
         instance: args.instance.clone(),
         reason: args.reason.clone(),
     };
-    operate::tell(&args.which, &wish, json)
+    daemon_control::tell(&args.which, &wish, json)
 }
 
 fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
@@ -215,12 +216,12 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn books(which: &Which) -> anyhow::Result<proof::Books> {
+fn books(which: &Which) -> anyhow::Result<end_checks::Books> {
     let daemon = Daemon::load_unpinned(&which.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(proof::books(&daemon))
+    runtime.block_on(end_checks::books(&daemon))
 }
 
 fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {
@@ -279,7 +280,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(order: &'a OrderReport, books: &'a proof::Books) -> Self {
+    fn of(order: &'a OrderReport, books: &'a end_checks::Books) -> Self {
         let symbols = order.market.rsplit_once('-');
         let known = |symbol: &'a str| Some((symbol, *books.decimals.get(symbol)?));
         let tokens = symbols.and_then(|(base, quote)| {

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_protocol::wire::Failure as Refused;
-use cambist_server::admin::{Field, FieldKind, PREFIX, WISHES, Wish, find};
+use cambist_server::admin::{Field, FieldKind, OperatorRequest, PREFIX, WISHES, find};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::{plain, print_json, print_text};
+use super::{print_json, print_text};
+use crate::commands::json_text;
 use crate::config::Exchange;
 use crate::exit::{Exit, Failure};
 use crate::secrets;
@@ -49,7 +50,7 @@ pub struct AdminArgs {
 /// One wish as given.
 #[derive(Debug)]
 struct Asked {
-    wish: &'static Wish,
+    wish: &'static OperatorRequest,
     body: Map<String, Value>,
 }
 
@@ -93,7 +94,7 @@ impl Subcommand for Asked {
     }
 }
 
-fn subcommand(wish: &'static Wish) -> Command {
+fn subcommand(wish: &'static OperatorRequest) -> Command {
     let example = format!(
         "Example:\n  cambist venue admin --config config/venue.toml {}",
         wish.example
@@ -193,7 +194,7 @@ pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
         if json {
             print_json(&answer)?;
         } else {
-            print_text(&plain::lines(&answer))?;
+            print_text(&json_text::lines(&answer))?;
         }
         return Ok(Exit::Done);
     }

@@ -10,14 +10,15 @@ use serde_json::json;
 
 use super::check_online::{self, Online};
 use super::check_pin;
-use super::worst::{Losses, losses};
 use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
+use crate::commands::stated_loss::{Losses, losses};
+use crate::config::exposure;
+use crate::config::exposure::{Load, Risk, WORST_CASE};
 use crate::config::feasible;
-use crate::config::meaning::{self, Load, Risk, WORST_CASE};
 use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::{Exit, Failure};
-use crate::live::access::Access;
+use crate::live::account_access::AccountAccess;
 use crate::secrets::{self, SecretError};
 use crate::store::StoreError;
 
@@ -98,8 +99,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         }
         bound.load
     } else {
-        let load = meaning::load(&daemon, None);
-        let problems = meaning::overload(&daemon, &load);
+        let load = exposure::load(&daemon, None);
+        let problems = exposure::overload(&daemon, &load);
         if !problems.is_empty() {
             return Err(daemon.source.invalid(problems).into());
         }
@@ -107,7 +108,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     };
     if !args.no_secrets {
         let secrets = secrets::load(&daemon.keys).map_err(absent)?;
-        Access::with(&daemon, &secrets, daemon.request_timeout_ms)?;
+        AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
         state_folder(&daemon.store.dir)?;
     }
     let online = args
@@ -119,7 +120,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         file: args.config.display().to_string(),
         dead_after_s: daemon.dead_after_s(),
         worst_case_formula: WORST_CASE,
-        markets: daemon.markets.iter().map(meaning::risk).collect(),
+        markets: daemon.markets.iter().map(exposure::risk).collect(),
         load,
         losses: bound.as_ref().map(losses),
         exact: bound.is_some(),
@@ -216,24 +217,24 @@ fn table(meaning: &Meaning) -> String {
             cell("  polling"),
             format!(
                 "{} per second",
-                meaning::thousandths(load.polls_milli_per_s)
+                exposure::thousandths(load.polls_milli_per_s)
             ),
         ],
         vec![
             cell("  refreshing"),
             format!(
                 "{} per second for {} orders, {} of the order budget",
-                meaning::thousandths(load.refresh_milli_per_s),
+                exposure::thousandths(load.refresh_milli_per_s),
                 load.orders_refreshed,
-                meaning::percent(load.refresh_share_bps)
+                exposure::percent(load.refresh_share_bps)
             ),
         ],
         vec![
             cell("  together"),
             format!(
                 "{} per second, {} of the budget",
-                meaning::thousandths(load.total_milli_per_s),
-                meaning::percent(load.budget_share_bps)
+                exposure::thousandths(load.total_milli_per_s),
+                exposure::percent(load.budget_share_bps)
             ),
         ],
     ]));

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use cambist_client::Client;
-use cambist_core::note::Withheld;
+use cambist_core::notification::Withheld;
 use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{MarketId, Side, VenueTime};
 use serde::Serialize;
@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::config::{Bound, Daemon, feasible};
 use crate::dry_run::{self, Answers, DryRun};
-use crate::live::access::Access;
-use crate::live::patience::Patience;
+use crate::live::account_access::AccountAccess;
 use crate::live::start;
+use crate::live::start_retry::StartRetry;
 use crate::telemetry::withheld;
 
 /// What was found at the venue.
@@ -40,8 +40,8 @@ pub fn ask(daemon: &Daemon) -> anyhow::Result<Online> {
 }
 
 async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
-    let access = Access::of(daemon, daemon.request_timeout_ms)?;
-    let once = Patience::none();
+    let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
+    let once = StartRetry::none();
     access.check(daemon, once).await?;
     let bound = start::bind(daemon, &access.client, once).await?;
     let mut found = Found::ask(&access.client, &bound).await?;
@@ -172,7 +172,7 @@ impl Answers for Found {
             | Query::Cancel(_)
             | Query::Pools
             | Query::PoolBalance(_)
-            | Query::Moves(_) => return None,
+            | Query::PoolTransactions(_) => return None,
         })
     }
 }

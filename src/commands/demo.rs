@@ -15,14 +15,16 @@ use super::{print_json, print_text};
 use crate::cli::DemoArgs;
 use crate::config::{Daemon, Exchange};
 use crate::demo::child::{Child, LOOK};
+use crate::demo::crash_test;
+use crate::demo::crash_test::Crash;
+use crate::demo::end_checks;
+use crate::demo::end_checks::{Books, Played};
+use crate::demo::expectations;
 use crate::demo::files::{self, Folder};
-use crate::demo::playbill::Playbill;
-use crate::demo::plug::{self, Crash};
-use crate::demo::promise;
-use crate::demo::proof::{self, Books, Played};
-use crate::demo::screen::Screen;
+use crate::demo::progress_line::ProgressLine;
+use crate::demo::recording_proxy::RecordingProxy;
+use crate::demo::scenario_player::ScenarioPlayer;
 use crate::demo::status;
-use crate::demo::wire::Wire;
 use crate::exit::{self, Exit, Failure};
 use crate::live::signals::Signals;
 
@@ -36,16 +38,16 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     if let Some(name) = &args.strategy {
         super::strategy::find(name)?;
     }
-    let playbill = Playbill::new(args)?;
+    let playbill = ScenarioPlayer::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(watch(args, playbill, json))
 }
 
-async fn watch(args: &DemoArgs, mut playbill: Playbill, json: bool) -> anyhow::Result<Exit> {
+async fn watch(args: &DemoArgs, mut playbill: ScenarioPlayer, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(false).context("listening to signals")?;
-    let mut screen = Screen::new();
+    let mut screen = ProgressLine::new();
     let mut folder = Folder::new()?;
     let result = scene(args, &mut playbill, &mut screen, &mut folder, &mut signals).await;
     let (summary, crash, problems) = match result {
@@ -81,7 +83,7 @@ async fn watch(args: &DemoArgs, mut playbill: Playbill, json: bool) -> anyhow::R
     Ok(Exit::Done)
 }
 
-fn where_to_look(screen: &mut Screen, folder: &Folder) {
+fn where_to_look(screen: &mut ProgressLine, folder: &Folder) {
     if folder.is_kept() {
         let path = folder.path().display();
         screen.say(&format!("everything the demo wrote is in {path}"));
@@ -140,7 +142,7 @@ fn program() -> String {
 fn shape(
     summary: &Summary,
     crash: Option<&Crash>,
-    playbill: &Playbill,
+    playbill: &ScenarioPlayer,
 ) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
@@ -161,7 +163,7 @@ struct Cast {
     opened: Instant,
     daemon: Child,
     /// The line between them, if something will happen on it.
-    wire: Option<Wire>,
+    wire: Option<RecordingProxy>,
     config: Daemon,
     metrics: String,
 }
@@ -169,8 +171,8 @@ struct Cast {
 /// Starts both processes.
 async fn open(
     args: &DemoArgs,
-    playbill: &Playbill,
-    screen: &mut Screen,
+    playbill: &ScenarioPlayer,
+    screen: &mut ProgressLine,
     folder: &mut Folder,
 ) -> anyhow::Result<Cast> {
     let venue_file = files::write_venue(folder.path(), args.seed, playbill)?;
@@ -191,8 +193,8 @@ async fn open(
     ));
     screen.say(&playbill.title());
 
-    let wire = match plug::when(args) {
-        Ok(_) => Some(Wire::lay(&address).await?),
+    let wire = match crash_test::when(args) {
+        Ok(_) => Some(RecordingProxy::lay(&address).await?),
         Err(why) => {
             screen.say(&format!("nobody pulls the plug: {why}"));
             None
@@ -232,8 +234,8 @@ fn daemon(folder: &Folder, file: &Path, files: &str) -> anyhow::Result<Child> {
 /// Runs both processes and checks what they left.
 async fn scene(
     args: &DemoArgs,
-    playbill: &mut Playbill,
-    screen: &mut Screen,
+    playbill: &mut ScenarioPlayer,
+    screen: &mut ProgressLine,
     folder: &mut Folder,
     signals: &mut Signals,
 ) -> anyhow::Result<(Summary, Option<Crash>, Vec<String>)> {
@@ -259,7 +261,7 @@ async fn scene(
     } else {
         Some(Duration::from_secs(args.duration))
     };
-    let promise = promise::of(&config);
+    let promise = expectations::of(&config);
     let mut stage = Stage {
         begun,
         opened,
@@ -269,7 +271,7 @@ async fn scene(
         crash: None,
         promise,
     };
-    let plug = wire.as_ref().zip(plug::when(args).ok());
+    let plug = wire.as_ref().zip(crash_test::when(args).ok());
     tokio::select! {
         gone = venue.gone() => return Err(gone),
         played = stage.play(screen, folder, &config, plug, length) => played?,
@@ -292,12 +294,12 @@ async fn scene(
     }
     let duration_s = begun.elapsed().as_secs_f64();
 
-    let books = proof::books(&config).await?;
+    let books = end_checks::books(&config).await?;
     let asked = crash.as_ref().map(Crash::asked).unwrap_or_default();
     let played = config
         .tape
         .as_ref()
-        .map(|tape| proof::replay(&tape.dir, &asked))
+        .map(|tape| end_checks::replay(&tape.dir, &asked))
         .transpose()?;
     venue.ask_to_end();
     let venue_status = venue.end(GOODBYE).await?;
@@ -319,7 +321,7 @@ async fn scene(
     }
     problems.extend(unproven(&summary));
     problems.extend(crash.iter().flat_map(Crash::problems));
-    problems.extend(promise::problems(
+    problems.extend(expectations::problems(
         promise,
         &summary,
         crash.as_ref(),
@@ -340,7 +342,7 @@ async fn scene(
 struct Stage<'p> {
     begun: Instant,
     opened: Instant,
-    playbill: &'p mut Playbill,
+    playbill: &'p mut ScenarioPlayer,
     daemon: Child,
     metrics: String,
     crash: Option<Crash>,
@@ -351,10 +353,10 @@ impl Stage<'_> {
     /// Shows the daemon until the time is over, and pulls its plug on the way if that is planned.
     async fn play(
         &mut self,
-        screen: &mut Screen,
+        screen: &mut ProgressLine,
         folder: &Folder,
         config: &Daemon,
-        plug: Option<(&Wire, Duration)>,
+        plug: Option<(&RecordingProxy, Duration)>,
         length: Option<Duration>,
     ) -> anyhow::Result<()> {
         if let Some((wire, at)) = plug {
@@ -372,7 +374,7 @@ impl Stage<'_> {
             let again = || daemon(folder, &file, "daemon-again");
             let most = self.playbill.recovery_max();
             let what = (config, self.promise);
-            let pulled = plug::pull(self.begun, wire, &mut self.daemon, what, most, again);
+            let pulled = crash_test::pull(self.begun, wire, &mut self.daemon, what, most, again);
             let (daemon, metrics, crash) = pulled.await?;
             screen.say(&crash.told());
             self.daemon = daemon;
@@ -385,7 +387,7 @@ impl Stage<'_> {
     /// Shows the daemon's line until then, or until the daemon ends by itself.
     async fn show(
         &mut self,
-        screen: &mut Screen,
+        screen: &mut ProgressLine,
         until: Option<Duration>,
     ) -> anyhow::Result<Shown> {
         let mut next = self.begun.elapsed() + Duration::from_secs(1);

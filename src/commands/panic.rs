@@ -13,9 +13,10 @@ use crate::cli::PanicArgs;
 use crate::clock::Clock;
 use crate::config::{Daemon, money};
 use crate::exit::{Exit, Failure};
-use crate::live::access::Access;
+use crate::live::account_access::AccountAccess;
 use crate::live::latch::Latch;
-use crate::panic::said::{self, Bound, Came};
+use crate::panic::report;
+use crate::panic::report::{Bound, Came};
 use crate::panic::{Plan, Sweep, Swept};
 use crate::store::view::{self, Open};
 use crate::telemetry;
@@ -31,7 +32,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     }
     telemetry::log::start(daemon.log);
     let latch = raise(&daemon, &args.reason);
-    let Access { client, .. } = Access::of(&daemon, daemon.request_timeout_ms)?;
+    let AccountAccess { client, .. } = AccountAccess::of(&daemon, daemon.request_timeout_ms)?;
     let clock = Clock::new();
     let ttl_s = args.ttl.unwrap_or(0).max(daemon.orders.ttl_s);
     let within_s = args
@@ -56,7 +57,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let mut shown = String::new();
     let begun_s = clock.unix_micros() / 1_000_000;
     let swept = runtime.block_on(sweep.run(|swept| {
-        let line = said::progress(swept);
+        let line = report::progress(swept);
         if line != shown {
             let _ = writeln!(std::io::stderr().lock(), "{line}");
             shown = line;

@@ -4,18 +4,18 @@
 use anyhow::Context;
 use cambist_core::books::Loss;
 use cambist_core::config::LossConfig;
-use cambist_core::event::Level;
+use cambist_core::event::TradingState;
 use cambist_core::{Amount, MarketId, MarketSpec, VenueTime};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::operate::{PartArgs, Which, asked, nobody, shown, tell};
 use super::{print_json, print_text};
 use crate::clock::Clock;
+use crate::commands::daemon_control::{PartArgs, Which, asked, nobody, shown, tell};
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
+use crate::live::control_requests::RequestJson;
 use crate::live::latch::Latch;
-use crate::live::wishes::Written;
 use crate::store::Store;
 use crate::store::offline::Offline;
 
@@ -45,7 +45,7 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
         return usage("--reason must say why trading may go on");
     }
     let part = args.part.part();
-    let unpause = Written::Unpause {
+    let unpause = RequestJson::Unpause {
         part: part.clone(),
         reason: reason.clone(),
     };
@@ -56,7 +56,7 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
         return tell(&args.which, &unpause, json);
     }
     let dir = &daemon.store.dir;
-    let lower = Written::Lower {
+    let lower = RequestJson::Lower {
         reason: reason.clone(),
         forget_losses: args.forget_losses,
     };
@@ -111,7 +111,7 @@ fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::R
             flows.push(text);
         }
     }
-    if level > Level::Trading || was_paused || latched.is_some() {
+    if level > TradingState::Active || was_paused || latched.is_some() {
         store.clear_level(reason)?;
     }
     // Last: until here whatever interrupts this leaves trading off.
@@ -126,14 +126,14 @@ fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::R
             "latch": latched,
             "flows": flows,
             "losses_forgotten": forgotten,
-            "now": Level::Trading.name(),
+            "now": TradingState::Active.name(),
         }))?;
         return Ok(Exit::Done);
     }
     if let Some(latched) = &latched {
         done.push(format!("the latch was raised ({latched}); it is gone"));
     }
-    if level > Level::Trading {
+    if level > TradingState::Active {
         let name = level.name();
         done.push(format!(
             "the level was {name} ({cause}); trading is allowed again"

@@ -8,8 +8,8 @@ use crate::cli::ServiceArgs;
 use crate::config::Daemon;
 use crate::exit::{self, Exit, Failure};
 use crate::live::daemon::{self, Run};
-use crate::live::earlier::Earlier;
-use crate::live::verdict;
+use crate::live::earlier_runs::EarlierRuns;
+use crate::live::exit_report;
 use crate::{telemetry, times};
 
 /// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.
@@ -33,7 +33,7 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
         ..Closing::default()
     };
     let summary = session.summary(clock.now(), &closing, code);
-    let failures = verdict::failures(&ended, &session, &config);
+    let failures = exit_report::failures(&ended, &session, &config);
     if json {
         let mut shape = serde_json::to_value(&summary)?;
         if let Some(left) = ended.left {
@@ -51,7 +51,7 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
             print_text("\nProven: nothing of ours rests at the venue.\n")?;
         }
         if let Some(left) = ended.left {
-            print_text(&format!("\nLeft: {}.\n", verdict::left(left)))?;
+            print_text(&format!("\nLeft: {}.\n", exit_report::left(left)))?;
         }
     }
     for failure in &failures {
@@ -61,7 +61,7 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// Nothing was sent; what earlier runs left may be alive all the same.
-fn stopped(earlier: Earlier, json: bool) -> anyhow::Result<Exit> {
+fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
     let what = "stopped before the venue had answered; nothing was sent";
     match earlier.text() {
         Some(earlier) => Err(Failure::new(Exit::CheckFailed, format!("{what}; {earlier}")).into()),

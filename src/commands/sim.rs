@@ -6,18 +6,20 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use cambist_core::planted::{self, Defect};
-use cambist_sim::{Family, Tally, Trial, WorldError, shrink};
+use cambist_sim::{Aggregate, Family, SeedRun, WorldError, shrink};
 use clap::Args;
 use serde_json::json;
 
 use super::{columns, print_json, print_text};
 use crate::clock::Clock;
 use crate::exit::{self, Exit, Failure};
-use crate::simulation::crew::{self, Piece, Ran};
-use crate::simulation::plant::{self, Found};
+use crate::simulation::defects;
+use crate::simulation::defects::Found;
 use crate::simulation::results::{self, Entry, Failed, Results};
 use crate::simulation::seeds::{Seeds, Shard};
 use crate::simulation::trace;
+use crate::simulation::worker_pool;
+use crate::simulation::worker_pool::{Piece, Ran};
 
 /// Lines of progress at most every so often.
 const PROGRESS_MS: u64 = 2_000;
@@ -70,8 +72,8 @@ pub struct SimArgs {
 }
 
 impl SimArgs {
-    fn trial(&self, seed: u64) -> Trial {
-        Trial {
+    fn trial(&self, seed: u64) -> SeedRun {
+        SeedRun {
             seed,
             duration_ms: self.hours,
             without: self.without.iter().copied().collect::<BTreeSet<_>>(),
@@ -139,7 +141,7 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     if args.results.is_some() && !args.is_whole() {
         return usage("--results keeps whole worlds only: leave --without and --strategies away");
     }
-    crew::catch_panics();
+    worker_pool::catch_panics();
     let clock = Clock::new();
     if !defects.is_empty() {
         return planted_ones(args, &defects, seeds, json);
@@ -154,8 +156,8 @@ struct Campaign {
     results: Option<Results>,
     seeds: Seeds,
     /// What an earlier call with the same file has run already.
-    earlier: Tally,
-    tally: Tally,
+    earlier: Aggregate,
+    tally: Aggregate,
     failed: Vec<Failed>,
     left: Vec<Seeds>,
 }
@@ -166,8 +168,8 @@ impl Campaign {
             build: results::build()?,
             results: args.results.as_deref().map(Results::open).transpose()?,
             seeds,
-            earlier: Tally::default(),
-            tally: Tally::default(),
+            earlier: Aggregate::default(),
+            tally: Aggregate::default(),
             failed: Vec::new(),
             left: vec![seeds],
         };
@@ -194,7 +196,7 @@ impl Campaign {
         let left = std::mem::take(&mut self.left);
         let mut told = clock.now();
         let trial = |seed| args.trial(seed);
-        crew::work(&left, args.jobs, trial, |piece| {
+        worker_pool::work(&left, args.jobs, trial, |piece| {
             self.take(piece, args.hours)?;
             if clock.now().ms_since(told) >= PROGRESS_MS {
                 told = clock.now();
@@ -326,7 +328,7 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
 }
 
 /// Whether a campaign quoted for as much of the healthy time as it has to.
-const fn quotes_enough(tally: &Tally) -> bool {
+const fn quotes_enough(tally: &Aggregate) -> bool {
     tally.seeds < QUOTED_SEEDS_MIN || tally.looks_both * 100 >= tally.looks * QUOTED_MIN_PERCENT
 }
 
@@ -375,8 +377,8 @@ fn table(done: &Campaign, clock: &Clock) -> String {
 }
 
 /// Finds the smallest world that fails like this one, and shows how it comes to that.
-fn smallest(trial: &Trial) -> anyhow::Result<()> {
-    let whole = crew::run(trial)?;
+fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
+    let whole = worker_pool::run(trial)?;
     let Some(check) = whole.check().map(str::to_owned) else {
         return Ok(());
     };
@@ -389,10 +391,10 @@ fn smallest(trial: &Trial) -> anyhow::Result<()> {
         trial.seed
     );
     let small = shrink(trial, failed_ms, |smaller| {
-        crew::run(smaller).is_ok_and(|ran| ran.check() == Some(&check))
+        worker_pool::run(smaller).is_ok_and(|ran| ran.check() == Some(&check))
     });
     let last = trace::Last::default();
-    let ran = crew::guarded(|| {
+    let ran = worker_pool::guarded(|| {
         let mut world = small.world()?;
         world.watch_until_violation(last.tap(TAIL));
         let proven = world.play();
@@ -416,7 +418,7 @@ fn planted_ones(
     let mut all = Vec::new();
     let range = (seeds.first, seeds.count);
     let trial = |seed| args.trial(seed);
-    plant::hunt(defects, args.jobs, range, trial, |found| {
+    defects::hunt(defects, args.jobs, range, trial, |found| {
         eprintln!("{}", found.defect.name());
         all.push(found);
     })?;
@@ -536,11 +538,11 @@ mod tests {
 
     #[test]
     fn a_campaign_that_quotes_too_little_fails_and_a_few_seeds_do_not() {
-        let tally = |seeds, looks_both| Tally {
+        let tally = |seeds, looks_both| Aggregate {
             seeds,
             looks: 1_000,
             looks_both,
-            ..Tally::default()
+            ..Aggregate::default()
         };
         assert!(quotes_enough(&tally(QUOTED_SEEDS_MIN, 950)));
         assert!(!quotes_enough(&tally(QUOTED_SEEDS_MIN, 949)));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use cambist_listener::descriptors::connections_fitting;
 use cambist_server::admin::{AdminConfig, AdminServer};
-use cambist_server::{Handle, Server, ServerConfig};
+use cambist_server::{InProcess, Server, ServerConfig};
 use cambist_venue::AccountId;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -144,7 +144,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
 }
 
 /// The operator's door, if the file asks for one.
-fn admin_server(exchange: &Exchange, handle: &Handle) -> anyhow::Result<Option<AdminServer>> {
+fn admin_server(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<Option<AdminServer>> {
     let Some(admin) = &exchange.admin else {
         return Ok(None);
     };

@@ -10,8 +10,8 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
+use crate::exchange::account_export::Lines;
 use crate::exchange::data;
-use crate::exchange::story::Lines;
 use crate::exit::{Exit, Failure};
 
 /// What to do with a data folder.

@@ -9,15 +9,16 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use cambist_core::config::{EngineConfig, MarketConfig, RampConfig};
-use cambist_core::note::{Control, Withheld};
+use cambist_core::notification::{Control, Withheld};
 use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::withheld::Unit;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueTime};
 
-use super::bind::{self, Bound};
 use super::daemon::Daemon;
 use super::market::{Market, StrategyChoice};
 use super::reader::{Place, Problem};
+use crate::config::resolve;
+use crate::config::resolve::Bound;
 use crate::dry_run::{self, Answers, DryRun};
 use crate::telemetry::withheld;
 
@@ -239,7 +240,7 @@ impl<'a> Trials<'a> {
 
     fn judge(&self, trial: Trial) -> [Option<Withheld>; 2] {
         let built = (0..).zip(&self.choices).filter_map(|(id, choice)| {
-            let strategy = bind::build(choice, &self.spec).ok()?;
+            let strategy = resolve::build(choice, &self.spec).ok()?;
             Some((cambist_core::StrategyId(id), MarketId(0), strategy))
         });
         let run = DryRun {
@@ -334,7 +335,7 @@ impl Answers for Quiet<'_> {
             | Query::Cancel(_)
             | Query::Pools
             | Query::PoolBalance(_)
-            | Query::Moves(_) => return None,
+            | Query::PoolTransactions(_) => return None,
         })
     }
 }

@@ -4,22 +4,22 @@
 //! Bad configuration changes nothing: every function here either returns one complete, checked value
 //! or every mistake it found, each with file, line and column.
 
-pub mod bind;
-pub mod bounds;
 pub mod daemon;
+pub mod exposure;
 pub mod feasible;
 pub mod market;
-pub mod meaning;
 pub mod pool;
+pub mod resolve;
 pub mod risk;
 mod sections;
+pub mod server_limits;
 pub mod signed;
 mod tolerance;
 pub mod venue;
 
 pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
 
-pub use bind::{Bound, Listed};
+pub use crate::config::resolve::{Bound, Listed};
 pub use daemon::Daemon;
 pub use reader::{At, ConfigError, Place, Problem};
 pub use venue::Exchange;

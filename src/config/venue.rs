@@ -2,8 +2,8 @@
 //! of the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
 
 mod listen;
-pub mod play;
 mod pools;
+pub mod scenario;
 mod services;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,14 +16,15 @@ use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{AccountOpening, PriceBand};
 
 use super::Kind;
-use super::bounds::{self, Bounds};
 use super::daemon::LogConfig;
 use super::money::Money;
 use super::reader::{At, ConfigError, Section, Source};
 use super::sections::{is_address, read_log, small, version};
+use crate::config::server_limits;
+use crate::config::server_limits::Bounds;
 
+use crate::config::venue::scenario::Play;
 pub use listen::Listen;
-use play::Play;
 pub use pools::Pool;
 pub use services::{ServiceDelays, ServiceFees};
 
@@ -161,7 +162,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     }
     section.finish();
 
-    let bounds = bounds::read(&mut root);
+    let bounds = server_limits::read(&mut root);
 
     let mut section = root.section("data");
     let data_dir = section.opt::<PathBuf>("dir");
@@ -210,7 +211,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     addresses.extend(pools.iter().map(|pool| pool.address.clone()));
     tokens.extend(shares);
     let sections = root.sections("traders");
-    let play = play::read(root.section("scenario"), folder, !sections.is_empty());
+    let play = scenario::read(root.section("scenario"), folder, !sections.is_empty());
     let traders = traders(sections, &markets);
     root.finish();
     let exchange = Exchange {

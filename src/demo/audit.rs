@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::Hash;
-use cambist_core::note::End;
+use cambist_core::notification::End;
 use cambist_core::order::OrderReport;
-use cambist_core::pool::{MoveReport, MoveStatus};
+use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 
-use crate::store::view::{Remembered, RememberedMove};
+use crate::store::view::{Remembered, RememberedPoolTransaction};
 
 /// What was found; texts for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,7 +108,10 @@ pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Find
 }
 
 /// Compares the complete list of joins and exits of the end with a store whose daemon has ended.
-pub fn compare_moves(shown: &[MoveReport], known: &[RememberedMove]) -> Findings {
+pub fn compare_moves(
+    shown: &[PoolTransactionReport],
+    known: &[RememberedPoolTransaction],
+) -> Findings {
     let mut found = Findings::default();
     for report in shown {
         let (kind, hash) = (report.kind.name(), report.hash);
@@ -118,7 +121,7 @@ pub fn compare_moves(shown: &[MoveReport], known: &[RememberedMove]) -> Findings
             continue;
         };
         let id = remembered.wanted.client_id;
-        let processed = report.status == MoveStatus::Processed;
+        let processed = report.status == PoolTransactionStatus::Processed;
         if processed != (remembered.end.as_deref() == Some(End::Filled.name())) {
             let end = remembered.end.as_deref().unwrap_or("none");
             let what = format!(
@@ -157,9 +160,9 @@ pub fn compare_moves(shown: &[MoveReport], known: &[RememberedMove]) -> Findings
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::pool::UnsignedMove;
+    use cambist_core::pool::UnsignedPoolTransaction;
     use cambist_core::{
-        ClientOrderId, MoveKind, OrderStatus, Side, StrategyId, TokenId, VenueTime,
+        ClientOrderId, OrderStatus, PoolTransactionKind, Side, StrategyId, TokenId, VenueTime,
     };
 
     use super::*;
@@ -238,18 +241,18 @@ mod tests {
 
     #[test]
     fn joins_and_exits_are_compared_too() {
-        let shown = |number: u8, status| MoveReport {
+        let shown = |number: u8, status| PoolTransactionReport {
             hash: Hash([number; 32]),
-            kind: MoveKind::Join,
+            kind: PoolTransactionKind::Join,
             status,
-            moved: cambist_core::pool::Moved::default(),
+            amounts: cambist_core::pool::PoolTransactionAmounts::default(),
             created: VenueTime(0),
         };
-        let known = |number: u8, end: Option<&str>| RememberedMove {
-            wanted: UnsignedMove {
+        let known = |number: u8, end: Option<&str>| RememberedPoolTransaction {
+            wanted: UnsignedPoolTransaction {
                 client_id: id(number),
                 market: cambist_core::MarketId(0),
-                kind: MoveKind::Join,
+                kind: PoolTransactionKind::Join,
                 pooled: [TokenId(0), TokenId(1)],
                 amounts: [1, 1],
                 lp: TokenId(2),
@@ -262,8 +265,8 @@ mod tests {
             hash: Hash([number; 32]),
             end: end.map(str::to_owned),
         };
-        let done = shown(1, MoveStatus::Processed);
-        let counts = |shown: &[MoveReport], known: &[RememberedMove]| {
+        let done = shown(1, PoolTransactionStatus::Processed);
+        let counts = |shown: &[PoolTransactionReport], known: &[RememberedPoolTransaction]| {
             let found = compare_moves(shown, known);
             (found.doubled.len(), found.forgotten.len())
         };
@@ -272,7 +275,7 @@ mod tests {
             counts(std::slice::from_ref(&done), std::slice::from_ref(&filled)),
             (0, 0)
         );
-        let failed = shown(1, MoveStatus::Cancelled);
+        let failed = shown(1, PoolTransactionStatus::Cancelled);
         let late = known(1, Some("failed_late"));
         assert_eq!(
             counts(std::slice::from_ref(&failed), std::slice::from_ref(&late)),
@@ -296,7 +299,7 @@ mod tests {
         );
         let mut twin = known(2, Some("filled"));
         twin.wanted.storage_ids = filled.wanted.storage_ids.clone();
-        let both = [done, shown(2, MoveStatus::Processed)];
+        let both = [done, shown(2, PoolTransactionStatus::Processed)];
         assert_eq!(
             counts(&both, &[filled, twin]),
             (2, 0),

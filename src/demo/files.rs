@@ -7,9 +7,9 @@ use anyhow::Context;
 use cambist_core::MarketSpec;
 use toml::{Table, Value};
 
-use super::playbill::Playbill;
 use crate::config::Exchange;
 use crate::config::reader::Source;
+use crate::demo::scenario_player::ScenarioPlayer;
 
 const VENUE: &str = include_str!("../../config/venue.toml");
 const DAEMON: &str = include_str!("../../config/demo.toml");
@@ -71,7 +71,7 @@ pub fn markets() -> anyhow::Result<Vec<MarketSpec>> {
 
 /// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of
 /// its traders.
-pub fn write_venue(folder: &Path, seed: u64, playbill: &Playbill) -> anyhow::Result<PathBuf> {
+pub fn write_venue(folder: &Path, seed: u64, playbill: &ScenarioPlayer) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
     table(&mut file, "listen").remove("public_url");

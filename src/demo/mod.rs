@@ -6,12 +6,12 @@
 
 pub mod audit;
 pub mod child;
+pub mod crash_test;
+pub mod deduplicate;
+pub mod end_checks;
+pub mod expectations;
 pub mod files;
-pub mod once;
-pub mod playbill;
-pub mod plug;
-pub mod promise;
-pub mod proof;
-pub mod screen;
+pub mod progress_line;
+pub mod recording_proxy;
+pub mod scenario_player;
 pub mod status;
-pub mod wire;

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use cambist_server::{Clock, DataError, DataFolder, Durable, Handle, api_key_digest};
+use cambist_server::{Clock, DataError, DataFolder, Durable, InProcess, api_key_digest};
 use cambist_venue::{Account, AccountOpening, Operator};
 
 use super::keys::{self, MakerKeys};
@@ -114,7 +114,7 @@ fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
 
 /// A folder from before openings of accounts were bounded takes the file's bounds over, once: by an input of the
 /// operator's, so that everything before it stays as it was.
-pub fn bound_openings(exchange: &Exchange, handle: &Handle) -> anyhow::Result<()> {
+pub fn bound_openings(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<()> {
     let kept = handle.read(|venue| venue.config().opening.clone())?;
     if kept == AccountOpening::UNBOUNDED && exchange.opening != kept {
         let bounds = Box::new(exchange.opening.clone());

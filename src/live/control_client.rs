@@ -11,8 +11,8 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde_json::Value;
 
-use super::door::{ANSWER, ANSWER_MAX, NAME, PATIENCE};
-use super::wishes::Written;
+use crate::live::control_requests::RequestJson;
+use crate::live::control_socket::{ANSWER, ANSWER_MAX, NAME, PATIENCE};
 use crate::store::StoreError;
 
 /// A daemon that decides answers within this; one that does not is as good as frozen.
@@ -53,18 +53,18 @@ fn of_process(process: Option<i32>) -> String {
 
 /// Asks the daemon of a state folder; nothing if none listens there. What has to be durable before it is
 /// answered is waited for longer, once the daemon has shown that it answers at all.
-pub fn ask(dir: &Path, written: &Written) -> Result<Option<Value>, AskError> {
+pub fn ask(dir: &Path, written: &RequestJson) -> Result<Option<Value>, AskError> {
     match written {
-        Written::Status | Written::Kill { .. } => ask_within(dir, written, SILENCE),
-        Written::Pause { .. }
-        | Written::Unpause { .. }
-        | Written::Lower { .. }
-        | Written::Drain { .. }
-        | Written::Leave { .. }
-        | Written::Reload { .. }
-        | Written::Adopt { .. }
-        | Written::AdoptOrders { .. } => {
-            if ask_within(dir, &Written::Status, SILENCE)?.is_none() {
+        RequestJson::Status | RequestJson::Kill { .. } => ask_within(dir, written, SILENCE),
+        RequestJson::Pause { .. }
+        | RequestJson::Unpause { .. }
+        | RequestJson::Lower { .. }
+        | RequestJson::Drain { .. }
+        | RequestJson::Leave { .. }
+        | RequestJson::Reload { .. }
+        | RequestJson::Adopt { .. }
+        | RequestJson::AdoptOrders { .. } => {
+            if ask_within(dir, &RequestJson::Status, SILENCE)?.is_none() {
                 return Ok(None);
             }
             ask_within(dir, written, ANSWER + PATIENCE)
@@ -76,10 +76,11 @@ pub fn ask(dir: &Path, written: &Written) -> Result<Option<Value>, AskError> {
 /// daemon shows meanwhile, or why it shows nothing.
 pub fn ask_and_wait(
     dir: &Path,
-    written: &Written,
+    written: &RequestJson,
     mut look: impl FnMut(Result<&Value, &AskError>),
 ) -> Result<Option<Value>, AskError> {
-    let (Some(folder), Some(_)) = (visit(dir)?, ask_within(dir, &Written::Status, SILENCE)?) else {
+    let (Some(folder), Some(_)) = (visit(dir)?, ask_within(dir, &RequestJson::Status, SILENCE)?)
+    else {
         return Ok(None);
     };
     let sent = send(&folder, written, SILENCE);
@@ -95,7 +96,7 @@ pub fn ask_and_wait(
             Ok(0) => break,
             Ok(length) => answer.extend_from_slice(&part[..length]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match ask_within(dir, &Written::Status, SILENCE) {
+                match ask_within(dir, &RequestJson::Status, SILENCE) {
                     Ok(Some(page)) => {
                         silent = 0;
                         look(Ok(&page));
@@ -121,7 +122,11 @@ pub fn ask_and_wait(
     Ok(Some(answer))
 }
 
-fn ask_within(dir: &Path, written: &Written, within: Duration) -> Result<Option<Value>, AskError> {
+fn ask_within(
+    dir: &Path,
+    written: &RequestJson,
+    within: Duration,
+) -> Result<Option<Value>, AskError> {
     let Some(folder) = visit(dir)? else {
         return Ok(None);
     };
@@ -148,7 +153,7 @@ fn visit(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
 /// Sends a request; who has the socket besides.
 fn send(
     folder: &PrivateFolder,
-    written: &Written,
+    written: &RequestJson,
     within: Duration,
 ) -> io::Result<(UnixStream, Option<i32>)> {
     let mut stream = connected(&folder.short_name(NAME), within)?;
@@ -215,7 +220,7 @@ mod tests {
         let socket = folder.path().join(NAME);
         let listener = listener(&socket);
         let within = Duration::from_millis(50);
-        let asked = ask_within(folder.path(), &Written::Status, within).unwrap_err();
+        let asked = ask_within(folder.path(), &RequestJson::Status, within).unwrap_err();
         let AskError::Silent { process, .. } = &asked else {
             panic!("{asked}");
         };
@@ -226,14 +231,14 @@ mod tests {
         while let Ok(stream) = connected(&socket, within) {
             waiting.push(stream);
         }
-        let asked = ask_within(folder.path(), &Written::Status, within).unwrap_err();
+        let asked = ask_within(folder.path(), &RequestJson::Status, within).unwrap_err();
         assert!(
             matches!(asked, AskError::Silent { process: None, .. }),
             "{asked}"
         );
         drop(listener);
         assert_eq!(
-            ask_within(folder.path(), &Written::Status, within).unwrap(),
+            ask_within(folder.path(), &RequestJson::Status, within).unwrap(),
             None
         );
     }

@@ -4,31 +4,32 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use cambist_core::event::{Event, RecoveredOrder};
-use cambist_core::intent::RecoveredMove;
+use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::{Engine, Time};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
-use super::access::Access;
-use super::answers::give;
-use super::desk::{Desk, Ended};
-use super::door::{Callers, Door};
-use super::earlier::Earlier;
-use super::gateway::Gateway;
-use super::keeper::Keeper;
 use super::latch::Latch;
-use super::patience::Patience;
-use super::people::{People, REQUESTS_MAX, Request};
 use super::recorder::Recorder;
 use super::reload::Reload;
 use super::signals::Signals;
 use super::start::{Started, Taken};
-use super::startup::{Asked, Startup};
-use super::wishes::Names;
-use super::{INBOX, start, verdict};
+use super::{INBOX, start};
 use crate::clock::Clock;
 use crate::config::Daemon;
 use crate::config::market::Market;
+use crate::live::account_access::AccountAccess;
+use crate::live::control_requests::Names;
+use crate::live::control_socket::{Connections, ControlSocket};
+use crate::live::earlier_runs::EarlierRuns;
+use crate::live::event_loop::{Ended, EventLoop};
+use crate::live::exit_report;
+use crate::live::operator_commands::{OperatorCommands, REQUESTS_MAX, Request};
+use crate::live::pending_replies::give;
+use crate::live::request_workers::RequestWorkers;
+use crate::live::seal_worker::SealWorker;
+use crate::live::start_retry::StartRetry;
+use crate::live::start_service::{Asked, StartService};
 use crate::revision::REVISION;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
@@ -40,14 +41,14 @@ pub enum Run {
     /// It traded, or tried to.
     Traded(Ended, Box<Session>, Clock),
     /// It was stopped before its venue had answered.
-    Stopped(Earlier),
+    Stopped(EarlierRuns),
 }
 
 /// Where a daemon is reached, from its first moment on.
 struct Front {
     signals: Signals,
     requests: mpsc::Receiver<Request>,
-    callers: Callers,
+    callers: Connections,
     pages: Pages,
     starting: Arc<Starting>,
     about: About,
@@ -61,8 +62,8 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let seed = getrandom::u64().context("random number of the system")?;
     let mut taken = start::take(daemon)?;
     signals.watch(Latch::of(&daemon.store.dir));
-    let access = Access::of(daemon, daemon.request_timeout_ms)?;
-    let earlier = Earlier::of(&taken.recovered, daemon);
+    let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
+    let earlier = EarlierRuns::of(&taken.recovered, daemon);
     let mut front = Front::open(daemon, clock, signals, earlier)?;
     let venue = match front.ask(daemon, access, &mut taken).await {
         Ok(Asked::Everything(venue)) => venue,
@@ -76,7 +77,7 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let (desk, first) = desk(daemon, clock, front, started)?;
     let (ended, session, waiting) = desk.run(first).await;
     for answer in waiting {
-        give(Some(answer), verdict::reply(&ended, &session, daemon));
+        give(Some(answer), exit_report::reply(&ended, &session, daemon));
     }
     callers.answered().await;
     Ok(Run::Traded(ended, Box::new(session), clock))
@@ -88,11 +89,11 @@ impl Front {
         daemon: &Daemon,
         clock: Clock,
         signals: Signals,
-        earlier: Earlier,
+        earlier: EarlierRuns,
     ) -> anyhow::Result<Self> {
         let listener = Listener::bind(daemon.metrics, descriptors_reserved(daemon))?;
         let metrics = listener.address();
-        let door = Door::open(&daemon.store.dir)?;
+        let door = ControlSocket::open(&daemon.store.dir)?;
         let callers = door.callers();
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         tokio::spawn(door.serve(sender));
@@ -128,14 +129,14 @@ impl Front {
     async fn ask(
         &mut self,
         daemon: &Daemon,
-        access: Access,
+        access: AccountAccess,
         taken: &mut Taken,
     ) -> anyhow::Result<Asked<start::Venue>> {
         let with_newest = taken.store.newest_number() > 0;
         let next_storage = taken.recovered.next_storage.clone();
-        let patience = Patience::new(&self.starting);
+        let patience = StartRetry::new(&self.starting);
         let asking = start::ask(daemon, access, next_storage, with_newest, patience);
-        let startup = Startup {
+        let startup = StartService {
             daemon,
             starting: &self.starting,
             store: &mut taken.store,
@@ -153,7 +154,7 @@ fn desk(
     clock: Clock,
     front: Front,
     started: Started,
-) -> anyhow::Result<(Desk, Event)> {
+) -> anyhow::Result<(EventLoop, Event)> {
     let bound = &started.bound;
     let about = About {
         markets: bound.markets.clone(),
@@ -175,7 +176,7 @@ fn desk(
         front.metrics
     );
     let (heard, inbox) = mpsc::channel(INBOX);
-    let keeper = Keeper::start(
+    let keeper = SealWorker::start(
         started.store,
         started.signer,
         &started.filled,
@@ -183,7 +184,7 @@ fn desk(
         Arc::clone(&telemetry),
         heard.clone(),
     )?;
-    let gateway = Gateway::new(
+    let gateway = RequestWorkers::new(
         started.client,
         &bound.markets,
         Arc::clone(&telemetry),
@@ -192,12 +193,12 @@ fn desk(
     let reload = Reload::new(daemon, &bound.markets);
     let ended = Ended {
         proven: false,
-        level: started.start.levels.level,
+        level: started.start.restrictions.state,
         invariant_failed: false,
         store_lost: false,
         left: None,
     };
-    let desk = Desk {
+    let desk = EventLoop {
         engine,
         clock,
         gateway,
@@ -209,7 +210,7 @@ fn desk(
         under_way: std::collections::BTreeMap::new(),
         drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
         inbox,
-        people: People::new(front.signals, front.requests, Names::of(bound), reload),
+        people: OperatorCommands::new(front.signals, front.requests, Names::of(bound), reload),
         is_ready: false,
         start_extended: Time(0),
         ended,
@@ -228,7 +229,11 @@ fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> 
     {
         session.found(order.client_id, order.valid_until_s, *base_filled > 0);
     }
-    for RecoveredMove { wanted, .. } in &start.open_moves {
+    for RecoveredPoolTransaction {
+        transaction: wanted,
+        ..
+    } in &start.open_pool_transactions
+    {
         session.found_move(wanted.client_id, wanted.valid_until_s);
     }
     session

@@ -5,30 +5,30 @@
 //! one thread signs and stores, in order ([`keeper`]). People are heard over signals, a latch file and a socket ([`people`], [`door`]). There is no decision here: an `if` about
 //! prices, orders or balances in this folder is a bug.
 
-pub mod access;
-pub mod answers;
+pub mod account_access;
 pub mod control_client;
+pub mod control_requests;
+pub mod control_socket;
 pub mod daemon;
-pub mod desk;
-pub mod door;
-pub mod earlier;
-pub mod gateway;
-pub mod keeper;
+pub mod earlier_runs;
+pub mod event_loop;
+pub mod exit_report;
 pub mod latch;
-pub mod patience;
-pub mod people;
+pub mod operator_commands;
+pub mod pending_replies;
 pub mod recorder;
 pub mod reload;
+pub mod request_workers;
+pub mod seal_worker;
 pub mod signals;
 pub mod start;
-pub mod startup;
-pub mod verdict;
-pub mod wishes;
+pub mod start_retry;
+pub mod start_service;
 
 use cambist_core::event::Event;
 use cambist_core::{ClientOrderId, Hash};
 
-use keeper::Bodies;
+use crate::live::seal_worker::Bodies;
 
 /// Something the desk hears.
 #[derive(Debug)]

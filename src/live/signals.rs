@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use cambist_core::event::{Command, Level};
+use cambist_core::event::{Command, TradingState};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -10,7 +10,7 @@ use super::latch::Latch;
 
 /// What was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum SignalAction {
     /// Something for the engine.
     Tell(Command),
     /// The file is to be read again.
@@ -51,21 +51,21 @@ impl Signals {
 
     /// Until somebody wants the end. Nothing else means anything to a caller of this.
     pub async fn end(&mut self) {
-        while self.next().await != Said::Tell(Command::Drain) {}
+        while self.next().await != SignalAction::Tell(Command::Drain) {}
     }
 
     /// What is said next.
-    pub async fn next(&mut self) -> Said {
-        Said::Tell(tokio::select! {
+    pub async fn next(&mut self) -> SignalAction {
+        SignalAction::Tell(tokio::select! {
             _ = self.terminate.recv() => Command::Drain,
             _ = self.interrupt.recv() => Command::Drain,
             _ = self.hangup.recv() => if self.has_terminal {
                 Command::Drain
             } else {
-                return Said::Reload;
+                return SignalAction::Reload;
             },
             _ = self.user.recv() => Command::Raise {
-                level: Level::CancelOnly,
+                level: TradingState::CancelOnly,
                 reason: "signal".to_owned(),
             },
             () = closed(&mut self.stdin) => {
@@ -75,7 +75,7 @@ impl Signals {
             reason = raised(self.latch.as_ref()) => {
                 self.latch = None;
                 Command::Raise {
-                    level: Level::Halted,
+                    level: TradingState::Halted,
                     reason,
                 }
             }

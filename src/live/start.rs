@@ -9,22 +9,23 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use cambist_client::{CallError, Client};
-use cambist_core::event::{Level, Levels, Start};
+use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Query, Reply};
 use cambist_core::{ClientOrderId, TokenId, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_signing::Address;
 
-use super::access::{self, Access};
-use super::keeper::{Bodies, Signer};
 use super::latch::Latch;
-use super::patience::Patience;
-use crate::config::bind::Listed;
 use crate::config::pool::ListedPool;
+use crate::config::resolve::Listed;
 use crate::config::{Bound, Daemon, feasible};
 use crate::exit::{Exit, Failure};
-use crate::store::{Filled, Listing, OpenIntent, OpenMove, Recovered, Store};
+use crate::live::account_access;
+use crate::live::account_access::AccountAccess;
+use crate::live::seal_worker::{Bodies, Signer};
+use crate::live::start_retry::StartRetry;
+use crate::store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
 
 /// Answers that the venue's clock is read from at a start.
 const WITNESSES: usize = 3;
@@ -41,7 +42,7 @@ pub struct Taken {
 
 /// What the venue says at a start.
 pub struct Venue {
-    access: Access,
+    access: AccountAccess,
     exchange: Address,
     owner: Owner,
     bound: Bound,
@@ -79,7 +80,7 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
     let markets = daemon.markets.iter();
     let names: Vec<_> = markets.map(|market| market.name.value.clone()).collect();
     let recovered = store.recover(&names)?;
-    if recovered.levels.level == Level::Halted {
+    if recovered.levels.state == TradingState::Halted {
         return Err(halted(daemon, &recovered.cause).into());
     }
     latch
@@ -91,21 +92,21 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
 /// Asks the venue for everything that a start needs. Ends early only with what asking again cannot change.
 pub async fn ask(
     daemon: &Daemon,
-    access: Access,
+    access: AccountAccess,
     next_storage: BTreeMap<TokenId, u32>,
     with_newest: bool,
-    patience: Patience<'_>,
+    patience: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
     let asked = ask_all(daemon, access, next_storage, with_newest, patience).await;
-    asked.map_err(|error| access::keys_first(daemon, error))
+    asked.map_err(|error| account_access::keys_first(daemon, error))
 }
 
 async fn ask_all(
     daemon: &Daemon,
-    access: Access,
+    access: AccountAccess,
     next_storage: BTreeMap<TokenId, u32>,
     with_newest: bool,
-    patience: Patience<'_>,
+    patience: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
     let (exchange, owner) = access.check(daemon, patience).await?;
     let client = &access.client;
@@ -141,8 +142,8 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
     let (books, lost) = store.books(&listing(&bound))?;
     let (open, mut bodies, filled) = split(recovered.open);
     let mut open_moves = Vec::new();
-    for OpenMove { recovered, body } in recovered.open_moves {
-        bodies.push((recovered.wanted.client_id, body.into()));
+    for OpenPoolTransaction { recovered, body } in recovered.open_moves {
+        bodies.push((recovered.transaction.client_id, body.into()));
         open_moves.push(recovered);
     }
     let start = Start {
@@ -159,9 +160,9 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         next_number: recovered.next_number,
         next_storage: venue.next_storage,
         open,
-        open_moves,
+        open_pool_transactions: open_moves,
         signed: recovered.signed,
-        levels: recovered.levels,
+        restrictions: recovered.levels,
         books,
         lost,
         venue_time: venue.time,
@@ -198,7 +199,7 @@ fn listing(bound: &Bound) -> Listing {
 async fn newest_orders(
     daemon: &Daemon,
     client: &Client,
-    patience: Patience<'_>,
+    patience: StartRetry<'_>,
 ) -> anyhow::Result<Vec<OrderReport>> {
     let page = OrdersPage {
         from: VenueTime(0),
@@ -234,7 +235,7 @@ fn refuse_older(
         return Ok(());
     }
     store.skip_past(id.number)?;
-    store.set_levels(&Levels::of(Level::Halted), &cause, false)?;
+    store.set_levels(&Restrictions::of(TradingState::Halted), &cause, false)?;
     Err(halted(daemon, &cause).into())
 }
 
@@ -251,7 +252,7 @@ pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
 pub async fn bind(
     daemon: &Daemon,
     client: &Client,
-    patience: Patience<'_>,
+    patience: StartRetry<'_>,
 ) -> anyhow::Result<Bound> {
     let tokens = patience.ask(|| client.tokens()).await?;
     let tokens: Vec<_> = tokens
@@ -277,7 +278,7 @@ pub async fn bind(
 async fn listed_pools(
     daemon: &Daemon,
     client: &Client,
-    patience: Patience<'_>,
+    patience: StartRetry<'_>,
 ) -> anyhow::Result<Vec<ListedPool>> {
     if daemon.markets.iter().all(|market| market.pool.is_none()) {
         return Ok(Vec::new());
@@ -321,7 +322,7 @@ async fn storage_ids(
     client: &Client,
     bound: &Bound,
     mut next: BTreeMap<TokenId, u32>,
-    patience: Patience<'_>,
+    patience: StartRetry<'_>,
 ) -> anyhow::Result<BTreeMap<TokenId, u32>> {
     let markets = bound.markets.iter();
     let tokens = markets
@@ -347,7 +348,7 @@ async fn storage_ids(
 
 /// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one
 /// would put every expiry, and every fence, where it says.
-async fn venue_time(client: &Client, patience: Patience<'_>) -> anyhow::Result<VenueTime> {
+async fn venue_time(client: &Client, patience: StartRetry<'_>) -> anyhow::Result<VenueTime> {
     let mut told = Vec::new();
     for _ in 0..UNTIMED_MAX {
         told.extend(patience.query(client, &Query::Account).await?.1);

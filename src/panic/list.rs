@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::order::OrderReport;
-use cambist_core::pool::{MoveReport, MoveStatus};
+use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 use cambist_core::{Hash, Time};
 
 /// A list of more pages proves nothing.
@@ -28,15 +28,15 @@ impl Entry for OrderReport {
     }
 }
 
-impl Entry for MoveReport {
+impl Entry for PoolTransactionReport {
     fn hash(&self) -> Hash {
         self.hash
     }
 
     fn is_over(&self) -> bool {
         match self.status {
-            MoveStatus::Processing => false,
-            MoveStatus::Processed | MoveStatus::Cancelled => true,
+            PoolTransactionStatus::Processing => false,
+            PoolTransactionStatus::Processed | PoolTransactionStatus::Cancelled => true,
         }
     }
 }

@@ -7,14 +7,14 @@
 
 pub mod fence;
 pub mod list;
-pub mod said;
+pub mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cambist_client::Client;
 use cambist_core::order::OrderReport;
-use cambist_core::pool::MoveReport;
+use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Amount, Hash, Reason, Time, TokenId, VenueTime};
 
@@ -69,7 +69,7 @@ pub struct Swept {
     pub left_alone: u64,
     /// Joins and exits that are not decided, whoever sent them: nothing tells whose they are. `None` if the
     /// newest list of them could not be read.
-    pub moves: Option<BTreeMap<Hash, MoveReport>>,
+    pub moves: Option<BTreeMap<Hash, PoolTransactionReport>>,
     /// What was bound in the end though no order of ours was left. `None` if that was not told.
     pub bound: Option<BTreeMap<TokenId, Amount>>,
     /// By the venue's clock everything is dead then; nothing if it never told a time.
@@ -209,8 +209,8 @@ impl<'a> Sweep<'a> {
         self.swept.moves = None;
         let mut reading = Reading::default();
         while !self.is_late() {
-            let asked = self.page(&mut reading, Query::Moves, |reply| {
-                let Reply::Moves { moves, total } = reply else {
+            let asked = self.page(&mut reading, Query::PoolTransactions, |reply| {
+                let Reply::PoolTransactions { moves, total } = reply else {
                     return None;
                 };
                 Some((moves, total))

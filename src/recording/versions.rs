@@ -21,7 +21,351 @@ pub(super) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES];
+
+/// Version 6: types, fields and variants have the field's standard terms. No value changes.
+const NAMES: &[Step] = &[
+    Step::RenameVariant {
+        of: "Purpose",
+        variant: "Look",
+        to: "Presence",
+    },
+    Step::RenameVariant {
+        of: "Purpose",
+        variant: "Proof",
+        to: "Absence",
+    },
+    Step::RenameVariant {
+        of: "Purpose",
+        variant: "Standing",
+        to: "Resting",
+    },
+    Step::RenameVariant {
+        of: "Purpose#2",
+        variant: "Page",
+        to: "OrdersPage",
+    },
+    Step::RenameVariant {
+        of: "Purpose#2",
+        variant: "Read",
+        to: "OrderReport",
+    },
+    Step::RenameVariant {
+        of: "Purpose#2",
+        variant: "MovesPage",
+        to: "PoolTransactionsPage",
+    },
+    Step::RenameVariant {
+        of: "Endpoint",
+        variant: "Moves",
+        to: "PoolTransactions",
+    },
+    Step::RenameVariant {
+        of: "Level",
+        variant: "Trading",
+        to: "Active",
+    },
+    Step::RenameVariant {
+        of: "Word",
+        variant: "Known",
+        to: "Seen",
+    },
+    Step::RenameVariant {
+        of: "Word",
+        variant: "Disowned",
+        to: "Denied",
+    },
+    Step::RenameVariant {
+        of: "Broken",
+        variant: "Dark",
+        to: "SideEmpty",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "looked",
+        to: "last_complete_scan_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "stood",
+        to: "resting_listed_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "born",
+        to: "pool_transactions_since",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "strays",
+        to: "unrecognised_own_ids",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "asked",
+        to: "in_flight",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "stepped",
+        to: "last_step_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "decided",
+        to: "last_decision_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "seats",
+        to: "slots",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "pass",
+        to: "scan",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "moves_pass",
+        to: "pool_scan",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "foreign_moves",
+        to: "foreign_pool_transactions",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "permits",
+        to: "restrictions",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "tally",
+        to: "counters",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "denied",
+        to: "budget_denied",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "wake",
+        to: "next_wakeup_at",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "parted",
+        to: "departed",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "drawn",
+        to: "snapshot_at",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "told",
+        to: "snapshot_time",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "changed",
+        to: "content_changed_at",
+    },
+    Step::RenameField {
+        of: "VenueClock",
+        field: "heard",
+        to: "answered_at",
+    },
+    Step::RenameField {
+        of: "VenueClock",
+        field: "leap",
+        to: "unconfirmed_leap",
+    },
+    Step::RenameField {
+        of: "Foreign",
+        field: "told",
+        to: "orders",
+    },
+    Step::RenameField {
+        of: "Managed",
+        field: "due",
+        to: "next_step_at",
+    },
+    Step::RenameField {
+        of: "Managed",
+        field: "reads",
+        to: "reads_next",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "asked",
+        to: "balances_requested_at",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "shared",
+        to: "locked_by_others",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "since",
+        to: "booked_since_request",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "candidate",
+        to: "pending",
+    },
+    Step::RenameField {
+        of: "Permits",
+        field: "wanted",
+        to: "pending",
+    },
+    Step::RenameField {
+        of: "Permits",
+        field: "healed",
+        to: "lapsed_before",
+    },
+    Step::RenameField {
+        of: "Life",
+        field: "word",
+        to: "evidence",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "moves",
+        to: "mid_extremes",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "moved_bps",
+        to: "mid_range_bps",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "meter",
+        to: "losses",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "misfit",
+        to: "listing_change",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "broken",
+        to: "break_before_make",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "refused",
+        to: "refused_by",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "both",
+        to: "both_sides_quoted",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "dirty",
+        to: "decision_due",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "rest",
+        to: "backoff",
+    },
+    Step::RenameField {
+        of: "Marks",
+        field: "lately",
+        to: "last_hour",
+    },
+    Step::RenameField {
+        of: "Marks",
+        field: "before",
+        to: "earlier_hour",
+    },
+    Step::RenameField {
+        of: "Meter",
+        field: "marks",
+        to: "baselines",
+    },
+    Step::RenameField {
+        of: "Meter",
+        field: "over",
+        to: "breaches_in_a_row",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "rest",
+        to: "backoff",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "moved",
+        to: "last_transaction_at",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "held",
+        to: "balances",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "at",
+        to: "config_index",
+    },
+    Step::RenameField {
+        of: "Unquoted",
+        field: "told",
+        to: "reported",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "look",
+        to: "presence",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "proof",
+        to: "absence",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "standing",
+        to: "resting",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "moves",
+        to: "pool_transactions",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "moves_proof",
+        to: "pool_transactions_absence",
+    },
+    Step::RenameField {
+        of: "Orders",
+        field: "moves",
+        to: "pool_transactions",
+    },
+    Step::RenameField {
+        of: "Levels",
+        field: "level",
+        to: "state",
+    },
+    Step::RenameField {
+        of: "PoolMove",
+        field: "moved",
+        to: "amounts",
+    },
+];
 
 /// Version 2: why nothing is quoted is known for each side; at a start for none.
 const SIDES: &[Step] = &[

@@ -2,8 +2,8 @@
 //!
 //! What a world is, and what must hold in it, is in `crates/sim`; here are threads, files and people.
 
-pub mod crew;
-pub mod plant;
+pub mod defects;
 pub mod results;
 pub mod seeds;
 pub mod trace;
+pub mod worker_pool;

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cambist_sim::Tally;
+use cambist_sim::Aggregate;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -34,7 +34,7 @@ pub struct Entry {
     /// Market making of each world.
     pub duration_ms: u64,
     /// What they add up to.
-    pub tally: Tally,
+    pub tally: Aggregate,
     /// Those that broke a promise.
     pub failed: Vec<Failed>,
 }
@@ -130,10 +130,10 @@ mod tests {
             version: "0".to_owned(),
             range: Seeds { first, count: 5 },
             duration_ms: 60_000,
-            tally: Tally {
+            tally: Aggregate {
                 seeds: 5,
                 orders: 17,
-                ..Tally::default()
+                ..Aggregate::default()
             },
             failed: vec![Failed {
                 seed: first,

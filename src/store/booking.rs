@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use cambist_core::books::{Booking, Books};
-use cambist_core::event::Lost;
-use cambist_core::note::{End, Fill, PoolMove};
+use cambist_core::event::LossBaseline;
+use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::{ClientOrderId, MarketId, TokenId};
 use rusqlite::Transaction;
 
 use super::books::{self, Listing};
 use super::intents::{insert_end, insert_fill};
-use super::{Filled, Store, StoreError, flows, level};
+use super::{Filled, Store, StoreError, flows};
+use crate::store::restrictions;
 
 /// One thing to note, with everything that its row holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Noted {
         /// What it came to.
         filled: Filled,
         /// What a move changed.
-        moved: Option<PoolMove>,
+        moved: Option<PoolTransactionSettlement>,
     },
     /// A flow that was explained.
     Flow {
@@ -49,7 +50,7 @@ impl Store {
     pub fn books(
         &mut self,
         listing: &Listing,
-    ) -> Result<(Books, BTreeMap<MarketId, Lost>), StoreError> {
+    ) -> Result<(Books, BTreeMap<MarketId, LossBaseline>), StoreError> {
         let rows = books::read(&self.database).map_err(|trouble| trouble.at(&self.file))?;
         let stored = rows.books(&self.market_names);
         let mut fitted = stored.clone();
@@ -152,7 +153,7 @@ fn note(
             };
             flows::insert(change, &flow)?;
         }
-        Noted::LossesForgotten => level::forget_carried(change)?,
+        Noted::LossesForgotten => restrictions::forget_carried(change)?,
     }
     Ok(true)
 }

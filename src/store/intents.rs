@@ -1,14 +1,14 @@
 //! Writing intents, and rows of fills and ends; removing what is old.
 
-use cambist_core::note::{End, Fill, PoolMove};
+use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::{ClientOrderId, MarketId, TokenId};
 use rusqlite::{Transaction, params};
 
 use super::chain::{Row, Sum};
-use super::moves::insert_moved;
 use super::rows::Sealed;
 use super::schema::{set_anchor, set_counter, set_meta};
 use super::{Filled, SealedIntent, Store, StoreError};
+use crate::store::pool_transactions::insert_moved;
 
 pub(super) fn end_sum(number: u64, end: &str, amounts: [&str; 3], at_us: u64) -> Sum {
     let row = Row::of("end").number(number).text(end);
@@ -130,7 +130,7 @@ pub(super) fn insert_end(
     change: &Transaction<'_>,
     (order, end): (ClientOrderId, End),
     filled: &Filled,
-    moved: Option<&PoolMove>,
+    moved: Option<&PoolTransactionSettlement>,
     at_us: u64,
 ) -> rusqlite::Result<bool> {
     let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());

@@ -85,7 +85,7 @@ fn every_kept_store_is_opened_with_everything_in_it() {
         open.sort();
         listed.sort();
         assert_eq!(open, listed, "{name}");
-        assert_eq!(recovered.levels.level.name(), expected["level"], "{name}");
+        assert_eq!(recovered.levels.state.name(), expected["level"], "{name}");
         assert_eq!(recovered.levels.pauses.len() as u64, expected["pauses"]);
         assert!(recovered.next_number >= expected["next_number"].as_u64().unwrap());
         drop(store);

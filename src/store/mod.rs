@@ -11,19 +11,21 @@ mod chain;
 mod copies;
 pub mod flows;
 mod intents;
-mod level;
-mod moves;
 pub mod offline;
 mod orders;
+pub(crate) mod pool_transactions;
+#[cfg(test)]
+pub(crate) mod pool_transactions_tests;
 mod recover;
+pub(crate) mod restrictions;
 mod rows;
 mod schema;
 pub mod view;
 
 use std::path::{Path, PathBuf};
 
-use cambist_core::event::{Levels, RecoveredOrder};
-use cambist_core::intent::RecoveredMove;
+use cambist_core::event::{RecoveredOrder, Restrictions};
+use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::{Amount, Hash, Intent, TokenId};
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
 use rusqlite::Connection;
@@ -127,9 +129,9 @@ pub struct OpenIntent {
 
 /// A join or an exit without a proven end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenMove {
+pub struct OpenPoolTransaction {
     /// The move and its hash.
-    pub recovered: RecoveredMove,
+    pub recovered: RecoveredPoolTransaction,
     /// The bytes to send again.
     pub body: Vec<u8>,
 }
@@ -160,9 +162,9 @@ pub struct Recovered {
     /// the second in which they expire.
     pub signed: Vec<(TokenId, u32, Amount)>,
     /// Moves that may still be undecided, oldest first.
-    pub open_moves: Vec<OpenMove>,
+    pub open_moves: Vec<OpenPoolTransaction>,
     /// The durable level and pauses.
-    pub levels: Levels,
+    pub levels: Restrictions,
     /// Why it stands where it stands; empty if it was never set.
     pub cause: String,
 }
@@ -320,7 +322,5 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
 
 #[cfg(test)]
 mod kept_tests;
-#[cfg(test)]
-mod moves_tests;
 #[cfg(test)]
 mod tests;

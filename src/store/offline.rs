@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::books::{Booking, Books, Carrier, Difference, Loss, NotCovered};
 use cambist_core::control::Control;
-use cambist_core::event::Lost;
+use cambist_core::event::LossBaseline;
 use cambist_core::{MarketId, TokenId, TokenSpec, VenueTime};
 
 use super::booking::Noted;
@@ -35,7 +35,7 @@ pub struct Offline {
     pub listing: Listing,
     books: Books,
     /// Losses of markets without baselines, from a store before version 5.
-    lost: BTreeMap<MarketId, Lost>,
+    lost: BTreeMap<MarketId, LossBaseline>,
     carriers: Vec<Carrier>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cambist_core::event::RecoveredOrder;
-use cambist_core::intent::RecoveredMove;
+use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, Intent, MarketId, TokenId, VenueTime};
 use rusqlite::Connection;
@@ -13,8 +13,11 @@ use super::chain::Sum;
 use super::intents::{end_sum, fill_sum};
 use super::rows;
 use super::schema::{anchor_sum, counter_sum, meta_sum};
-use super::{Filled, OpenIntent, OpenMove, Recovered, Store, StoreError, database_error, level};
+use super::{
+    Filled, OpenIntent, OpenPoolTransaction, Recovered, Store, StoreError, database_error,
+};
 use super::{books, flows};
+use crate::store::restrictions;
 
 /// What a verification found.
 pub(super) struct Verified {
@@ -104,7 +107,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     flows::read(database)?;
     books::read(database)?;
     books::listing(database)?;
-    match level::newest(database)? {
+    match restrictions::newest(database)? {
         Ok(_) => {}
         Err(what) => return Err(Trouble::Damage(what)),
     }
@@ -207,9 +210,12 @@ impl Store {
                     };
                     open.push(OpenIntent { recovered, body });
                 }
-                Intent::Move(wanted) => {
-                    let recovered = RecoveredMove { wanted, hash };
-                    open_moves.push(OpenMove { recovered, body });
+                Intent::PoolTransaction(wanted) => {
+                    let recovered = RecoveredPoolTransaction {
+                        transaction: wanted,
+                        hash,
+                    };
+                    open_moves.push(OpenPoolTransaction { recovered, body });
                 }
             }
         }

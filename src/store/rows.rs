@@ -7,14 +7,14 @@ use rusqlite::{Connection, Row as SqlRow, Statement, Transaction};
 
 use super::SealedIntent;
 use super::chain::Sum;
-use super::moves::MoveRow;
 use super::orders::OrderRow;
 use super::recover::Trouble;
+use crate::store::pool_transactions::PoolTransactionRow;
 
 /// A row of either table.
 pub(super) enum Sealed {
     Order(OrderRow),
-    Move(MoveRow),
+    Move(PoolTransactionRow),
 }
 
 impl Sealed {
@@ -24,9 +24,9 @@ impl Sealed {
             Intent::Order(order) => {
                 Self::Order(OrderRow::new(order, *hash, body, market, sealed_us))
             }
-            Intent::Move(wanted) => {
-                Self::Move(MoveRow::new(wanted, *hash, body, market, sealed_us))
-            }
+            Intent::PoolTransaction(wanted) => Self::Move(PoolTransactionRow::new(
+                wanted, *hash, body, market, sealed_us,
+            )),
         }
     }
 
@@ -77,7 +77,7 @@ impl Sealed {
     pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Result<Intent, Trouble> {
         let intent = match self {
             Self::Order(row) => row.rebuild(instance, market).map(Intent::Order),
-            Self::Move(row) => row.rebuild(instance, market).map(Intent::Move),
+            Self::Move(row) => row.rebuild(instance, market).map(Intent::PoolTransaction),
         };
         let number = self.number();
         intent.ok_or_else(|| Trouble::Damage(format!("intent {number} cannot be understood")))
@@ -118,7 +118,9 @@ pub(super) fn each(
     };
     let (mut orders, mut moves) = (query("intents")?, query("moves")?);
     let mut orders = rows(&mut orders, |sql| Ok(Sealed::Order(OrderRow::read(sql)?)))?;
-    let mut moves = rows(&mut moves, |sql| Ok(Sealed::Move(MoveRow::read(sql)?)))?;
+    let mut moves = rows(&mut moves, |sql| {
+        Ok(Sealed::Move(PoolTransactionRow::read(sql)?))
+    })?;
     let (mut order, mut movement) = (orders.next().transpose()?, moves.next().transpose()?);
     loop {
         let first = match (&order, &movement) {

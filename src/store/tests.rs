@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use cambist_core::books::Booking;
-use cambist_core::event::{Filter, Level, Levels, Pause};
-use cambist_core::note::{End, Fill, PoolMove};
+use cambist_core::event::{Filter, Pause, Restrictions, TradingState};
+use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId,
@@ -59,7 +59,7 @@ fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
 fn order(sealed: &SealedIntent) -> &UnsignedOrder {
     match &sealed.intent {
         Intent::Order(order) => order,
-        Intent::Move(_) => panic!("a move"),
+        Intent::PoolTransaction(_) => panic!("a move"),
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn end(
     order: ClientOrderId,
     end: End,
     filled: Filled,
-    moved: Option<&PoolMove>,
+    moved: Option<&PoolTransactionSettlement>,
 ) -> Result<(), StoreError> {
     let noted = Noted::End {
         order,
@@ -134,7 +134,7 @@ fn what_was_sealed_is_found_again_byte_for_byte() {
         open.recovered.fee,
     ];
     assert_eq!(booked, [10, 12, 2], "a restart does not book them again");
-    assert_eq!(found.levels.level, Level::Trading);
+    assert_eq!(found.levels.state, TradingState::Active);
 }
 
 #[test]
@@ -226,29 +226,33 @@ fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
     let folder = Folder::new("store-level");
     let mut store = open(folder.path());
     store
-        .set_levels(&Levels::of(Level::Halted), "keys refused", false)
+        .set_levels(
+            &Restrictions::of(TradingState::Halted),
+            "keys refused",
+            false,
+        )
         .unwrap();
     assert!(
         store
-            .set_levels(&Levels::of(Level::CancelOnly), "no", false)
+            .set_levels(&Restrictions::of(TradingState::CancelOnly), "no", false)
             .is_err()
     );
     drop(store);
     let mut store = Store::open(folder.path()).unwrap();
     let found = store.recover(&names()).unwrap();
     assert_eq!(
-        (found.levels.level, found.cause.as_str()),
-        (Level::Halted, "keys refused")
+        (found.levels.state, found.cause.as_str()),
+        (TradingState::Halted, "keys refused")
     );
     store.clear_level("new keys are in place").unwrap();
-    assert_eq!(store.level().unwrap().0, Level::Trading);
+    assert_eq!(store.level().unwrap().0, TradingState::Active);
 }
 
 #[test]
 fn pauses_are_kept_with_the_level() {
     let folder = Folder::new("store-pauses");
     let mut store = open(folder.path());
-    let mut levels = Levels::of(Level::CancelOnly);
+    let mut levels = Restrictions::of(TradingState::CancelOnly);
     store.set_levels(&levels, "drawdown", false).unwrap();
     assert!(!store.is_paused().unwrap());
     levels.pauses.push(Pause {
@@ -263,7 +267,10 @@ fn pauses_are_kept_with_the_level() {
     assert_eq!(store.recover(&names()).unwrap().levels, levels);
     assert!(store.is_paused().unwrap());
     store.clear_level("looked at").unwrap();
-    assert_eq!(store.recover(&names()).unwrap().levels, Levels::default());
+    assert_eq!(
+        store.recover(&names()).unwrap().levels,
+        Restrictions::default()
+    );
 }
 
 #[test]
@@ -321,7 +328,7 @@ fn filled(name: &str) -> Folder {
     )
     .unwrap();
     store
-        .set_levels(&Levels::of(Level::CancelOnly), "test", false)
+        .set_levels(&Restrictions::of(TradingState::CancelOnly), "test", false)
         .unwrap();
     drop(store);
     open_ok(folder.path());
@@ -407,7 +414,7 @@ fn a_flipped_bit_never_changes_what_is_recovered() {
         match Store::open(folder.path()).and_then(|mut store| store.recover(&names())) {
             Ok(found) => {
                 assert_eq!(found.open, expected.open, "byte {at}");
-                assert_eq!(found.levels.level, expected.levels.level, "byte {at}");
+                assert_eq!(found.levels.state, expected.levels.state, "byte {at}");
                 assert!(found.next_number >= expected.next_number, "byte {at}");
                 harmless += 1;
             }

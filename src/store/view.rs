@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cambist_core::books::Books;
-use cambist_core::event::Level;
-use cambist_core::pool::UnsignedMove;
+use cambist_core::event::TradingState;
+use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
 use rusqlite::{Connection, OpenFlags};
 
 use super::books::Listing;
-use super::moves::MoveRow;
 use super::orders::OrderRow;
 use super::recover::{Trouble, booked};
 use super::{Filled, StoreError, database_error, schema};
+use crate::store::pool_transactions::PoolTransactionRow;
 
 /// One order that was made durable before it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,9 +47,9 @@ pub struct Remembered {
 
 /// One join or exit that was made durable before it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RememberedMove {
+pub struct RememberedPoolTransaction {
     /// As it was sealed; its market is not told.
-    pub wanted: UnsignedMove,
+    pub wanted: UnsignedPoolTransaction,
     /// Its hash.
     pub hash: Hash,
     /// How its end was proven, if it was.
@@ -57,7 +57,7 @@ pub struct RememberedMove {
 }
 
 /// Every join and exit that a folder remembers, in the order of their numbers.
-pub fn remembered_moves(dir: &Path) -> Result<Vec<RememberedMove>, StoreError> {
+pub fn remembered_moves(dir: &Path) -> Result<Vec<RememberedPoolTransaction>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
     read_moves(&database).map_err(|trouble| trouble.at(&file))
@@ -87,10 +87,11 @@ pub fn without_end(dir: &Path) -> Result<Vec<Open>, StoreError> {
 }
 
 /// The durable level of a folder and its cause.
-pub fn level(dir: &Path) -> Result<(Level, String), StoreError> {
+pub fn level(dir: &Path) -> Result<(TradingState, String), StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
-    let held = super::level::newest(&database).map_err(|error| database_error(&file, error))?;
+    let held = crate::store::restrictions::newest(&database)
+        .map_err(|error| database_error(&file, error))?;
     let held = held.map_err(|what| StoreError::Corrupt { file, what })?;
     Ok((held.level, held.cause))
 }
@@ -122,7 +123,7 @@ fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
     Ok(all)
 }
 
-fn read_moves(database: &Connection) -> Result<Vec<RememberedMove>, Trouble> {
+fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, Trouble> {
     // One instant for all tables, also beside a running daemon.
     let database = database.unchecked_transaction()?;
     let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
@@ -133,10 +134,10 @@ fn read_moves(database: &Connection) -> Result<Vec<RememberedMove>, Trouble> {
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let end: Option<String> = row.get("proven")?;
-        let row = MoveRow::read(row)?;
+        let row = PoolTransactionRow::read(row)?;
         let unreadable = || Trouble::Damage(format!("move {} cannot be understood", row.number));
         let wanted = row.rebuild(instance, MarketId(0));
-        all.push(RememberedMove {
+        all.push(RememberedPoolTransaction {
             wanted: wanted.ok_or_else(unreadable)?,
             hash: row.hash,
             end,

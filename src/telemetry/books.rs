@@ -2,7 +2,7 @@
 
 use cambist_core::TokenId;
 use cambist_core::books::Difference;
-use cambist_core::note::{BooksHold, BooksStatus};
+use cambist_core::notification::{BooksHold, BooksStatus};
 use serde_json::{Value, json};
 
 use super::About;

@@ -4,14 +4,14 @@
 //! anything, and nothing here knows a secret.
 
 mod books;
-pub mod facts;
+pub(crate) mod connectivity;
 pub mod http;
+pub(crate) mod label_sets;
+pub mod last_known;
 pub mod log;
 mod metrics;
 mod observe;
 mod process;
-mod reach;
-mod series;
 pub mod starting;
 mod status;
 mod throttle;
@@ -21,13 +21,13 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cambist_core::books::Books;
-use cambist_core::note::{BooksHold, BooksStatus, Note};
+use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::clock::Clock;
 use crate::store::Listing;
-use facts::Facts;
+use crate::telemetry::last_known::LastKnown;
 use metrics::Metrics;
 
 /// What does not change while the process runs.
@@ -56,7 +56,7 @@ pub struct Telemetry {
     about: About,
     clock: Clock,
     metrics: Metrics,
-    facts: Mutex<Facts>,
+    facts: Mutex<LastKnown>,
 }
 
 /// Why telemetry cannot be had.
@@ -89,7 +89,7 @@ impl Telemetry {
         let metrics = Metrics::new(&about)?;
         metrics.config_time.set(clock.unix_s());
         Ok(Self {
-            facts: Mutex::new(Facts::new(about.markets.len(), clock.now())),
+            facts: Mutex::new(LastKnown::new(about.markets.len(), clock.now())),
             about,
             clock,
             metrics,
@@ -97,12 +97,12 @@ impl Telemetry {
     }
 
     /// Takes in one note: counts it, and logs what people should know.
-    pub fn observe(&self, note: &Note) {
+    pub fn observe(&self, note: &Notification) {
         self.observe_at(self.clock.now(), self.clock.unix_s(), note);
     }
 
     /// As `observe`, with the time given.
-    pub fn observe_at(&self, now: Time, unix_s: f64, note: &Note) {
+    pub fn observe_at(&self, now: Time, unix_s: f64, note: &Notification) {
         let mut facts = self.facts();
         observe::note(&self.about, &self.metrics, &mut facts, now, unix_s, note);
     }
@@ -134,7 +134,7 @@ impl Telemetry {
     pub fn venue_silent(&self, endpoint: Endpoint, detail: &str) {
         let now = self.clock.now();
         let mut facts = self.facts();
-        let Facts {
+        let LastKnown {
             reach, throttle, ..
         } = &mut *facts;
         if let Some(cause) = reach.silent(now, detail, throttle) {
@@ -215,7 +215,7 @@ impl Telemetry {
         Ok(prometheus::TextEncoder::new().encode_to_string(&families)?)
     }
 
-    fn facts(&self) -> MutexGuard<'_, Facts> {
+    fn facts(&self) -> MutexGuard<'_, LastKnown> {
         // A panic ends the process, so a poisoned lock is never seen outside of tests.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::MarketId;
-use cambist_core::note::{Control, MarketStatus, Note, PoolStatus, Status};
+use cambist_core::notification::{Control, MarketStatus, Notification, PoolStatus, Status};
 use cambist_core::pool::PoolSpec;
 use cambist_core::request::Endpoint;
 
@@ -86,7 +86,7 @@ fn page() -> String {
     );
     let telemetry = telemetry.unwrap();
     let used = || Control::ALL.map(|control| (control, 1)).to_vec();
-    telemetry.observe(&Note::Status(Box::new(Status {
+    telemetry.observe(&Notification::Status(Box::new(Status {
         markets: vec![MarketStatus {
             used: used(),
             ..MarketStatus::default()

@@ -1,9 +1,9 @@
 //! One place per note: what it counts and what people are told.
 
 use cambist_core::books::Difference;
-use cambist_core::event::{Filter, Level};
+use cambist_core::event::{Filter, TradingState};
 use cambist_core::market::{MarketId, MarketSpec};
-use cambist_core::note::{Control, Fill, Note};
+use cambist_core::notification::{Control, Fill, Notification};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
 use cambist_core::{ClientOrderId, Reason, Side, Time};
@@ -11,11 +11,11 @@ use cambist_protocol::code;
 use tracing::{debug, error, info, warn};
 
 use super::books;
-use super::facts::Facts;
 use super::metrics::Metrics;
-use super::series::UP_STATES;
 use super::{About, seconds, status, withheld};
 use crate::config::money;
+use crate::telemetry::label_sets::UP_STATES;
+use crate::telemetry::last_known::LastKnown;
 use crate::times;
 
 /// Longest piece of foreign text in a log line.
@@ -29,18 +29,21 @@ const ORDERS_MAX: usize = 100_000;
 pub(super) fn note(
     about: &About,
     metrics: &Metrics,
-    facts: &mut Facts,
+    facts: &mut LastKnown,
     now: Time,
     unix_s: f64,
-    note: &Note,
+    note: &Notification,
 ) {
     let name = |market: MarketId| market_name(about, market);
     let m = metrics;
-    if !matches!(note, Note::Refused { .. } | Note::Unknown { .. }) {
+    if !matches!(
+        note,
+        Notification::Refused { .. } | Notification::Unknown { .. }
+    ) {
         settle(m, facts);
     }
     match note {
-        Note::Ready { opening, recovered } => {
+        Notification::Ready { opening, recovered } => {
             facts.ready = true;
             facts.opening.clone_from(opening);
             m.start_timestamp.set(unix_s);
@@ -49,7 +52,7 @@ pub(super) fn note(
                 "ready: every order of earlier runs is accounted for"
             );
         }
-        Note::Submitted {
+        Notification::Submitted {
             order,
             market,
             side,
@@ -70,13 +73,13 @@ pub(super) fn note(
                 debug!(%order, market = spec.name, side = side.name(), price, amount, valid_until, "order sent");
             }
         }
-        Note::Resent { order, attempt } => {
+        Notification::Resent { order, attempt } => {
             if let Some((market, _)) = facts.orders.get(order) {
                 m.attempts.with_label_values(&[name(*market)]).inc();
             }
             info!(%order, attempt, "same bytes sent again");
         }
-        Note::Acknowledged {
+        Notification::Acknowledged {
             order,
             hash,
             micros,
@@ -84,7 +87,7 @@ pub(super) fn note(
             m.ack.observe(seconds(*micros));
             debug!(%order, %hash, micros, "order taken");
         }
-        Note::Refused {
+        Notification::Refused {
             endpoint,
             order,
             reason,
@@ -96,7 +99,7 @@ pub(super) fn note(
             order.map(|id| id.to_string()).as_deref(),
             *reason,
         ),
-        Note::Unknown {
+        Notification::Unknown {
             endpoint,
             order,
             cause,
@@ -136,7 +139,7 @@ pub(super) fn note(
                 );
             }
         }
-        Note::Answered { endpoint, micros } => {
+        Notification::Answered { endpoint, micros } => {
             m.http_duration
                 .with_label_values(&[endpoint.name()])
                 .observe(seconds(*micros));
@@ -150,8 +153,8 @@ pub(super) fn note(
                 None => facts.answered = Some(*endpoint),
             }
         }
-        Note::CancelSent { order } => debug!(%order, "cancel sent"),
-        Note::Ended {
+        Notification::CancelSent { order } => debug!(%order, "cancel sent"),
+        Notification::Ended {
             order,
             market,
             end,
@@ -166,11 +169,11 @@ pub(super) fn note(
             }
             debug!(%order, end = end.name(), "order ended");
         }
-        Note::Resolved { order, status } => {
+        Notification::Resolved { order, status } => {
             info!(%order, status = status.name(), "unknown order seen again");
         }
-        Note::Filled(fill) => filled(about, m, fill),
-        Note::DepthTaken {
+        Notification::Filled(fill) => filled(about, m, fill),
+        Notification::DepthTaken {
             market,
             mid,
             timestamp,
@@ -189,7 +192,7 @@ pub(super) fn note(
                     .set(status::half_ticks(spec, *mid));
             }
         }
-        Note::DepthRefused { market, fault } => {
+        Notification::DepthRefused { market, fault } => {
             m.depth_rejected
                 .with_label_values(&[name(*market), fault.name()])
                 .inc();
@@ -203,7 +206,7 @@ pub(super) fn note(
                 );
             }
         }
-        Note::RiskRefused { market, control } => {
+        Notification::RiskRefused { market, control } => {
             m.risk_rejects
                 .with_label_values(&[name(*market), control.name()])
                 .inc();
@@ -221,12 +224,12 @@ pub(super) fn note(
                 );
             }
         }
-        Note::Withheld {
+        Notification::Withheld {
             market,
             side,
             withheld,
         } => withheld::told(about, m, facts, now, (*market, *side), *withheld),
-        Note::BudgetDenied { endpoint } => {
+        Notification::BudgetDenied { endpoint } => {
             m.budget_waits.with_label_values(&[endpoint.name()]).inc();
             let key = format!("budget {}", endpoint.name());
             if let Some(times) = facts.throttle.tell(now, &key) {
@@ -236,26 +239,26 @@ pub(super) fn note(
                 );
             }
         }
-        Note::Foreign { hash } => {
+        Notification::Foreign { hash } => {
             m.foreign.inc();
             if let Some(times) = facts.throttle.tell(now, "foreign") {
                 error!(%hash, times, "an order on the account is not ours");
             }
         }
-        Note::OtherInstance {
+        Notification::OtherInstance {
             order,
             hash: _,
             until,
             later,
         } => withheld::other_instance(about, m, facts, now, *order, (*until, *later)),
-        Note::ForeignMove { hash, kind } => {
+        Notification::ForeignPoolTransaction { hash, kind } => {
             m.foreign_moves.with_label_values(&[kind.name()]).inc();
             if let Some(times) = facts.throttle.tell(now, "foreign move") {
                 let kind = kind.name();
                 error!(%hash, kind, times, "a join or an exit on the account is not ours");
             }
         }
-        Note::MoveSent {
+        Notification::PoolTransactionSubmitted {
             order,
             market,
             kind,
@@ -270,15 +273,15 @@ pub(super) fn note(
             // A join pays at most this for the shares; an exit receives at least this for them.
             info!(%order, market = labels[0], kind = labels[1], first, second, shares, valid_until, "join or exit sent");
         }
-        Note::Moved(moved) => {
+        Notification::PoolTransactionSettled(moved) => {
             let (market, kind) = (name(moved.market), moved.kind.name());
-            let (pooled, lp) = (moved.moved.pooled, moved.moved.lp);
+            let (pooled, lp) = (moved.amounts.pooled, moved.amounts.lp);
             let [first, second, shares] = pool_texts(about, moved.market, pooled, lp);
             // The venue takes it in the last pooled token.
-            let [_, fee, _] = pool_texts(about, moved.market, [0, moved.moved.fee], 0);
+            let [_, fee, _] = pool_texts(about, moved.market, [0, moved.amounts.fee], 0);
             info!(order = %moved.order, market, kind, first, second, shares, fee, "join or exit processed");
         }
-        Note::MoveEnded {
+        Notification::PoolTransactionEnded {
             order,
             market,
             kind,
@@ -288,12 +291,12 @@ pub(super) fn note(
             m.pool_moves_finished.with_label_values(&labels).inc();
             info!(%order, market = labels[0], kind = labels[1], end = labels[2], "join or exit ended");
         }
-        Note::Reconciled { orders } => {
+        Notification::Reconciled { orders } => {
             m.reconciles.with_label_values(&["clean"]).inc();
             m.reconciled_time.set(unix_s);
             debug!(orders, "orders list read completely");
         }
-        Note::Mismatch {
+        Notification::Mismatch {
             token,
             ledger,
             venue,
@@ -328,7 +331,7 @@ pub(super) fn note(
                 );
             }
         }
-        Note::Books(told) => {
+        Notification::Books(told) => {
             books::gauges(about, m, told);
             if let Some(text) = books::text(about, told) {
                 error!("{text}");
@@ -337,7 +340,7 @@ pub(super) fn note(
             }
             facts.books = (**told).clone();
         }
-        Note::Balanced => {
+        Notification::Balanced => {
             for market in &about.markets {
                 for token in [&market.base, &market.quote] {
                     m.mismatch.with_label_values(&[&token.symbol]).set(0.0);
@@ -347,7 +350,7 @@ pub(super) fn note(
                 m.mismatch.with_label_values(&[&pool.lp.symbol]).set(0.0);
             }
         }
-        Note::FeeAbove {
+        Notification::FeeAbove {
             order,
             fee,
             expected,
@@ -358,8 +361,10 @@ pub(super) fn note(
                 error!(%order, fee, expected, times, "fee above the configured rate");
             }
         }
-        Note::LevelChanged { level, cause } => level_changed(m, facts, *level, cause),
-        Note::InvariantFailed { name, detail } => {
+        Notification::TradingStateChanged { level, cause } => {
+            level_changed(m, facts, *level, cause);
+        }
+        Notification::InvariantFailed { name, detail } => {
             m.invariants.with_label_values(&["any"]).inc();
             error!(
                 invariant = short(name),
@@ -367,27 +372,29 @@ pub(super) fn note(
                 "a rule that must always hold did not"
             );
         }
-        Note::Paused(pause) => warn!(
+        Notification::Paused(pause) => warn!(
             what = part(about, pause.filter),
             why = short(&pause.cause),
             until = pause.until.map(|until| times::iso(until.as_s())),
             "held back"
         ),
-        Note::Unpaused { filter, cause } => {
+        Notification::Unpaused { filter, cause } => {
             info!(
                 what = part(about, *filter),
                 why = short(cause),
                 "not held back any more"
             );
         }
-        Note::LevelNotStored => error!("level and pauses are not stored; they forbid all the same"),
-        Note::CommandTaken { command, detail } => {
+        Notification::RestrictionsNotStored => {
+            error!("level and pauses are not stored; they forbid all the same");
+        }
+        Notification::CommandTaken { command, detail } => {
             info!(command, detail, "command taken");
         }
-        Note::CommandRefused { command, why } => {
+        Notification::CommandRefused { command, why } => {
             warn!(command, why, "command refused");
         }
-        Note::Adopted {
+        Notification::Adopted {
             token,
             amount,
             reason,
@@ -400,10 +407,10 @@ pub(super) fn note(
             let amount = format!("{sign}{}", money::whole(amount.unsigned_abs(), decimals));
             warn!(token, amount, reason = short(reason), "flow adopted");
         }
-        Note::ForeignAdopted { hash } => {
+        Notification::ForeignAdopted { hash } => {
             warn!(%hash, "somebody else's order is managed from now on");
         }
-        Note::Dark { market, side, ms } => {
+        Notification::Dark { market, side, ms } => {
             m.dark
                 .with_label_values(&[name(*market), side.name()])
                 .inc_by(seconds(ms.saturating_mul(1_000)));
@@ -414,7 +421,7 @@ pub(super) fn note(
                 "dark while an order was replaced"
             );
         }
-        Note::Left {
+        Notification::Left {
             orders,
             unknown,
             until,
@@ -424,13 +431,15 @@ pub(super) fn note(
             until = times::iso(until.as_s()),
             "left without cancelling: orders may rest"
         ),
-        Note::Slept { ms } => warn!(ms, "time made a jump; everything is read again first"),
-        Note::BothSides { market, both } => debug!(market = name(*market), both, "both sides"),
-        Note::Draining => {
+        Notification::Slept { ms } => warn!(ms, "time made a jump; everything is read again first"),
+        Notification::BothSides { market, both } => {
+            debug!(market = name(*market), both, "both sides");
+        }
+        Notification::Draining => {
             facts.draining = true;
             info!("draining: everything is being cancelled");
         }
-        Note::Status(told) => status::told(about, m, facts, now, unix_s, told),
+        Notification::Status(told) => status::told(about, m, facts, now, unix_s, told),
     }
     let state = facts.up_state();
     for each in UP_STATES {
@@ -441,7 +450,7 @@ pub(super) fn note(
 }
 
 /// Counts an answer as a success if nothing else was told about it.
-pub(super) fn settle(metrics: &Metrics, facts: &mut Facts) {
+pub(super) fn settle(metrics: &Metrics, facts: &mut LastKnown) {
     if let Some(endpoint) = facts.answered.take() {
         metrics
             .http_requests
@@ -452,7 +461,7 @@ pub(super) fn settle(metrics: &Metrics, facts: &mut Facts) {
 
 fn refused(
     m: &Metrics,
-    facts: &mut Facts,
+    facts: &mut LastKnown,
     now: Time,
     endpoint: Endpoint,
     order: Option<&str>,
@@ -540,7 +549,12 @@ fn pool_texts(about: &About, market: MarketId, pooled: [Amount; 2], lp: Amount) 
 }
 
 /// Fees of an order, in the token that it buys.
-fn fee_texts(about: &About, facts: &Facts, order: ClientOrderId, fees: [Amount; 2]) -> [String; 2] {
+fn fee_texts(
+    about: &About,
+    facts: &LastKnown,
+    order: ClientOrderId,
+    fees: [Amount; 2],
+) -> [String; 2] {
     let bought = facts.orders.get(&order).and_then(|(market, side)| {
         let spec = market_spec(about, *market)?;
         Some(match side {
@@ -551,7 +565,7 @@ fn fee_texts(about: &About, facts: &Facts, order: ClientOrderId, fees: [Amount; 
     fees.map(|fee| bought.map_or_else(|| format!("{fee} base units"), |token| token.text(fee)))
 }
 
-fn level_changed(m: &Metrics, facts: &mut Facts, level: Level, why: &str) {
+fn level_changed(m: &Metrics, facts: &mut LastKnown, level: TradingState, why: &str) {
     let number = kill_number(level);
     m.kill_level.set(number);
     let operator = std::mem::take(&mut facts.operator_asked);
@@ -588,11 +602,11 @@ pub(super) fn part(about: &About, filter: Filter) -> String {
 }
 
 /// The customary number of a level: 1 is for single markets.
-pub(super) const fn kill_number(level: Level) -> i64 {
+pub(super) const fn kill_number(level: TradingState) -> i64 {
     match level {
-        Level::Trading => 0,
-        Level::CancelOnly => 2,
-        Level::Halted => 3,
+        TradingState::Active => 0,
+        TradingState::CancelOnly => 2,
+        TradingState::Halted => 3,
     }
 }
 

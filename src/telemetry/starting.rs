@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{About, Telemetry, TelemetryError};
 use crate::clock::Clock;
-use crate::live::earlier::Earlier;
+use crate::live::earlier_runs::EarlierRuns;
 use crate::{notify, times};
 
 /// Most causes logged of one wait.
@@ -19,7 +19,7 @@ pub struct Starting {
     /// Everything that is known of any process.
     pub telemetry: Telemetry,
     clock: Clock,
-    earlier: Earlier,
+    earlier: EarlierRuns,
     waiting: Mutex<Option<Waiting>>,
 }
 
@@ -33,7 +33,7 @@ struct Waiting {
 
 impl Starting {
     /// A start that waits for nobody yet. `about` needs no markets.
-    pub fn new(about: About, clock: Clock, earlier: Earlier) -> Result<Self, TelemetryError> {
+    pub fn new(about: About, clock: Clock, earlier: EarlierRuns) -> Result<Self, TelemetryError> {
         Ok(Self {
             telemetry: Telemetry::new(about, clock)?,
             clock,
@@ -43,7 +43,7 @@ impl Starting {
     }
 
     /// What earlier runs left.
-    pub const fn earlier(&self) -> Earlier {
+    pub const fn earlier(&self) -> EarlierRuns {
         self.earlier
     }
 

@@ -1,26 +1,28 @@
 //! The engine's status note: gauges, and the page that `/status` shows.
 
-use cambist_core::event::{Amounts, Level, Pause};
+use cambist_core::event::{Amounts, Pause, TradingState};
 use cambist_core::market::MarketSpec;
-use cambist_core::note::{BooksStatus, Control, MarketStatus, OtherOrder, PoolStatus, Status};
+use cambist_core::notification::{
+    BooksStatus, Control, MarketStatus, OtherOrder, PoolStatus, Status,
+};
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
 use super::books;
-use super::facts::Facts;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
-use super::series::POOL;
 use super::withheld::Reasons;
 use super::{About, Telemetry, seconds, withheld};
 use crate::config::money;
+use crate::telemetry::label_sets::POOL;
+use crate::telemetry::last_known::LastKnown;
 use crate::times;
 
 /// Updates everything that is a level rather than an event.
 pub(super) fn told(
     about: &About,
     m: &Metrics,
-    facts: &mut Facts,
+    facts: &mut LastKnown,
     now: Time,
     unix_s: f64,
     status: &Status,
@@ -80,7 +82,7 @@ pub(super) fn told(
 
 /// Level, pauses, and how much of every limit and budget is used.
 fn limits(about: &About, m: &Metrics, status: &Status) {
-    let paused = status.level == Level::Trading && !status.pauses.is_empty();
+    let paused = status.level == TradingState::Active && !status.pauses.is_empty();
     let number = kill_number(status.level);
     m.kill_level.set(if paused { 1 } else { number });
     for (market, found) in about.markets.iter().zip(&status.markets) {
@@ -148,7 +150,13 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
     }
 }
 
-fn gauges(m: &Metrics, facts: &Facts, market: &MarketSpec, found: &MarketStatus, ledger: &Amounts) {
+fn gauges(
+    m: &Metrics,
+    facts: &LastKnown,
+    market: &MarketSpec,
+    found: &MarketStatus,
+    ledger: &Amounts,
+) {
     let name = market.name.as_str();
     let live = found.live[0].saturating_add(found.live[1]);
     for (state, count) in [
@@ -246,7 +254,7 @@ impl Telemetry {
         self.health_of(&self.facts(), now)
     }
 
-    fn health_of(&self, facts: &Facts, now: Time) -> Health {
+    fn health_of(&self, facts: &LastKnown, now: Time) -> Health {
         let fresh = |at: &Option<Time>, age_max_ms: u64| {
             at.is_some_and(|at| now.ms_since(at) <= age_max_ms)
         };

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cambist_core::event::Level;
-use cambist_core::note::{Control, End, Fill, MarketStatus, Note, Status};
+use cambist_core::event::TradingState;
+use cambist_core::notification::{Control, End, Fill, MarketStatus, Notification, Status};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::{
     ClientOrderId, MarketId, MarketSpec, Price, Qty, Reason, Side, StrategyId, Time, TokenId,
@@ -57,8 +57,8 @@ fn order(number: u64) -> ClientOrderId {
     }
 }
 
-fn submitted(number: u64) -> Note {
-    Note::Submitted {
+fn submitted(number: u64) -> Notification {
+    Notification::Submitted {
         order: order(number),
         market: MarketId(0),
         side: Side::Buy,
@@ -114,44 +114,44 @@ fn notes_bear_no_new_series() {
     let before = names(&telemetry.render().unwrap());
     for note in [
         submitted(1),
-        Note::Answered {
+        Notification::Answered {
             endpoint: Endpoint::Submit,
             micros: 5,
         },
-        Note::Refused {
+        Notification::Refused {
             endpoint: Endpoint::Submit,
             order: None,
             reason: Reason::Unlisted(7),
         },
-        Note::Refused {
+        Notification::Refused {
             endpoint: Endpoint::Depth,
             order: None,
             reason: Reason::RateLimited,
         },
-        Note::Unknown {
+        Notification::Unknown {
             endpoint: Endpoint::Orders,
             order: None,
             cause: UnknownCause::Undecodable,
         },
-        Note::RiskRefused {
+        Notification::RiskRefused {
             market: MarketId(0),
             control: Control::Balance,
         },
-        Note::InvariantFailed {
+        Notification::InvariantFailed {
             name: "x".repeat(999),
             detail: "\u{1b}[31m".to_owned(),
         },
-        Note::LevelChanged {
-            level: Level::Halted,
+        Notification::TradingStateChanged {
+            level: TradingState::Halted,
             cause: String::new(),
         },
-        Note::Ended {
+        Notification::Ended {
             order: order(1),
             market: MarketId(0),
             end: End::Fenced,
             cancel_micros: Some(1),
         },
-        Note::Mismatch {
+        Notification::Mismatch {
             token: TokenId(1),
             ledger: 5,
             venue: 4,
@@ -179,20 +179,20 @@ fn notes_bear_no_new_series() {
 fn an_answer_is_a_success_only_if_nothing_else_is_told() {
     let telemetry = telemetry();
     let endpoint = Endpoint::Submit;
-    let answered = Note::Answered {
+    let answered = Notification::Answered {
         endpoint,
         micros: 5,
     };
     telemetry.observe(&answered);
-    telemetry.observe(&Note::Balanced);
+    telemetry.observe(&Notification::Balanced);
     telemetry.observe(&answered);
-    telemetry.observe(&Note::Refused {
+    telemetry.observe(&Notification::Refused {
         endpoint,
         order: None,
         reason: Reason::OrderExists,
     });
     telemetry.observe(&answered);
-    telemetry.observe(&Note::Unknown {
+    telemetry.observe(&Notification::Unknown {
         endpoint,
         order: None,
         cause: UnknownCause::Timeout,
@@ -225,7 +225,7 @@ fn an_answer_is_a_success_only_if_nothing_else_is_told() {
 fn fills_are_counted_in_whole_tokens() {
     let telemetry = telemetry();
     for (side, fee) in [(Side::Sell, 500_000), (Side::Buy, 10_u128.pow(15))] {
-        telemetry.observe(&Note::Filled(Fill {
+        telemetry.observe(&Notification::Filled(Fill {
             order: order(1),
             market: MarketId(0),
             side,
@@ -250,7 +250,7 @@ fn fills_are_counted_in_whole_tokens() {
     );
 }
 
-fn status(now_ready: bool) -> Note {
+fn status(now_ready: bool) -> Notification {
     let market = MarketStatus {
         mid: Some(500_000),
         bid: Some(Price(249_900)),
@@ -258,7 +258,7 @@ fn status(now_ready: bool) -> Note {
         live: [2, 1],
         ..MarketStatus::default()
     };
-    Note::Status(Box::new(Status {
+    Notification::Status(Box::new(Status {
         markets: vec![market],
         ledger: [
             (TokenId(0), 2 * 10_u128.pow(18)),
@@ -314,12 +314,12 @@ fn a_status_sets_the_gauges_and_the_page() {
 #[test]
 fn a_level_is_announced_once_whatever_told_of_it_before() {
     let telemetry = telemetry();
-    let level = Level::CancelOnly;
-    telemetry.observe(&Note::Status(Box::new(Status {
+    let level = TradingState::CancelOnly;
+    telemetry.observe(&Notification::Status(Box::new(Status {
         level,
         ..Status::default()
     })));
-    let changed = Note::LevelChanged {
+    let changed = Notification::TradingStateChanged {
         level,
         cause: "store".to_owned(),
     };
@@ -336,13 +336,13 @@ fn ready_means_ticking_trading_and_fresh() {
     let telemetry = telemetry();
     assert!(!telemetry.health().alive);
     telemetry.tick(10);
-    let depth = Note::DepthTaken {
+    let depth = Notification::DepthTaken {
         market: MarketId(0),
         mid: Some(500_000),
         timestamp: VenueTime(1),
     };
     assert!(telemetry.health().alive && !telemetry.health().ready);
-    telemetry.observe(&Note::Ready {
+    telemetry.observe(&Notification::Ready {
         opening: [].into(),
         recovered: 0,
     });
@@ -359,8 +359,8 @@ fn ready_means_ticking_trading_and_fresh() {
         !telemetry.health_at(now.plus_ms(11_000)).alive,
         "the loop hangs"
     );
-    telemetry.observe(&Note::LevelChanged {
-        level: Level::CancelOnly,
+    telemetry.observe(&Notification::TradingStateChanged {
+        level: TradingState::CancelOnly,
         cause: String::new(),
     });
     assert!(!telemetry.health().ready);

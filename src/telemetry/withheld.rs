@@ -4,16 +4,16 @@
 use std::fmt::Write;
 
 use cambist_core::market::MarketSpec;
-use cambist_core::note::{Control, Withheld};
+use cambist_core::notification::{Control, Withheld};
 use cambist_core::withheld::Unit;
 use cambist_core::{ClientOrderId, MarketId, Side, Time, VenueTime};
 use serde_json::{Value, json};
 use tracing::{debug, error, info, warn};
 
 use super::About;
-use super::facts::Facts;
 use super::metrics::Metrics;
 use crate::config::money;
+use crate::telemetry::last_known::LastKnown;
 
 /// The reasons of a market, buy then sell.
 pub(super) type Reasons = [Option<Withheld>; 2];
@@ -64,7 +64,7 @@ pub(super) fn is_served(reasons: &Reasons) -> bool {
 pub(super) fn told(
     about: &About,
     m: &Metrics,
-    facts: &mut Facts,
+    facts: &mut LastKnown,
     now: Time,
     (market, side): (MarketId, Side),
     withheld: Option<Withheld>,
@@ -94,7 +94,13 @@ pub(super) fn told(
     }
 }
 
-fn log(facts: &mut Facts, now: Time, spec: &MarketSpec, side: Side, withheld: Option<Withheld>) {
+fn log(
+    facts: &mut LastKnown,
+    now: Time,
+    spec: &MarketSpec,
+    side: Side,
+    withheld: Option<Withheld>,
+) {
     let (market, place) = (spec.name.as_str(), (spec.id, side));
     let Some(why) = withheld else {
         // Said again only of what was said.
@@ -143,7 +149,7 @@ fn log(facts: &mut Facts, now: Time, spec: &MarketSpec, side: Side, withheld: Op
 pub(super) fn other_instance(
     about: &About,
     m: &Metrics,
-    facts: &mut Facts,
+    facts: &mut LastKnown,
     now: Time,
     order: ClientOrderId,
     (until, later): (VenueTime, bool),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cambist_core::note::{MarketStatus, Note, Status};
+use cambist_core::notification::{MarketStatus, Notification, Status};
 use cambist_core::withheld::Compared;
 
 use super::super::tests::about;
@@ -116,23 +116,23 @@ fn a_reason_is_told_with_its_numbers_and_the_key() {
 /// A daemon past recovery whose sides have these reasons.
 fn telling(reasons: Reasons) -> Arc<Telemetry> {
     let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
-    telemetry.observe(&Note::Ready {
+    telemetry.observe(&Notification::Ready {
         opening: std::collections::BTreeMap::new(),
         recovered: 0,
     });
-    telemetry.observe(&Note::DepthTaken {
+    telemetry.observe(&Notification::DepthTaken {
         market: MarketId(0),
         mid: Some(500_000),
         timestamp: cambist_core::VenueTime(1),
     });
     for (side, withheld) in Side::BOTH.into_iter().zip(reasons) {
-        telemetry.observe(&Note::Withheld {
+        telemetry.observe(&Notification::Withheld {
             market: MarketId(0),
             side,
             withheld,
         });
     }
-    telemetry.observe(&Note::Status(Box::new(Status {
+    telemetry.observe(&Notification::Status(Box::new(Status {
         ready: true,
         markets: vec![MarketStatus {
             withheld: reasons,
@@ -186,7 +186,7 @@ async fn the_same_reason_stands_in_metrics_status_and_readiness() {
     );
     // It goes, everywhere.
     for side in Side::BOTH {
-        telemetry.observe(&Note::Withheld {
+        telemetry.observe(&Notification::Withheld {
             market: MarketId(0),
             side,
             withheld: None,
@@ -217,9 +217,9 @@ fn a_pool_that_is_not_joined_has_its_reason_too() {
     let compared = Compared::new(Unit::Quote, "market.pool.value_max", 9_000_000, 5_000_000);
     let too_much = Withheld::compared(Control::OrderValue, compared);
     for withheld in [Some(too_much), None] {
-        telemetry.observe(&Note::Status(Box::new(Status {
+        telemetry.observe(&Notification::Status(Box::new(Status {
             markets: vec![MarketStatus::default()],
-            pools: vec![cambist_core::note::PoolStatus {
+            pools: vec![cambist_core::notification::PoolStatus {
                 market: MarketId(0),
                 balances: None,
                 held: 0,
@@ -307,7 +307,7 @@ fn the_state_and_its_reasons_are_of_one_moment() {
     let tell = |withheld: Option<Withheld>| {
         for side in Side::BOTH {
             let market = MarketId(0);
-            telemetry.observe(&Note::Withheld {
+            telemetry.observe(&Notification::Withheld {
                 market,
                 side,
                 withheld,

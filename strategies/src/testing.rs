@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use cambist_core::note::Fill;
+use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cambist_core::OrderStatus;
-use cambist_core::pool::MoveStatus;
+use cambist_core::pool::PoolTransactionStatus;
 use cambist_core::request::Outcome;
 use serde_json::Value;
 
@@ -316,7 +316,9 @@ fn while_a_join_is_under_way_nothing_is_proven() {
     let mut daemon = stage.run("daemon");
     let undecided = || {
         let moves = stage.moves();
-        moves.iter().any(|one| one.status == MoveStatus::Processing)
+        moves
+            .iter()
+            .any(|one| one.status == PoolTransactionStatus::Processing)
     };
     until(SOON, "a join under way", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cambist::store::Store;
-use cambist_core::event::{Level, Levels};
+use cambist_core::event::{Restrictions, TradingState};
 use rustix::process::Signal;
 use toml::Value;
 
@@ -400,7 +400,11 @@ fn a_halted_store_is_not_started() {
     stage.daemon("daemon", &stage.url(), quick);
     let mut store = Store::open(&stage.path("daemon-state")).unwrap();
     store
-        .set_levels(&Levels::of(Level::Halted), "balances differ", false)
+        .set_levels(
+            &Restrictions::of(TradingState::Halted),
+            "balances differ",
+            false,
+        )
         .unwrap();
     drop(store);
     let (code, log) = refused(&stage, "daemon");

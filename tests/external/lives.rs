@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cambist::store::view::level;
-use cambist_core::event::Level;
+use cambist_core::event::TradingState;
 
 use crate::cuts::{CUTS, Cut, KILL};
 use crate::support::clock::within;
@@ -219,7 +219,7 @@ impl Campaign {
         let _ = std::fs::remove_file(&trace);
         // Killed in its first life it may have left no store.
         let level = level(&self.ground.stage.path("daemon-state"));
-        if level.is_ok_and(|(level, _)| level != Level::Trading) {
+        if level.is_ok_and(|(level, _)| level != TradingState::Active) {
             self.resume(&when);
         }
         Ran {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use cambist_core::action::Action;
 use cambist_core::books::Books;
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Event, Levels, Start};
-use cambist_core::note::Note;
+use cambist_core::event::{Event, Restrictions, Start};
+use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
 use cambist_core::strategy::Strategy;
@@ -113,9 +113,9 @@ impl EngineLink {
             next_number: 1,
             next_storage: BTreeMap::new(),
             open: Vec::new(),
-            open_moves: Vec::new(),
+            open_pool_transactions: Vec::new(),
             signed: Vec::new(),
-            levels: Levels::default(),
+            restrictions: Restrictions::default(),
             books: Books::default(),
             lost: BTreeMap::new(),
             venue_time: begin.venue_time,
@@ -155,11 +155,11 @@ impl EngineLink {
                     let order = sealed.expect("what leaves was sealed, and there are no pools");
                     wanted.push(Wanted::Send(request, Outgoing::Submit(Box::new(order))));
                 }
-                Action::StoreLevel { levels, .. } => {
-                    wanted.push(Wanted::Store(Input(Event::LevelStored(levels))));
+                Action::StoreRestrictions { levels, .. } => {
+                    wanted.push(Wanted::Store(Input(Event::RestrictionsStored(levels))));
                 }
-                Action::Note(note) => {
-                    if let Note::Ended { order, .. } = &note {
+                Action::Notify(note) => {
+                    if let Notification::Ended { order, .. } = &note {
                         self.sealed.remove(order);
                     }
                     self.log.observe(now, &note);

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cambist_core::event::Level;
-use cambist_core::note::{Control, Fill, Note};
+use cambist_core::event::TradingState;
+use cambist_core::notification::{Control, Fill, Notification};
 use cambist_core::{Amount, MarketId, MarketSpec, Side, Time};
 use cambist_report::Session;
 use hdrhistogram::Histogram;
@@ -51,7 +51,7 @@ pub struct EngineLog {
     pub sides: BTreeMap<(MarketId, Side), SideTimes>,
     pub refused_by_control: BTreeMap<Control, u64>,
     pub levels: Vec<LevelChange>,
-    pub level: Level,
+    pub level: TradingState,
     /// Level changes and pauses beyond those that are kept.
     pub levels_dropped: u64,
     pub invariants: Vec<String>,
@@ -70,7 +70,7 @@ impl EngineLog {
             sides: BTreeMap::new(),
             refused_by_control: BTreeMap::new(),
             levels: Vec::new(),
-            level: Level::Trading,
+            level: TradingState::Active,
             levels_dropped: 0,
             invariants: Vec::new(),
             mismatches: 0,
@@ -91,16 +91,16 @@ impl EngineLog {
     }
 
     /// Takes in what the engine reports.
-    pub fn observe(&mut self, now: Time, note: &Note) {
+    pub fn observe(&mut self, now: Time, note: &Notification) {
         self.session.observe(now, note);
         match note {
-            Note::Filled(fill) => self.learnt(now, fill),
-            Note::DepthTaken { .. } => self.depths += 1,
-            Note::DepthRefused { .. } => self.depths_refused += 1,
-            Note::RiskRefused { control, .. } => {
+            Notification::Filled(fill) => self.learnt(now, fill),
+            Notification::DepthTaken { .. } => self.depths += 1,
+            Notification::DepthRefused { .. } => self.depths_refused += 1,
+            Notification::RiskRefused { control, .. } => {
                 *self.refused_by_control.entry(*control).or_default() += 1;
             }
-            Note::Withheld {
+            Notification::Withheld {
                 market,
                 side,
                 withheld,
@@ -108,17 +108,17 @@ impl EngineLog {
                 let times = self.sides.entry((*market, *side)).or_default();
                 times.change(now, withheld.as_ref().map(|withheld| withheld.control));
             }
-            Note::LevelChanged { level, cause } => {
+            Notification::TradingStateChanged { level, cause } => {
                 self.level = *level;
                 self.level_changed(now, level.name().to_owned(), cause.clone());
             }
-            Note::Paused(pause) => {
+            Notification::Paused(pause) => {
                 self.level_changed(now, "paused".to_owned(), pause.cause.clone());
             }
-            Note::InvariantFailed { name, detail } if self.invariants.len() < KEPT => {
+            Notification::InvariantFailed { name, detail } if self.invariants.len() < KEPT => {
                 self.invariants.push(format!("{name}: {detail}"));
             }
-            Note::Mismatch { .. } => self.mismatches += 1,
+            Notification::Mismatch { .. } => self.mismatches += 1,
             _ => {}
         }
     }

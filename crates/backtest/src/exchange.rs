@@ -346,7 +346,7 @@ impl SimulatedExchange {
             // There are no pools.
             Query::Pools => Reply::Pools(Vec::new()),
             Query::PoolBalance(_) => return Err(Reason::InvalidArgument),
-            Query::Moves(_) => Reply::Moves {
+            Query::PoolTransactions(_) => Reply::PoolTransactions {
                 moves: Vec::new(),
                 total: 0,
             },

@@ -1,7 +1,7 @@
 //! What was really earned, by the exchange's own fills and the recorded mids at those moments.
 
 use cambist_core::event::Amounts;
-use cambist_core::note::{Fill, Note};
+use cambist_core::notification::{Fill, Notification};
 use cambist_core::order::ClientOrderId;
 use cambist_core::{Amount, MarketSpec, StrategyId, Time, VenueTime};
 use cambist_market_data::Timestamp;
@@ -50,7 +50,7 @@ pub fn mid(exchange: &SimulatedExchange, market: usize) -> Option<u64> {
 impl Performance {
     pub fn new(markets: &[MarketSpec], opening: &Amounts) -> Self {
         let mut session = Session::new(markets);
-        let ready = Note::Ready {
+        let ready = Notification::Ready {
             opening: opening.clone(),
             recovered: 0,
         };
@@ -65,7 +65,7 @@ impl Performance {
 
     /// The mid of a market is so now.
     pub fn mark(&mut self, now: Time, spec: &MarketSpec, mid: Option<u64>) {
-        let note = Note::DepthTaken {
+        let note = Notification::DepthTaken {
             market: spec.id,
             mid,
             timestamp: VenueTime(0),
@@ -92,7 +92,7 @@ impl Performance {
             fee: execution.traded.fee,
             mid,
         };
-        self.session.observe(now, &Note::Filled(fill));
+        self.session.observe(now, &Notification::Filled(fill));
     }
 
     /// Everything held at the mids, in quote units; `None` while a mid is missing.

@@ -12,7 +12,7 @@ use cambist_protocol::wire::{
 use cambist_protocol::{Endpoint, FromWire, Json, WireError};
 use secrecy::SecretString;
 
-use crate::classify::{Silence, classify};
+use crate::classify::{NoAnswer, classify};
 use crate::client::{Call, Client, Unmade};
 use crate::error::CallError;
 use crate::transport::Exchange;
@@ -135,13 +135,13 @@ impl Client {
         let heard = classify(whole.status, whole.is_json, &whole.body, read);
         let detail = heard.detail.unwrap_or_default();
         heard.said.map_err(|silence| match silence {
-            Silence::Refused(reason) => CallError::Refused {
+            NoAnswer::Refused(reason) => CallError::Refused {
                 call: name,
                 reason,
                 detail,
                 retry_after_ms: whole.retry_after_ms,
             },
-            Silence::Unknown(cause) => CallError::Unknown {
+            NoAnswer::Unknown(cause) => CallError::Unknown {
                 call: name,
                 cause,
                 detail,

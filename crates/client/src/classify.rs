@@ -17,14 +17,14 @@ const DETAIL_MAX: usize = 240;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard<T> {
     /// A success, or why there is none.
-    pub said: Result<T, Silence>,
+    pub said: Result<T, NoAnswer>,
     /// For logs: the venue's own text or what was wrong with the answer; capped and escaped.
     pub detail: Option<String>,
 }
 
 /// An answer that is no success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Silence {
+pub(crate) enum NoAnswer {
     /// Refused.
     Refused(Reason),
     /// Nothing can be concluded.
@@ -77,12 +77,12 @@ fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) 
                 | Reply::Account { .. }
                 | Reply::Pools(_)
                 | Reply::PoolBalance(_)
-                | Reply::Moves { .. } => None,
+                | Reply::PoolTransactions { .. } => None,
             };
             (Outcome::Reply(reply), time)
         }
-        Err(Silence::Refused(reason)) => (Outcome::Refused(reason), None),
-        Err(Silence::Unknown(cause)) => (Outcome::Unknown(cause), None),
+        Err(NoAnswer::Refused(reason)) => (Outcome::Refused(reason), None),
+        Err(NoAnswer::Unknown(cause)) => (Outcome::Unknown(cause), None),
     };
     (outcome, time, heard.detail)
 }
@@ -98,20 +98,20 @@ pub(crate) fn classify<T>(
     match status {
         200..=299 => success(is_json, body, read),
         300..=399 => silent(
-            Silence::Unknown(UnknownCause::Redirect),
+            NoAnswer::Unknown(UnknownCause::Redirect),
             &format!("redirect {status} not followed"),
         ),
         // Whoever answers it, the request went no further.
         429 => silent(
-            Silence::Refused(Reason::RateLimited),
+            NoAnswer::Refused(Reason::RateLimited),
             &failure(is_json, body).message,
         ),
         400..=499 => {
             let failure = failure(is_json, body);
             match failure.reason {
-                Some(reason) => silent(Silence::Refused(reason), &failure.message),
+                Some(reason) => silent(NoAnswer::Refused(reason), &failure.message),
                 None => silent(
-                    Silence::Unknown(UnknownCause::Undecodable),
+                    NoAnswer::Unknown(UnknownCause::Undecodable),
                     &format!("status {status} without a code: {}", failure.message),
                 ),
             }
@@ -121,10 +121,10 @@ pub(crate) fn classify<T>(
             match failure.reason {
                 // "Unknown error" and a number of its own say no more than the status does.
                 None | Some(Reason::UnknownError | Reason::Unlisted(_)) => silent(
-                    Silence::Unknown(UnknownCause::ServerError),
+                    NoAnswer::Unknown(UnknownCause::ServerError),
                     &format!("status {status}: {}", failure.message),
                 ),
-                Some(reason) => silent(Silence::Refused(reason), &failure.message),
+                Some(reason) => silent(NoAnswer::Refused(reason), &failure.message),
             }
         }
     }
@@ -135,7 +135,7 @@ fn success<T>(
     body: &[u8],
     read: impl FnOnce(&Json) -> Result<T, WireError>,
 ) -> Heard<T> {
-    let undecodable = |detail: &str| silent(Silence::Unknown(UnknownCause::Undecodable), detail);
+    let undecodable = |detail: &str| silent(NoAnswer::Unknown(UnknownCause::Undecodable), detail);
     if !is_json {
         return undecodable("answer is not JSON by its headers");
     }
@@ -145,7 +145,7 @@ fn success<T>(
     };
     if let Some(failure) = Failure::in_success(&json) {
         return match failure.reason {
-            Some(reason) => silent(Silence::Refused(reason), &failure.message),
+            Some(reason) => silent(NoAnswer::Refused(reason), &failure.message),
             None => undecodable(&format!("failure without a code: {}", failure.message)),
         };
     }
@@ -170,7 +170,7 @@ fn failure(is_json: bool, body: &[u8]) -> Failure {
     }
 }
 
-fn silent<T>(silence: Silence, detail: &str) -> Heard<T> {
+fn silent<T>(silence: NoAnswer, detail: &str) -> Heard<T> {
     Heard {
         said: Err(silence),
         detail: (!detail.is_empty()).then(|| quoted_once(detail)),

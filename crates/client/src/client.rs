@@ -160,7 +160,7 @@ impl Client {
 
     /// Sends the stored bytes of an order, a join or an exit, exactly as they are.
     pub async fn submit_to(&self, endpoint: request::Endpoint, body: &[u8]) -> Answered {
-        let classify = if endpoint.is_move() {
+        let classify = if endpoint.is_pool_transaction() {
             classify_move
         } else {
             classify_submit
@@ -351,7 +351,7 @@ fn call_of(
             };
             (query.write(), false)
         }
-        Query::Moves(page) => {
+        Query::PoolTransactions(page) => {
             let query = PoolTransactionsQuery {
                 account_id: Some(account_id),
                 start: Some(page.from.0),
@@ -375,7 +375,7 @@ fn call_of(
         | Query::Orders(_)
         | Query::Order(_)
         | Query::Cancel(_)
-        | Query::Moves(_) => false,
+        | Query::PoolTransactions(_) => false,
     };
     let endpoint = Endpoint::from(query.endpoint());
     Some(Call {

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::books::Booking;
-use crate::event::{BatchId, Levels};
+use crate::event::{BatchId, Restrictions};
 use crate::intent::Intent;
-use crate::note::Note;
+use crate::notification::Notification;
 use crate::order::ClientOrderId;
 use crate::request::{Endpoint, Query, RequestId};
 
@@ -36,10 +36,10 @@ pub enum Action {
         /// Where it goes: the submit of an order, a join or an exit.
         endpoint: Endpoint,
     },
-    /// Make level and pauses durable; answer with `LevelStored` or `LevelFailed`, naming the same value.
-    StoreLevel {
+    /// Make level and pauses durable; answer with `RestrictionsStored` or `RestrictionsFailed`, naming the same value.
+    StoreRestrictions {
         /// What to store.
-        levels: Levels,
+        levels: Restrictions,
         /// Why, for people.
         cause: String,
         /// A person allows something again. Without this the store refuses a lower level.
@@ -49,7 +49,7 @@ pub enum Action {
     /// is no answer. Nothing is made durable after a booking that could not be.
     Book(Box<Booking>),
     /// Something to tell; fans out to logs, metrics and reports.
-    Note(Note),
+    Notify(Notification),
     /// Draining ended; the shell may stop. Nothing follows.
     Finished {
         /// Whether it is proven that no own order rests.

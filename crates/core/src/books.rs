@@ -12,7 +12,7 @@ use crate::control::Control;
 use crate::event::{Amounts, Rate};
 use crate::market::{MarketId, MarketSpec};
 use crate::math::{mul_div_ceil, mul_div_floor};
-use crate::note::{End, Fill, PoolMove};
+use crate::notification::{End, Fill, PoolTransactionSettlement};
 use crate::order::ClientOrderId;
 use crate::pool::PoolSpec;
 use crate::time::VenueTime;
@@ -323,7 +323,7 @@ pub enum Entry {
     /// An increment of an order's fills.
     Fill(Fill),
     /// What a join or an exit changed.
-    Moved(PoolMove),
+    Moved(PoolTransactionSettlement),
     /// The proven end of an order or a move.
     Ended(ClientOrderId, End),
     /// Something that came or went otherwise, and why.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::books::Books;
-use crate::intent::RecoveredMove;
+use crate::intent::RecoveredPoolTransaction;
 use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
 use crate::pool::PoolSpec;
@@ -13,7 +13,7 @@ use crate::request::{Outcome, RequestId};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
-pub use crate::level::{Filter, Level, Levels, Lost, Pause, Rate};
+pub use crate::level::{Filter, LossBaseline, Pause, Rate, Restrictions, TradingState};
 
 /// Number of one batch of intents.
 #[derive(
@@ -58,16 +58,16 @@ pub struct Start {
     /// Intents that may still be alive.
     pub open: Vec<RecoveredOrder>,
     /// Moves that may still be undecided.
-    pub open_moves: Vec<RecoveredMove>,
+    pub open_pool_transactions: Vec<RecoveredPoolTransaction>,
     /// Base units of every order of earlier runs that may not be behind its fence, whatever became of it, by
     /// base token and the second in which they expire.
     pub signed: Vec<(TokenId, u32, Amount)>,
     /// The durable level and pauses.
-    pub levels: Levels,
+    pub restrictions: Restrictions,
     /// The durable books of the account, fitted to the markets above.
     pub books: Books,
     /// What markets had lost, as a store before version 5 knew it; for markets without baselines.
-    pub lost: BTreeMap<MarketId, Lost>,
+    pub lost: BTreeMap<MarketId, LossBaseline>,
     /// A venue time heard before the start, a lower bound of its clock now.
     pub venue_time: VenueTime,
     /// Fee rates of the account in bips that fills are checked against.
@@ -85,10 +85,10 @@ pub enum SealFailure {
     Signature,
 }
 
-/// A person's wish. Every one is answered by [`Note::CommandTaken`](crate::note::Note::CommandTaken) or
-/// [`Note::CommandRefused`](crate::note::Note::CommandRefused) among the actions of its own event; what
-/// has to be durable is in force when [`Note::LevelChanged`](crate::note::Note::LevelChanged),
-/// [`Note::Paused`](crate::note::Note::Paused) or [`Note::Unpaused`](crate::note::Note::Unpaused) is told.
+/// A person's wish. Every one is answered by [`Notification::CommandTaken`](crate::notification::Notification::CommandTaken) or
+/// [`Notification::CommandRefused`](crate::notification::Notification::CommandRefused) among the actions of its own event; what
+/// has to be durable is in force when [`Notification::TradingStateChanged`](crate::notification::Notification::TradingStateChanged),
+/// [`Notification::Paused`](crate::notification::Notification::Paused) or [`Notification::Unpaused`](crate::notification::Notification::Unpaused) is told.
 /// Saying something again changes nothing. Reasons are for the record and must not be empty where
 /// something is allowed again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,12 +96,12 @@ pub enum Command {
     /// Stop quoting, cancel everything, prove it, then finish.
     Drain,
     /// Stop quoting and finish without cancelling: what rests runs out by itself. What is unknown, and
-    /// until when it may live, is told by [`Note::Left`](crate::note::Note::Left).
+    /// until when it may live, is told by [`Notification::Left`](crate::notification::Notification::Left).
     Leave,
     /// Raise the level. A lower one than the present is refused.
     Raise {
         /// To what.
-        level: Level,
+        level: TradingState,
         /// Why.
         reason: String,
     },
@@ -110,7 +110,7 @@ pub enum Command {
     /// losses is exceeded, unless they are forgotten.
     Lower {
         /// To what.
-        level: Level,
+        level: TradingState,
         /// Why.
         reason: String,
         /// Losses are counted anew.
@@ -204,10 +204,10 @@ pub enum Event {
         cause: SealFailure,
     },
     /// Level and pauses are durable and take effect.
-    LevelStored(Levels),
+    RestrictionsStored(Restrictions),
     /// Level and pauses could not be made durable. What they forbid is in force all the same; what they
     /// allow is not, and the engine asks again.
-    LevelFailed(Levels),
+    RestrictionsFailed(Restrictions),
     /// A person's wish.
     Operator(Command),
     /// The deadline of `next_wakeup` has come.

@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use crate::planted::{self, Defect};
 use crate::time::VenueTime;
 
-pub use crate::engine::passes::{Pass, Progress, Purpose};
+pub use crate::engine::venue::list_scan::{ListScan, Progress, ScanPurpose};
 
 /// What the venue itself has said about an order's existence.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub enum Word {
+pub enum VenueEvidence {
     /// Nothing yet.
     #[default]
     None,
     /// It took it or showed it. A list that leaves it out is then not enough: its report is asked for.
-    Known,
+    Seen,
     /// Asked by hash after the fence, it did not know it.
-    Disowned,
+    Denied,
 }
 
 /// Whether no copy of an order can rest: each of its transmissions was refused for a reason that a
@@ -54,11 +54,11 @@ pub fn is_proven_dead(
     valid_until: VenueTime,
     grace_ms: u64,
     shown: bool,
-    word: Word,
+    word: VenueEvidence,
 ) -> bool {
     let contradicted = match word {
-        Word::Known => true,
-        Word::None | Word::Disowned => false,
+        VenueEvidence::Seen => true,
+        VenueEvidence::None | VenueEvidence::Denied => false,
     };
     is_behind(list_begun, valid_until, grace_ms) && !shown && !contradicted
 }
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn a_list_proves_death_only_behind_the_fence_and_uncontradicted() {
         let dead = |begun, shown, word| is_proven_dead(VenueTime(begun), UNTIL, 3_000, shown, word);
-        assert!(dead(13_001, false, Word::None));
-        assert!(dead(13_001, false, Word::Disowned));
-        assert!(!dead(13_000, false, Word::None));
-        assert!(!dead(13_001, true, Word::None));
-        assert!(!dead(13_001, false, Word::Known));
+        assert!(dead(13_001, false, VenueEvidence::None));
+        assert!(dead(13_001, false, VenueEvidence::Denied));
+        assert!(!dead(13_000, false, VenueEvidence::None));
+        assert!(!dead(13_001, true, VenueEvidence::None));
+        assert!(!dead(13_001, false, VenueEvidence::Seen));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::market::MarketId;
 use crate::order::{ClientOrderId, Hash, UnsignedOrder};
-use crate::pool::UnsignedMove;
+use crate::pool::UnsignedPoolTransaction;
 use crate::token::TokenId;
 
 /// Something to be hashed, signed and stored, and then sent as the same bytes every time.
@@ -14,7 +14,7 @@ pub enum Intent {
     /// An order.
     Order(UnsignedOrder),
     /// A join or an exit.
-    Move(UnsignedMove),
+    PoolTransaction(UnsignedPoolTransaction),
 }
 
 impl Intent {
@@ -22,7 +22,7 @@ impl Intent {
     pub const fn id(&self) -> ClientOrderId {
         match self {
             Self::Order(order) => order.client_id,
-            Self::Move(wanted) => wanted.client_id,
+            Self::PoolTransaction(wanted) => wanted.client_id,
         }
     }
 
@@ -30,7 +30,7 @@ impl Intent {
     pub const fn market(&self) -> MarketId {
         match self {
             Self::Order(order) => order.market,
-            Self::Move(wanted) => wanted.market,
+            Self::PoolTransaction(wanted) => wanted.market,
         }
     }
 
@@ -38,16 +38,16 @@ impl Intent {
     pub fn slots(&self) -> Vec<(TokenId, u32)> {
         match self {
             Self::Order(order) => vec![(order.sell_token, order.storage_id)],
-            Self::Move(wanted) => wanted.slots().collect(),
+            Self::PoolTransaction(wanted) => wanted.slots().collect(),
         }
     }
 }
 
 /// A move found in the store whose end was never proven.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveredMove {
+pub struct RecoveredPoolTransaction {
     /// The move as sealed.
-    pub wanted: UnsignedMove,
+    pub transaction: UnsignedPoolTransaction,
     /// Its hash.
     pub hash: Hash,
 }

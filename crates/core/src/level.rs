@@ -1,6 +1,6 @@
 //! How much trading is allowed, of what, and until when.
 //!
-//! The ladder: trading → a part is paused (a market, a side, a strategy) → cancel-only → halted. A pause
+//! The ladder: active → a part is paused (a market, a side, a strategy) → cancel-only → halted. A pause
 //! that a control engages heals by itself when its time has passed; a pause or a level that a person
 //! engages, and every level, is lowered only by a person with a reason. What forbids holds from the
 //! moment it is wanted; what allows holds only once it is durable.
@@ -16,24 +16,24 @@ use crate::token::Amount;
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub enum Level {
+pub enum TradingState {
     /// Everything that is not paused.
     #[default]
-    Trading,
+    Active,
     /// No new orders; own orders are cancelled.
     CancelOnly,
     /// As cancel-only, and the program ends; survives restarts until a person lowers it.
     Halted,
 }
 
-impl Level {
+impl TradingState {
     /// Every level, lowest first.
-    pub const ALL: [Self; 3] = [Self::Trading, Self::CancelOnly, Self::Halted];
+    pub const ALL: [Self; 3] = [Self::Active, Self::CancelOnly, Self::Halted];
 
     /// The label used in metrics, logs and the store.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Trading => "trading",
+            Self::Active => "trading",
             Self::CancelOnly => "cancel_only",
             Self::Halted => "halted",
         }
@@ -121,7 +121,7 @@ pub struct Rate {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Lost {
+pub struct LossBaseline {
     /// A day of venue time, in days since its epoch.
     pub day: u64,
     /// Lost on that day.
@@ -141,21 +141,21 @@ pub struct Lost {
 
 /// Everything that is durable about how much trading is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Levels {
+pub struct Restrictions {
     /// Of everything.
-    pub level: Level,
+    pub state: TradingState,
     /// Parts held back, oldest first. Healed ones are kept for a day: their number is limited too.
     pub pauses: Vec<Pause>,
 }
 
-impl Levels {
+impl Restrictions {
     /// Most pauses kept; one that does not fit any more raises the level instead.
     pub const PAUSES_MAX: usize = 64;
 
     /// Only a level.
-    pub const fn of(level: Level) -> Self {
+    pub const fn of(level: TradingState) -> Self {
         Self {
-            level,
+            state: level,
             pauses: Vec::new(),
         }
     }

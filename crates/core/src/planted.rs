@@ -44,7 +44,7 @@ defects! {
     IdsRenewed "ids_renewed" "a resend leaves under a new id"
     CountersForgotten "counters_forgotten" "a restart counts order numbers and storage ids from the beginning"
     IntentsForgotten "intents_forgotten" "a restart does not tell of orders that may be alive"
-    LevelNotStored "level_not_stored" "a level is called durable and was never written"
+    RestrictionsNotStored "level_not_stored" "a level is called durable and was never written"
     SealFailureHidden "seal_failure_hidden" "a batch that was not stored is called sealed"
     TimeoutIsNotSent "timeout_is_not_sent" "a time-out is told as if no byte had left"
     FillsHidden "fills_hidden" "reports of orders leave fills out"

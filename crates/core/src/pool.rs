@@ -31,14 +31,14 @@ pub struct PoolSpec {
 
 /// Which way a move goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum MoveKind {
+pub enum PoolTransactionKind {
     /// Tokens in, shares out.
     Join,
     /// Shares in, tokens out.
     Exit,
 }
 
-impl MoveKind {
+impl PoolTransactionKind {
     /// Both kinds, for metrics that exist from the start.
     pub const ALL: [Self; 2] = [Self::Join, Self::Exit];
 
@@ -53,13 +53,13 @@ impl MoveKind {
 
 /// A complete join or exit before hashing and signing. The shell adds owner, pool and domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnsignedMove {
+pub struct UnsignedPoolTransaction {
     /// Our id; numbered with the orders, never sent.
     pub client_id: ClientOrderId,
     /// Market whose pool it is.
     pub market: MarketId,
     /// Join or exit.
-    pub kind: MoveKind,
+    pub kind: PoolTransactionKind,
     /// The pooled tokens in the pool's order.
     pub pooled: [TokenId; 2],
     /// A join pays at most this of each; an exit receives at least this of each, before the fee.
@@ -78,12 +78,12 @@ pub struct UnsignedMove {
     pub made_at: VenueTime,
 }
 
-impl UnsignedMove {
+impl UnsignedPoolTransaction {
     /// The token and the id of every storage slot it uses.
     pub fn slots(&self) -> impl Iterator<Item = (TokenId, u32)> + '_ {
         let tokens = match self.kind {
-            MoveKind::Join => [Some(self.pooled[0]), Some(self.pooled[1])],
-            MoveKind::Exit => [Some(self.lp), None],
+            PoolTransactionKind::Join => [Some(self.pooled[0]), Some(self.pooled[1])],
+            PoolTransactionKind::Exit => [Some(self.lp), None],
         };
         tokens
             .into_iter()
@@ -94,7 +94,7 @@ impl UnsignedMove {
     /// Units of `token` it pays at the worst.
     pub fn reserved(&self, token: TokenId) -> Amount {
         match self.kind {
-            MoveKind::Join => {
+            PoolTransactionKind::Join => {
                 let part = |at: usize| {
                     if self.pooled[at] == token {
                         self.amounts[at]
@@ -109,20 +109,20 @@ impl UnsignedMove {
                 };
                 part(0).saturating_add(part(1)).saturating_add(fee)
             }
-            MoveKind::Exit if self.lp == token => self.lp_amount,
-            MoveKind::Exit => 0,
+            PoolTransactionKind::Exit if self.lp == token => self.lp_amount,
+            PoolTransactionKind::Exit => 0,
         }
     }
 
     /// Whether what a report says it moved keeps the limits that were signed.
-    pub fn allows(&self, moved: &Moved) -> bool {
+    pub fn allows(&self, moved: &PoolTransactionAmounts) -> bool {
         let within = match self.kind {
-            MoveKind::Join => {
+            PoolTransactionKind::Join => {
                 moved.pooled[0] <= self.amounts[0]
                     && moved.pooled[1] <= self.amounts[1]
                     && moved.lp >= self.lp_amount
             }
-            MoveKind::Exit => {
+            PoolTransactionKind::Exit => {
                 moved.pooled[0] >= self.amounts[0]
                     && moved.pooled[1] >= self.amounts[1]
                     && moved.lp == self.lp_amount
@@ -134,7 +134,7 @@ impl UnsignedMove {
 
 /// What a settled move changed, base units in the pool's order of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct PoolTransactionAmounts {
     /// Of each pooled token: paid by a join, received by an exit before the fee.
     pub pooled: [Amount; 2],
     /// Minted by a join, burned by an exit.
@@ -145,7 +145,7 @@ pub struct Moved {
 
 /// The venue's word for the state of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum MoveStatus {
+pub enum PoolTransactionStatus {
     /// Taken, not decided; also a word that this version does not know.
     Processing,
     /// Done: what it moved is final.
@@ -156,15 +156,15 @@ pub enum MoveStatus {
 
 /// One join or exit as the venue reports it (interface: AmmTransactionDataV3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MoveReport {
+pub struct PoolTransactionReport {
     /// Its hash.
     pub hash: Hash,
     /// Join or exit.
-    pub kind: MoveKind,
+    pub kind: PoolTransactionKind,
     /// State.
-    pub status: MoveStatus,
+    pub status: PoolTransactionStatus,
     /// What it moved; zeros until it is processed.
-    pub moved: Moved,
+    pub amounts: PoolTransactionAmounts,
     /// The venue's time of creation.
     pub created: VenueTime,
 }
@@ -195,15 +195,15 @@ mod tests {
     use super::*;
     use crate::order::StrategyId;
 
-    fn join() -> UnsignedMove {
-        UnsignedMove {
+    fn join() -> UnsignedPoolTransaction {
+        UnsignedPoolTransaction {
             client_id: ClientOrderId {
                 instance: 1,
                 strategy: StrategyId(0),
                 number: 1,
             },
             market: MarketId(0),
-            kind: MoveKind::Join,
+            kind: PoolTransactionKind::Join,
             pooled: [TokenId(0), TokenId(1)],
             amounts: [10, 20],
             lp: TokenId(9),
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!((of(0), of(1), of(9)), (10, 22, 0));
         let slots: Vec<_> = join.slots().collect();
         assert_eq!(slots, [(TokenId(0), 1), (TokenId(1), 3)]);
-        let exit = UnsignedMove {
-            kind: MoveKind::Exit,
+        let exit = UnsignedPoolTransaction {
+            kind: PoolTransactionKind::Exit,
             storage_ids: vec![7],
             ..join
         };
@@ -235,35 +235,38 @@ mod tests {
     #[test]
     fn what_moved_is_held_against_every_limit() {
         let join = join();
-        let good = Moved {
+        let good = PoolTransactionAmounts {
             pooled: [10, 20],
             lp: 5,
             fee: 2,
         };
         assert!(join.allows(&good));
-        assert!(!join.allows(&Moved {
+        assert!(!join.allows(&PoolTransactionAmounts {
             pooled: [11, 20],
             ..good
         }));
-        assert!(!join.allows(&Moved {
+        assert!(!join.allows(&PoolTransactionAmounts {
             pooled: [10, 21],
             ..good
         }));
-        assert!(!join.allows(&Moved { lp: 4, ..good }));
-        assert!(!join.allows(&Moved { fee: 3, ..good }));
-        let exit = UnsignedMove {
-            kind: MoveKind::Exit,
+        assert!(!join.allows(&PoolTransactionAmounts { lp: 4, ..good }));
+        assert!(!join.allows(&PoolTransactionAmounts { fee: 3, ..good }));
+        let exit = UnsignedPoolTransaction {
+            kind: PoolTransactionKind::Exit,
             ..join
         };
         assert!(exit.allows(&good));
-        assert!(!exit.allows(&Moved {
+        assert!(!exit.allows(&PoolTransactionAmounts {
             pooled: [9, 20],
             ..good
         }));
-        assert!(!exit.allows(&Moved {
+        assert!(!exit.allows(&PoolTransactionAmounts {
             pooled: [10, 19],
             ..good
         }));
-        assert!(!exit.allows(&Moved { lp: 6, ..good }), "burned is exact");
+        assert!(
+            !exit.allows(&PoolTransactionAmounts { lp: 6, ..good }),
+            "burned is exact"
+        );
     }
 }

@@ -5,8 +5,8 @@
 
 use crate::event::Amounts;
 use crate::market::{MarketSpec, Side};
-use crate::note::{Fill, PoolMove};
-use crate::pool::{MoveKind, Moved};
+use crate::notification::{Fill, PoolTransactionSettlement};
+use crate::pool::{PoolTransactionAmounts, PoolTransactionKind};
 use crate::token::{Amount, TokenId};
 
 /// Signed changes of base units by token; a token may occur twice.
@@ -53,10 +53,15 @@ impl Postings {
 
     /// What a join or an exit of the pool of these tokens changes. The fee is taken in the last pooled
     /// token.
-    pub fn of_pool(kind: MoveKind, pooled: [TokenId; 2], lp: TokenId, moved: &Moved) -> Self {
+    pub fn of_pool(
+        kind: PoolTransactionKind,
+        pooled: [TokenId; 2],
+        lp: TokenId,
+        moved: &PoolTransactionAmounts,
+    ) -> Self {
         let way = match kind {
-            MoveKind::Join => -1,
-            MoveKind::Exit => 1,
+            PoolTransactionKind::Join => -1,
+            PoolTransactionKind::Exit => 1,
         };
         let [first, second] = moved.pooled.map(|amount| way * signed(amount));
         Self(vec![
@@ -67,8 +72,8 @@ impl Postings {
     }
 
     /// What a settled join or exit changes.
-    pub fn of_move(moved: &PoolMove) -> Self {
-        Self::of_pool(moved.kind, moved.pooled, moved.lp, &moved.moved)
+    pub fn of_move(moved: &PoolTransactionSettlement) -> Self {
+        Self::of_pool(moved.kind, moved.pooled, moved.lp, &moved.amounts)
     }
 
     /// A single token that came (or went, if less than nothing).
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn fees_of_pools_are_taken_in_the_last_token_whichever_way_it_goes() {
-        let moved = Moved {
+        let moved = PoolTransactionAmounts {
             pooled: [100, 250],
             lp: 7,
             fee: 3,
@@ -156,8 +161,8 @@ mod tests {
             let postings = Postings::of_pool(kind, [QUOTE, BASE], LP, &moved);
             [QUOTE, BASE, LP].map(|token| postings.of(token))
         };
-        assert_eq!(of(MoveKind::Join), [-100, -253, 7]);
-        assert_eq!(of(MoveKind::Exit), [100, 247, -7]);
+        assert_eq!(of(PoolTransactionKind::Join), [-100, -253, 7]);
+        assert_eq!(of(PoolTransactionKind::Exit), [100, 247, -7]);
     }
 
     #[test]

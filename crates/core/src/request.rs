@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::market::MarketId;
 use crate::order::{Hash, OrderReport, OrderStatus};
-use crate::pool::{MoveReport, PoolBalances, PoolListed};
+use crate::pool::{PoolBalances, PoolListed, PoolTransactionReport};
 use crate::reason::Reason;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId, TokenSpec};
@@ -45,7 +45,7 @@ pub enum Endpoint {
     /// POST amm/exit.
     Exit,
     /// GET amm/user/transactions.
-    Moves,
+    PoolTransactions,
     /// GET tokens.
     Tokens,
 }
@@ -65,12 +65,12 @@ impl Endpoint {
         Self::PoolBalance,
         Self::Join,
         Self::Exit,
-        Self::Moves,
+        Self::PoolTransactions,
         Self::Tokens,
     ];
 
     /// Whether sealed joins or exits go there.
-    pub const fn is_move(self) -> bool {
+    pub const fn is_pool_transaction(self) -> bool {
         matches!(self, Self::Join | Self::Exit)
     }
 
@@ -85,7 +85,7 @@ impl Endpoint {
             | Self::Account
             | Self::Join
             | Self::Exit
-            | Self::Moves => true,
+            | Self::PoolTransactions => true,
             Self::Depth | Self::Markets | Self::Pools | Self::PoolBalance | Self::Tokens => false,
         }
     }
@@ -105,7 +105,7 @@ impl Endpoint {
             Self::PoolBalance => "pool_balance",
             Self::Join => "pool_join",
             Self::Exit => "pool_exit",
-            Self::Moves => "pool_transactions",
+            Self::PoolTransactions => "pool_transactions",
             Self::Tokens => "tokens",
         }
     }
@@ -133,7 +133,7 @@ pub enum Query {
     /// What the pool beside a market holds.
     PoolBalance(MarketId),
     /// One page of our joins and exits created in a closed window, every pool, state and layer.
-    Moves(OrdersPage),
+    PoolTransactions(OrdersPage),
     /// Every token's decimals and bounds.
     Tokens,
 }
@@ -151,7 +151,7 @@ impl Query {
             Self::Account => Endpoint::Account,
             Self::Pools => Endpoint::Pools,
             Self::PoolBalance(_) => Endpoint::PoolBalance,
-            Self::Moves(_) => Endpoint::Moves,
+            Self::PoolTransactions(_) => Endpoint::PoolTransactions,
             Self::Tokens => Endpoint::Tokens,
         }
     }
@@ -278,9 +278,9 @@ pub enum Reply {
     /// What the pool asked about holds.
     PoolBalance(PoolBalances),
     /// One page of joins and exits and the total the venue counts for the query.
-    Moves {
+    PoolTransactions {
         /// Entries of this page.
-        moves: Vec<MoveReport>,
+        moves: Vec<PoolTransactionReport>,
         /// Entries over all pages.
         total: u32,
     },

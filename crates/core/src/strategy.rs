@@ -5,7 +5,7 @@
 //! deterministic, do no input or output, and take its only time from [`View::now`].
 
 use crate::market::{MarketSpec, Price, Qty, Side};
-use crate::note::{Fill, Withheld};
+use crate::notification::{Fill, Withheld};
 use crate::order::ClientOrderId;
 use crate::pool::PoolBalances;
 use crate::time::Time;

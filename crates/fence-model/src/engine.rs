@@ -2,7 +2,7 @@
 //!
 //! Whatever decides about evidence is a call into `cambist_core`; a wrong rule stands beside the right one.
 
-use cambist_core::fence::{self, Pass, Progress, Word};
+use cambist_core::fence::{self, ListScan, Progress, VenueEvidence};
 use cambist_core::order::OrderReport;
 use cambist_core::{OrderStatus, Time, VenueTime};
 
@@ -53,7 +53,7 @@ pub struct Tracked {
     /// Of these, so many are disproved.
     pub disproved: u8,
     /// What the venue said of its existence.
-    pub word: Word,
+    pub word: VenueEvidence,
     /// A cancel was decided.
     pub cancel_decided: bool,
     /// Its answer is waited for.
@@ -111,7 +111,7 @@ pub struct Engine {
     /// By number.
     pub orders: [Tracked; ORDERS],
     /// The list that is being read.
-    pub pass: Option<Pass>,
+    pub pass: Option<ListScan>,
     /// Orders in the round that is being read.
     round: [bool; ORDERS],
     /// Rounds of it so far.
@@ -211,7 +211,7 @@ impl Engine {
         match answer {
             Answer::Taken => {
                 order.phase = Phase::Live;
-                order.word = Word::Known;
+                order.word = VenueEvidence::Seen;
             }
             Answer::Refused(reason) => {
                 let resent = order.transmissions > 1;
@@ -267,7 +267,7 @@ impl Engine {
         if !order.is_tracked() {
             return;
         }
-        order.word = Word::Known;
+        order.word = VenueEvidence::Seen;
         order.phase = Phase::Live;
         order.answer = None;
         order.not_found = 0;
@@ -291,7 +291,7 @@ impl Engine {
         } else {
             let order = &mut self.orders[number];
             if fence::is_behind(asked_at, ticks(order.until), grace_ms(wrong)) {
-                order.word = Word::Disowned;
+                order.word = VenueEvidence::Denied;
             }
             if wrong == Some(Wrong::NotFoundThrice) {
                 order.not_found += 1;
@@ -314,7 +314,7 @@ impl Engine {
 
     /// Begins to read a list: a closed window, page by page.
     pub fn begin_pass(&mut self, clock: u8, wrong: Option<Wrong>) {
-        self.pass = Some(Pass::proof(Time(0), now(wrong, clock), VenueTime(0), 1));
+        self.pass = Some(ListScan::proof(Time(0), now(wrong, clock), VenueTime(0), 1));
         self.round = [false; ORDERS];
     }
 
@@ -359,7 +359,7 @@ impl Engine {
     }
 
     /// Ends what the list proves dead.
-    fn apply_fence(&mut self, pass: &Pass, wrong: Option<Wrong>) {
+    fn apply_fence(&mut self, pass: &ListScan, wrong: Option<Wrong>) {
         let round = self.round;
         self.end_pass();
         for (number, order) in self.orders.iter_mut().enumerate() {

@@ -66,7 +66,7 @@ pub fn reply(query: &Query, json: &Json, context: Context<'_>) -> Result<Reply, 
                 .ok_or_else(|| WireError::new(format!("market {} has no pool here", market.0)))?;
             decode_pool::pool_balance(json, spec)
         }
-        Query::Moves(_) => decode_pool::moves(json, context.pools),
+        Query::PoolTransactions(_) => decode_pool::moves(json, context.pools),
     }
 }
 

@@ -1,14 +1,16 @@
 //! What the engine hears about pools, from the bytes of a success.
 
-use cambist_core::pool::{MoveReport, MoveStatus, Moved, PoolBalances, PoolListed, PoolSpec};
+use cambist_core::pool::{
+    PoolBalances, PoolListed, PoolSpec, PoolTransactionAmounts, PoolTransactionKind,
+    PoolTransactionReport, PoolTransactionStatus,
+};
 use cambist_core::request::Reply;
-use cambist_core::{MoveKind, OrderStatus, TokenId, VenueTime};
+use cambist_core::{OrderStatus, TokenId, VenueTime};
 use cambist_signing::Address;
 
 use crate::json::{FromWire, Json, WireError};
 use crate::wire::{
-    PoolBalance, PoolTransaction, PoolTransactionKind, PoolTransactions, Pools, Submission,
-    SubmissionStatus,
+    self, PoolBalance, PoolTransaction, PoolTransactions, Pools, Submission, SubmissionStatus,
 };
 
 /// Bits of a pool's status.
@@ -69,38 +71,44 @@ pub fn moves(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
         report(&transaction, known).map_err(|error| error.within(&format!("transactions[{at}]")))
     };
     let moves = page.transactions.into_iter().enumerate().map(report);
-    Ok(Reply::Moves {
+    Ok(Reply::PoolTransactions {
         moves: moves.collect::<Result<_, _>>()?,
         total,
     })
 }
 
-fn report(transaction: &PoolTransaction, known: &[PoolSpec]) -> Result<MoveReport, WireError> {
+fn report(
+    transaction: &PoolTransaction,
+    known: &[PoolSpec],
+) -> Result<PoolTransactionReport, WireError> {
     let status = match transaction.tx_status.as_str() {
-        "processed" => MoveStatus::Processed,
-        "cancelled" | "failed" => MoveStatus::Cancelled,
+        "processed" => PoolTransactionStatus::Processed,
+        "cancelled" | "failed" => PoolTransactionStatus::Cancelled,
         // What is not known to be over may still move something.
-        _ => MoveStatus::Processing,
+        _ => PoolTransactionStatus::Processing,
     };
     let of = |spec: &&PoolSpec| Address(spec.address) == transaction.amm_pool_address;
     let moved = match known.iter().find(of) {
         Some(spec) => moved(transaction, spec)?,
         // Somebody else's business with a pool that is not ours to watch.
-        None => Moved::default(),
+        None => PoolTransactionAmounts::default(),
     };
-    Ok(MoveReport {
+    Ok(PoolTransactionReport {
         hash: transaction.hash,
         kind: match transaction.tx_type {
-            PoolTransactionKind::Join => MoveKind::Join,
-            PoolTransactionKind::Exit => MoveKind::Exit,
+            wire::PoolTransactionKind::Join => PoolTransactionKind::Join,
+            wire::PoolTransactionKind::Exit => PoolTransactionKind::Exit,
         },
         status,
-        moved,
+        amounts: moved,
         created: VenueTime(transaction.created_at),
     })
 }
 
-fn moved(transaction: &PoolTransaction, spec: &PoolSpec) -> Result<Moved, WireError> {
+fn moved(
+    transaction: &PoolTransaction,
+    spec: &PoolSpec,
+) -> Result<PoolTransactionAmounts, WireError> {
     let part = |token: TokenId| {
         let mut parts = transaction.pool_tokens.iter();
         let found = parts.find(|part| part.token_id == token);
@@ -114,7 +122,7 @@ fn moved(transaction: &PoolTransaction, spec: &PoolSpec) -> Result<Moved, WireEr
     if first.fee_amount > 0 {
         return Err(WireError::new("is a fee in another than the last token").within("feeAmount"));
     }
-    Ok(Moved {
+    Ok(PoolTransactionAmounts {
         pooled: [first.actual_amount, second.actual_amount],
         lp: transaction.lp_token.actual_amount,
         fee: second.fee_amount,

@@ -3,7 +3,7 @@
 //! As with orders: the bytes are made once, and read back before anything may leave. Both keys could
 //! sign the same digest; here the layer-2 key does.
 
-use cambist_core::pool::{MoveKind, PoolSpec, UnsignedMove};
+use cambist_core::pool::{PoolSpec, PoolTransactionKind, UnsignedPoolTransaction};
 use cambist_core::{Amount, Hash, TokenId};
 use cambist_signing::eip712::Domain;
 use cambist_signing::{
@@ -26,7 +26,7 @@ pub struct Owner {
 /// Hashes and signs a move and writes its body. The signature is verified by the signer before it
 /// comes back, and the body is read back as a venue reads it and compared with what was signed.
 pub fn sign_move(
-    wanted: &UnsignedMove,
+    wanted: &UnsignedPoolTransaction,
     pool: &PoolSpec,
     owner: Owner,
     key: &SecretKey,
@@ -34,7 +34,7 @@ pub fn sign_move(
     let address = Address(pool.address);
     let domain = Domain::pool(owner.chain_id, &pool.name, address);
     match wanted.kind {
-        MoveKind::Join => {
+        PoolTransactionKind::Join => {
             let unsigned = join_request(wanted, address, owner);
             let (digest, message) = join_message(&unsigned, &domain);
             let signature = key.sign(&message)?;
@@ -52,7 +52,7 @@ pub fn sign_move(
                 same && again == ((digest, message), Some(signature)),
             )
         }
-        MoveKind::Exit => {
+        PoolTransactionKind::Exit => {
             let unsigned = exit_request(wanted, address, owner);
             let (digest, message) = exit_message(&unsigned, &domain);
             let signature = key.sign(&message)?;
@@ -84,7 +84,7 @@ fn sealed(digest: Hash32, body: Vec<u8>, reads_back: bool) -> Result<SignedInten
     }
 }
 
-fn pooled(wanted: &UnsignedMove) -> Vec<TokenVolume> {
+fn pooled(wanted: &UnsignedPoolTransaction) -> Vec<TokenVolume> {
     let part = |(token, volume): (TokenId, Amount)| TokenVolume { token, volume };
     wanted
         .pooled
@@ -94,7 +94,11 @@ fn pooled(wanted: &UnsignedMove) -> Vec<TokenVolume> {
         .collect()
 }
 
-fn join_request(wanted: &UnsignedMove, pool_address: Address, owner: Owner) -> JoinRequest {
+fn join_request(
+    wanted: &UnsignedPoolTransaction,
+    pool_address: Address,
+    owner: Owner,
+) -> JoinRequest {
     JoinRequest {
         owner: owner.address,
         pool_address,
@@ -112,7 +116,11 @@ fn join_request(wanted: &UnsignedMove, pool_address: Address, owner: Owner) -> J
     }
 }
 
-fn exit_request(wanted: &UnsignedMove, pool_address: Address, owner: Owner) -> ExitRequest {
+fn exit_request(
+    wanted: &UnsignedPoolTransaction,
+    pool_address: Address,
+    owner: Owner,
+) -> ExitRequest {
     ExitRequest {
         owner: owner.address,
         pool_address,
@@ -199,8 +207,8 @@ mod tests {
         }
     }
 
-    fn wanted(kind: MoveKind) -> UnsignedMove {
-        UnsignedMove {
+    fn wanted(kind: PoolTransactionKind) -> UnsignedPoolTransaction {
+        UnsignedPoolTransaction {
             client_id: ClientOrderId {
                 instance: 1,
                 strategy: StrategyId(0),
@@ -222,7 +230,7 @@ mod tests {
     #[test]
     fn a_join_is_the_interface_to_the_byte_and_its_signature_verifies() {
         let key = SecretKey::from_hex("0x1").unwrap();
-        let signed = sign_move(&wanted(MoveKind::Join), &pool(), OWNER, &key).unwrap();
+        let signed = sign_move(&wanted(PoolTransactionKind::Join), &pool(), OWNER, &key).unwrap();
         let read = JoinRequest::from_bytes(&signed.body).unwrap();
         let domain = Domain::pool(1, "AMM-A-B", Address([0x33; 20]));
         let (digest, message) = join_message(&read, &domain);
@@ -246,10 +254,10 @@ mod tests {
     #[test]
     fn a_fee_selects_the_later_form_of_a_join() {
         let key = SecretKey::from_hex("0x1").unwrap();
-        let free = sign_move(&wanted(MoveKind::Join), &pool(), OWNER, &key).unwrap();
-        let paid = UnsignedMove {
+        let free = sign_move(&wanted(PoolTransactionKind::Join), &pool(), OWNER, &key).unwrap();
+        let paid = UnsignedPoolTransaction {
             fee_max: 1,
-            ..wanted(MoveKind::Join)
+            ..wanted(PoolTransactionKind::Join)
         };
         let paid = sign_move(&paid, &pool(), OWNER, &key).unwrap();
         assert_ne!(free.hash, paid.hash);
@@ -260,14 +268,14 @@ mod tests {
     #[test]
     fn an_exit_reads_back_and_what_no_venue_could_read_is_not_signed() {
         let key = SecretKey::from_hex("0x1").unwrap();
-        let exit = UnsignedMove {
+        let exit = UnsignedPoolTransaction {
             storage_ids: vec![5],
-            ..wanted(MoveKind::Exit)
+            ..wanted(PoolTransactionKind::Exit)
         };
         let signed = sign_move(&exit, &pool(), OWNER, &key).unwrap();
         let read = ExitRequest::from_bytes(&signed.body).unwrap();
         assert_eq!((read.storage_id, read.exit_tokens.burned), (5, 5));
-        let huge = UnsignedMove {
+        let huge = UnsignedPoolTransaction {
             lp_amount: AMOUNT_MAX + 1,
             ..exit
         };

@@ -205,7 +205,7 @@ impl From<request::Endpoint> for Endpoint {
             request::Endpoint::PoolBalance => Self::PoolBalance,
             request::Endpoint::Join => Self::JoinPool,
             request::Endpoint::Exit => Self::ExitPool,
-            request::Endpoint::Moves => Self::PoolTransactions,
+            request::Endpoint::PoolTransactions => Self::PoolTransactions,
         }
     }
 }

@@ -17,7 +17,7 @@
 //! market's scale are whole numbers of it, so nothing is ever rounded but shares of base units that a pool
 //! owes, which round down.
 
-use cambist_core::note::{Fill, PoolMove};
+use cambist_core::notification::{Fill, PoolTransactionSettlement};
 use cambist_core::pool::PoolBalances;
 use cambist_core::postings::Postings;
 use cambist_core::{Amount, MarketSpec, PoolSpec, TokenId};
@@ -206,7 +206,7 @@ impl MarketPnl {
     }
 
     /// A join or an exit was booked.
-    pub fn moved(&mut self, moved: &PoolMove) {
+    pub fn moved(&mut self, moved: &PoolTransactionSettlement) {
         if self.open {
             self.counted &= self.try_moved(moved).is_some();
         }
@@ -339,7 +339,7 @@ impl MarketPnl {
         Some(())
     }
 
-    fn try_moved(&mut self, moved: &PoolMove) -> Option<()> {
+    fn try_moved(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         if let Some(mid) = moved.mid {
             self.try_mid(mid)?;
         }
@@ -417,7 +417,7 @@ impl MarketPnl {
     }
 
     /// A join or an exit whose shares can be valued.
-    fn book_move(&mut self, moved: &PoolMove) -> Option<()> {
+    fn book_move(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         let (mark, postings) = (self.mark?, Postings::of_move(moved));
         let pool = self.pool.as_mut()?;
         let worth = pool.change(self.terms, mark, postings.of(pool.lp))?;

@@ -10,7 +10,7 @@
 //! The unit of all sums is that of [`crate::pnl`].
 
 use cambist_core::math::{mul_div_floor, root_of_product};
-use cambist_core::note::PoolMove;
+use cambist_core::notification::PoolTransactionSettlement;
 use cambist_core::pool::PoolBalances;
 use cambist_core::{Amount, TokenId, shares};
 
@@ -59,7 +59,7 @@ pub(crate) struct PoolPosition {
     parts: PoolParts,
     /// Shares and moves whose worth is not known yet.
     waiting_shares: i128,
-    waiting_moves: Vec<PoolMove>,
+    waiting_moves: Vec<PoolTransactionSettlement>,
 }
 
 impl PoolPosition {
@@ -132,13 +132,13 @@ impl PoolPosition {
     }
 
     /// A move that cannot be valued yet.
-    pub(crate) fn wait(&mut self, moved: &PoolMove) -> Option<()> {
+    pub(crate) fn wait(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         let fits = self.waiting_moves.len() < WAITING_MAX;
         fits.then(|| self.waiting_moves.push(moved.clone()))
     }
 
     /// What waited.
-    pub(crate) fn take_waiting(&mut self) -> (i128, Vec<PoolMove>) {
+    pub(crate) fn take_waiting(&mut self) -> (i128, Vec<PoolTransactionSettlement>) {
         (
             std::mem::take(&mut self.waiting_shares),
             std::mem::take(&mut self.waiting_moves),

@@ -1,7 +1,7 @@
 //! What became of the joins and exits of one pool.
 
-use cambist_core::note::{End, PoolMove, PoolStatus};
-use cambist_core::{Amount, MarketId, MoveKind, PoolSpec};
+use cambist_core::notification::{End, PoolStatus, PoolTransactionSettlement};
+use cambist_core::{Amount, MarketId, PoolSpec, PoolTransactionKind};
 
 /// The counts of one pool.
 #[derive(Clone, Debug)]
@@ -29,10 +29,10 @@ impl PoolCounts {
         self.spec.market == market
     }
 
-    pub(crate) const fn moved(&mut self, moved: &PoolMove) {
+    pub(crate) const fn moved(&mut self, moved: &PoolTransactionSettlement) {
         match moved.kind {
-            MoveKind::Join => self.joins += 1,
-            MoveKind::Exit => self.exits += 1,
+            PoolTransactionKind::Join => self.joins += 1,
+            PoolTransactionKind::Exit => self.exits += 1,
         }
     }
 

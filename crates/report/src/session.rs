@@ -6,7 +6,9 @@ mod told;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::Amounts;
-use cambist_core::note::{Fill, Note, PoolMove, PoolStatus, Status};
+use cambist_core::notification::{
+    Fill, Notification, PoolStatus, PoolTransactionSettlement, Status,
+};
 use cambist_core::postings::Postings;
 use cambist_core::{
     Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, Time, TokenId, TokenSpec,
@@ -129,22 +131,22 @@ impl Session {
     }
 
     /// Takes in one note.
-    pub fn observe(&mut self, now: Time, note: &Note) {
+    pub fn observe(&mut self, now: Time, note: &Notification) {
         match note {
-            Note::Ready { opening, .. } => self.open(opening),
-            Note::Submitted {
+            Notification::Ready { opening, .. } => self.open(opening),
+            Notification::Submitted {
                 order,
                 valid_until_s,
                 ..
             } => self.counts.submitted(*order, *valid_until_s),
-            Note::Acknowledged { order, .. } if self.moving.contains_key(order) => {}
-            Note::Acknowledged { micros, .. } => self.counts.acknowledged(*micros),
-            Note::Refused {
+            Notification::Acknowledged { order, .. } if self.moving.contains_key(order) => {}
+            Notification::Acknowledged { micros, .. } => self.counts.acknowledged(*micros),
+            Notification::Refused {
                 endpoint, reason, ..
             } => self.counts.refused(*endpoint, *reason),
-            Note::Ended { order, end, .. } => self.counts.ended(*order, *end),
-            Note::Filled(fill) => self.fill(fill),
-            Note::DepthTaken {
+            Notification::Ended { order, end, .. } => self.counts.ended(*order, *end),
+            Notification::Filled(fill) => self.fill(fill),
+            Notification::DepthTaken {
                 market,
                 mid: Some(mid),
                 ..
@@ -153,25 +155,25 @@ impl Session {
                     market.pnl.mid(*mid);
                 }
             }
-            Note::BothSides { market, both } => {
+            Notification::BothSides { market, both } => {
                 if let Some(market) = self.market(*market) {
                     market.sides.set(now, *both);
                 }
             }
-            Note::Draining => {
+            Notification::Draining => {
                 for market in &mut self.markets {
                     market.sides.close(now);
                 }
             }
-            Note::MoveSent {
+            Notification::PoolTransactionSubmitted {
                 order,
                 valid_until_s,
                 ..
             } => {
                 self.moving.insert(*order, *valid_until_s);
             }
-            Note::Moved(moved) => self.moved(moved),
-            Note::MoveEnded {
+            Notification::PoolTransactionSettled(moved) => self.moved(moved),
+            Notification::PoolTransactionEnded {
                 order, market, end, ..
             } => {
                 self.moving.remove(order);
@@ -179,14 +181,14 @@ impl Session {
                     .into_iter()
                     .for_each(|pool| pool.ended(*end));
             }
-            Note::Status(status) => {
+            Notification::Status(status) => {
                 self.status.clone_from(status);
                 for told in &status.pools {
                     self.pool_told(told);
                 }
             }
-            Note::Reconciled { .. } => self.comparison.closed = true,
-            Note::Mismatch {
+            Notification::Reconciled { .. } => self.comparison.closed = true,
+            Notification::Mismatch {
                 token,
                 ledger,
                 venue,
@@ -196,34 +198,34 @@ impl Session {
                 }
                 self.comparison.differs.insert(*token, (*ledger, *venue));
             }
-            Note::Balanced => self.comparison.differs.clear(),
-            Note::Adopted { token, amount, .. } => self.explained(*token, *amount),
-            Note::Unknown { .. }
-            | Note::DepthTaken { mid: None, .. }
-            | Note::Resent { .. }
-            | Note::Resolved { .. }
-            | Note::Answered { .. }
-            | Note::CancelSent { .. }
-            | Note::DepthRefused { .. }
-            | Note::RiskRefused { .. }
-            | Note::Withheld { .. }
-            | Note::OtherInstance { .. }
-            | Note::BudgetDenied { .. }
-            | Note::Foreign { .. }
-            | Note::Books(_)
-            | Note::ForeignMove { .. }
-            | Note::FeeAbove { .. }
-            | Note::LevelChanged { .. }
-            | Note::Paused(_)
-            | Note::Unpaused { .. }
-            | Note::LevelNotStored
-            | Note::CommandTaken { .. }
-            | Note::CommandRefused { .. }
-            | Note::ForeignAdopted { .. }
-            | Note::Dark { .. }
-            | Note::Left { .. }
-            | Note::Slept { .. }
-            | Note::InvariantFailed { .. } => {}
+            Notification::Balanced => self.comparison.differs.clear(),
+            Notification::Adopted { token, amount, .. } => self.explained(*token, *amount),
+            Notification::Unknown { .. }
+            | Notification::DepthTaken { mid: None, .. }
+            | Notification::Resent { .. }
+            | Notification::Resolved { .. }
+            | Notification::Answered { .. }
+            | Notification::CancelSent { .. }
+            | Notification::DepthRefused { .. }
+            | Notification::RiskRefused { .. }
+            | Notification::Withheld { .. }
+            | Notification::OtherInstance { .. }
+            | Notification::BudgetDenied { .. }
+            | Notification::Foreign { .. }
+            | Notification::Books(_)
+            | Notification::ForeignPoolTransaction { .. }
+            | Notification::FeeAbove { .. }
+            | Notification::TradingStateChanged { .. }
+            | Notification::Paused(_)
+            | Notification::Unpaused { .. }
+            | Notification::RestrictionsNotStored
+            | Notification::CommandTaken { .. }
+            | Notification::CommandRefused { .. }
+            | Notification::ForeignAdopted { .. }
+            | Notification::Dark { .. }
+            | Notification::Left { .. }
+            | Notification::Slept { .. }
+            | Notification::InvariantFailed { .. } => {}
         }
     }
 
@@ -319,7 +321,7 @@ impl Session {
     }
 
     /// A move changes what is held.
-    fn moved(&mut self, moved: &PoolMove) {
+    fn moved(&mut self, moved: &PoolTransactionSettlement) {
         while self.moves_seen.len() >= MOVES_KEPT {
             self.moves_seen.pop_first();
         }

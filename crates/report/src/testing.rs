@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use cambist_core::note::Fill;
+use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::{MarketId, MarketSpec, PoolSpec, Price, Qty, Side, TokenId, TokenSpec};
 

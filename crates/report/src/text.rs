@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cambist_core::note::MarketStatus;
+use cambist_core::notification::MarketStatus;
 use cambist_core::{MarketSpec, Price};
 
 use crate::money::{Money, fixed_text};

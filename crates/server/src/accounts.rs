@@ -10,25 +10,25 @@ use cambist_protocol::{Endpoint, FromWire};
 use cambist_venue::{self as venue, AccountId, ApiKeyDigest, Caller, Request, Response};
 
 use crate::api_keys::{self, api_key_digest};
-use crate::denial::Denial;
-use crate::shell::{Answer, Call, Shell, mismatch};
-use crate::shown;
+use crate::dispatch::{Answer, Call, Dispatch, mismatch};
+use crate::error_response::ErrorResponse;
+use crate::responses;
 
 /// GET account.
-pub(crate) fn account(shell: &Shell, call: &Call) -> Answer {
+pub(crate) fn account(shell: &Dispatch, call: &Call) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     let query = match AccountQuery::read(&parameters)? {
         AccountQuery::Owner(owner) => venue::AccountQuery::Owner(owner.0),
         AccountQuery::Id(id) => venue::AccountQuery::Id(AccountId(id)),
     };
     match shell.ask(&Caller::Public, &Request::Account(query))? {
-        Response::Account(view) => Ok(to_bytes(&shown::account(&view))),
+        Response::Account(view) => Ok(to_bytes(&responses::account(&view))),
         _ => Err(mismatch(Endpoint::GetAccount)),
     }
 }
 
 /// GET balances.
-pub(crate) fn balances(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn balances(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = BalancesQuery::read(&parameters)?;
@@ -37,11 +37,11 @@ pub(crate) fn balances(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
         account,
         tokens: query.tokens,
     };
-    match shell.ask(&Shell::caller(holder), &request)? {
+    match shell.ask(&Dispatch::caller(holder), &request)? {
         Response::Balances(views) => {
             let shown: Vec<_> = views
                 .iter()
-                .map(|view| shown::balance(account, view))
+                .map(|view| responses::balance(account, view))
                 .collect();
             Ok(to_bytes(&shown))
         }
@@ -50,13 +50,13 @@ pub(crate) fn balances(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
 }
 
 /// POST apiKey.
-pub(crate) fn replace_api_key(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn replace_api_key(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let account = AccountId(ApiKeyRequest::from_bytes(&call.body)?.account_id);
     check_exists(shell, account)?;
     shell.check_owner(holder, account)?;
     let signed = shell.request_signed(call, &[], account, holder)?;
     if signed.is_none() && shell.require_api_key_signature {
-        return Err(Denial::new(
+        return Err(ErrorResponse::new(
             Reason::NoSignature,
             "the header X-API-SIG is missing",
         ));
@@ -67,7 +67,7 @@ pub(crate) fn replace_api_key(shell: &Shell, call: &Call, holder: Option<Account
 
 /// GET apiKey: the signature alone opens the account. Which recordings of it count is told in
 /// `key_requests`.
-pub(crate) fn get_api_key(shell: &Shell, call: &Call) -> Answer {
+pub(crate) fn get_api_key(shell: &Dispatch, call: &Call) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     let query = ApiKeyQuery::read(&parameters)?;
     let account = AccountId(query.account_id);
@@ -82,7 +82,7 @@ pub(crate) fn get_api_key(shell: &Shell, call: &Call) -> Answer {
     check_time()?;
     let has_key = shell.machine.read(|venue| venue.has_api_key(account))?;
     if signed_at.is_none() && has_key && shell.public_url.is_some() {
-        return Err(Denial::new(
+        return Err(ErrorResponse::new(
             Reason::InvalidArgument,
             "timestamp: is missing: the account has a key, and the request must be signed with the exchange's time in milliseconds",
         ));
@@ -113,7 +113,7 @@ pub(crate) fn get_api_key(shell: &Shell, call: &Call) -> Answer {
 }
 
 /// GET storageId.
-pub(crate) fn storage_id(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn storage_id(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = StorageIdQuery::read(&parameters)?;
@@ -122,7 +122,7 @@ pub(crate) fn storage_id(shell: &Shell, call: &Call, holder: Option<AccountId>) 
         account: AccountId(query.account_id),
         sell_token: query.sell_token,
     };
-    match shell.ask(&Shell::caller(holder), &request)? {
+    match shell.ask(&Dispatch::caller(holder), &request)? {
         Response::StorageId {
             order: Some(order_id),
             offchain: Some(offchain_id),
@@ -130,7 +130,7 @@ pub(crate) fn storage_id(shell: &Shell, call: &Call, holder: Option<AccountId>) 
             order_id,
             offchain_id,
         })),
-        Response::StorageId { .. } => Err(Denial::new(
+        Response::StorageId { .. } => Err(ErrorResponse::new(
             // Published after the interface text, as this endpoint is outside it.
             Reason::Unlisted(102_028),
             "no storage id is left for this token",
@@ -141,10 +141,10 @@ pub(crate) fn storage_id(shell: &Shell, call: &Call, holder: Option<AccountId>) 
 
 /// The account before all other fields, where the request names one that can be read.
 pub(crate) fn check_named_account(
-    shell: &Shell,
+    shell: &Dispatch,
     parameters: &Parameters,
     holder: Option<AccountId>,
-) -> Result<(), Denial> {
+) -> Result<(), ErrorResponse> {
     match parameters.account_id() {
         Some(named) => shell.check_owner(holder, AccountId(named)),
         // The endpoint's own reader says what is wrong, with the endpoint's own code.
@@ -152,14 +152,14 @@ pub(crate) fn check_named_account(
     }
 }
 
-fn check_exists(shell: &Shell, account: AccountId) -> Result<(), Denial> {
+fn check_exists(shell: &Dispatch, account: AccountId) -> Result<(), ErrorResponse> {
     if shell
         .machine
         .read(|venue| venue.account(account).is_some())?
     {
         Ok(())
     } else {
-        Err(Denial::new(
+        Err(ErrorResponse::new(
             Reason::UserNotFound,
             format!("account {} does not exist", account.0),
         ))
@@ -167,7 +167,7 @@ fn check_exists(shell: &Shell, account: AccountId) -> Result<(), Denial> {
 }
 
 /// A fresh key in place of the account's.
-fn replaced(shell: &Shell, call: &Call, caller: &Caller, account: AccountId) -> Answer {
+fn replaced(shell: &Dispatch, call: &Call, caller: &Caller, account: AccountId) -> Answer {
     let fresh = api_keys::fresh()?;
     let digest = api_key_digest(&fresh);
     shell.key_requests.changes(account, shell.clock.now());
@@ -182,18 +182,18 @@ fn replaced(shell: &Shell, call: &Call, caller: &Caller, account: AccountId) -> 
 
 /// The digest of the key that the account has now.
 fn key_digest(
-    shell: &Shell,
+    shell: &Dispatch,
     call: &Call,
     caller: &Caller,
     request: &Request,
-) -> Result<ApiKeyDigest, Denial> {
+) -> Result<ApiKeyDigest, ErrorResponse> {
     match shell.ask(caller, request)? {
         Response::ApiKey(digest) => Ok(digest),
         _ => Err(mismatch(call.endpoint)),
     }
 }
 
-fn told(shell: &Shell, account: AccountId, digest: ApiKeyDigest, key: &str) -> Vec<u8> {
+fn told(shell: &Dispatch, account: AccountId, digest: ApiKeyDigest, key: &str) -> Vec<u8> {
     shell.known_keys.learn(account, digest, key);
     to_bytes(&ApiKey {
         api_key: key.to_owned(),

@@ -11,7 +11,7 @@ use cambist_venue::{AccountId, ApiKeyDigest};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::denial::Denial;
+use crate::error_response::ErrorResponse;
 
 /// Characters of a new API key.
 const API_KEY_CHARS: usize = 64;
@@ -60,14 +60,14 @@ impl KnownKeys {
 }
 
 /// A key that nobody has yet.
-pub(crate) fn fresh() -> Result<Zeroizing<String>, Denial> {
+pub(crate) fn fresh() -> Result<Zeroizing<String>, ErrorResponse> {
     const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut key = Zeroizing::new(String::with_capacity(API_KEY_CHARS));
     let mut random = Zeroizing::new([0; 2 * API_KEY_CHARS]);
     while key.len() < API_KEY_CHARS {
         getrandom::fill(random.as_mut()).map_err(|error| {
             tracing::error!(%error, "the system gives no randomness");
-            Denial::internal()
+            ErrorResponse::internal()
         })?;
         // Every character equally likely: bytes from 248 = 4 * 62 up are thrown away.
         let wanted = API_KEY_CHARS - key.len();

@@ -13,15 +13,15 @@ use cambist_venue::{
     SubmissionView, TokenAmount,
 };
 
-use crate::denial::Denial;
-use crate::proofs::{Given, Signable};
-use crate::shell::{Answer, Call, Shell, mismatch};
+use crate::authorisation::{Given, Signable};
+use crate::dispatch::{Answer, Call, Dispatch, mismatch};
+use crate::error_response::ErrorResponse;
 
 /// Longest memo; it is kept nowhere.
 const MEMO_MAX: usize = 8_192;
 
 /// POST transfer.
-pub(crate) fn transfer(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn transfer(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
     let payer = AccountId(object.required("payerId", integer)?);
@@ -40,7 +40,7 @@ pub(crate) fn transfer(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
         memo: object.optional("memo", |json| text(json, MEMO_MAX))?,
         proof: Proof::default(),
     };
-    let caller = Shell::caller(holder);
+    let caller = Dispatch::caller(holder);
     shell.precheck(&caller, &Request::Transfer(Box::new(asked.clone())))?;
     let message = TransferMessage {
         exchange: Address(asked.exchange),
@@ -67,7 +67,7 @@ pub(crate) fn transfer(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
 }
 
 /// POST user/withdrawals.
-pub(crate) fn withdraw(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn withdraw(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
     let account = AccountId(object.required("accountId", integer)?);
@@ -91,7 +91,7 @@ pub(crate) fn withdraw(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
             .unwrap_or(false),
         proof: Proof::default(),
     };
-    let caller = Shell::caller(holder);
+    let caller = Dispatch::caller(holder);
     shell.precheck(&caller, &Request::Withdraw(Box::new(asked.clone())))?;
     let message = WithdrawalMessage {
         exchange: Address(asked.exchange),
@@ -125,7 +125,7 @@ pub(crate) fn withdraw(shell: &Shell, call: &Call, holder: Option<AccountId>) ->
 
 /// POST account. The API key may be absent: an account gets its first signing key before its first API
 /// key.
-pub(crate) fn update_account(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn update_account(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
     let account = AccountId(object.required("accountId", integer)?);
@@ -147,7 +147,7 @@ pub(crate) fn update_account(shell: &Shell, call: &Call, holder: Option<AccountI
         nonce: object.required("nonce", integer)?,
         proof: Proof::default(),
     };
-    let caller = Shell::caller(holder);
+    let caller = Dispatch::caller(holder);
     shell.precheck(&caller, &Request::UpdateKey(Box::new(asked.clone())))?;
     let message = AccountUpdateMessage {
         exchange: Address(asked.exchange),
@@ -171,7 +171,12 @@ pub(crate) fn update_account(shell: &Shell, call: &Call, holder: Option<AccountI
 }
 
 /// Asks, and shows what became of it.
-pub(crate) fn submitted(shell: &Shell, call: &Call, caller: &Caller, request: &Request) -> Answer {
+pub(crate) fn submitted(
+    shell: &Dispatch,
+    call: &Call,
+    caller: &Caller,
+    request: &Request,
+) -> Answer {
     match shell.ask(caller, request)? {
         Response::Submission(view) => Ok(to_bytes(&shown(&view))),
         _ => Err(mismatch(call.endpoint)),
@@ -210,9 +215,9 @@ pub(crate) fn amount_or_token(json: &Json) -> Result<(Option<TokenId>, Amount), 
 }
 
 /// A number that the venue has bounded already, or ought to have.
-pub(crate) fn narrow(number: u64) -> Result<u32, Denial> {
+pub(crate) fn narrow(number: u64) -> Result<u32, ErrorResponse> {
     u32::try_from(number).map_err(|_| {
-        Denial::new(
+        ErrorResponse::new(
             Reason::InvalidArgument,
             format!("{number} is beyond 32 bits"),
         )
@@ -220,9 +225,9 @@ pub(crate) fn narrow(number: u64) -> Result<u32, Denial> {
 }
 
 /// As `narrow`, for what is signed with 96 bits.
-pub(crate) fn amount(amount: Amount) -> Result<Amount, Denial> {
+pub(crate) fn amount(amount: Amount) -> Result<Amount, ErrorResponse> {
     if amount > cambist_signing::MAX_AMOUNT {
-        return Err(Denial::new(
+        return Err(ErrorResponse::new(
             Reason::InvalidArgument,
             "an amount is beyond 96 bits",
         ));

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use cambist_core::{Reason, VenueTime};
 use cambist_venue::AccountId;
 
-use crate::denial::Denial;
+use crate::error_response::ErrorResponse;
 
 /// Oldest timestamp that counts, milliseconds.
 const AGE_MAX_MS: u64 = 30_000;
@@ -48,8 +48,8 @@ impl KeyRequests {
         account: AccountId,
         timestamp: VenueTime,
         now: VenueTime,
-    ) -> Result<(), Denial> {
-        let wrong = |detail: String| Err(Denial::new(Reason::WrongSignature, detail));
+    ) -> Result<(), ErrorResponse> {
+        let wrong = |detail: String| Err(ErrorResponse::new(Reason::WrongSignature, detail));
         if timestamp > now {
             return wrong(format!(
                 "timestamp: {} is {} ms ahead of the exchange's time; take it from GET timestamp",

@@ -32,30 +32,32 @@
 mod accounts;
 pub mod admin;
 mod api_keys;
+pub(crate) mod authorisation;
 mod browsers;
 mod clock;
 mod clock_watch;
 mod config;
-mod denial;
+pub(crate) mod dispatch;
 mod durable;
+pub(crate) mod error_response;
 mod funds;
-mod handle;
+pub(crate) mod in_process;
 mod key_requests;
 mod keys;
 mod limits;
-mod machine;
 mod orders;
 mod pools;
 mod program;
-mod proofs;
 mod public;
+pub(crate) mod responses;
 mod router;
 mod server;
-mod shell;
-mod shown;
 mod signatures;
 mod state;
+pub(crate) mod state_machine;
 
+pub use crate::in_process::InProcess;
+pub use crate::state_machine::MachineError;
 pub use api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 pub use cambist_listener::BindError;
 pub use clock::{Clock, Reading};
@@ -65,7 +67,5 @@ pub use durable::{
     MissingInputs, RecoveryFacts, Retention, Told, VerifyFacts, backup, dump, load, restore, tell,
     verify,
 };
-pub use handle::Handle;
-pub use machine::MachineError;
 pub use program::set_program;
 pub use server::{RunError, Server};

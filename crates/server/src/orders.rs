@@ -11,12 +11,12 @@ use cambist_signing::{OrderMessage, Signature};
 use cambist_venue::{self as venue, AccountId, Caller, NewOrder, Request, Response};
 
 use crate::accounts::check_named_account;
-use crate::denial::Denial;
-use crate::shell::{Answer, Call, Shell, mismatch};
-use crate::shown;
+use crate::dispatch::{Answer, Call, Dispatch, mismatch};
+use crate::error_response::ErrorResponse;
+use crate::responses;
 
 /// POST order.
-pub(crate) fn submit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn submit(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
     let account = AccountId(object.required("accountId", integer)?);
@@ -24,7 +24,7 @@ pub(crate) fn submit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
         .machine
         .read(|venue| venue.account(account).is_some())?
     {
-        return Err(Denial::new(
+        return Err(ErrorResponse::new(
             Reason::InvalidOrderAccount,
             format!("account {} does not exist", account.0),
         ));
@@ -32,7 +32,7 @@ pub(crate) fn submit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
     shell.check_owner(holder, account)?;
 
     let mut request = Request::Submit(Box::new(read_order(object, account)?));
-    shell.precheck(&Shell::caller(holder), &request)?;
+    shell.precheck(&Dispatch::caller(holder), &request)?;
     let Request::Submit(order) = &mut request else {
         return Err(mismatch(Endpoint::SubmitOrder));
     };
@@ -56,7 +56,7 @@ pub(crate) fn submit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
 }
 
 /// GET order.
-pub(crate) fn get(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn get(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = OrderQuery::read(&parameters)?;
@@ -64,14 +64,14 @@ pub(crate) fn get(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answ
         account: AccountId(query.account_id),
         hash: query.order_hash,
     };
-    match shell.ask(&Shell::caller(holder), &request)? {
-        Response::Order(view) => Ok(to_bytes(&shown::order(*view))),
+    match shell.ask(&Dispatch::caller(holder), &request)? {
+        Response::Order(view) => Ok(to_bytes(&responses::order(*view))),
         _ => Err(mismatch(Endpoint::GetOrder)),
     }
 }
 
 /// DELETE order.
-pub(crate) fn cancel(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn cancel(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = CancelQuery::read(&parameters)?;
@@ -81,7 +81,7 @@ pub(crate) fn cancel(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
         hash: query.order_hash,
         client_id: query.client_order_id,
     };
-    shell.precheck(&Shell::caller(holder), &request)?;
+    shell.precheck(&Dispatch::caller(holder), &request)?;
     let signed = shell.request_signed(call, parameters.received(), account, holder)?;
     match shell.ask(&Caller::Account { account, signed }, &request)? {
         Response::Cancelled(cancelled) => Ok(to_bytes(&OrderAck {
@@ -95,7 +95,7 @@ pub(crate) fn cancel(shell: &Shell, call: &Call, holder: Option<AccountId>) -> A
 }
 
 /// GET orders.
-pub(crate) fn list(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn list(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = OrdersQuery::read(&parameters)?;
@@ -117,10 +117,10 @@ pub(crate) fn list(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
         limit: query.limit.map(u64::from),
         offset: query.offset.map_or(0, u64::from),
     });
-    match shell.ask(&Shell::caller(holder), &request)? {
+    match shell.ask(&Dispatch::caller(holder), &request)? {
         Response::Orders(page) => Ok(to_bytes(&OrdersPage {
             total_num: page.total,
-            orders: page.orders.into_iter().map(shown::order).collect(),
+            orders: page.orders.into_iter().map(responses::order).collect(),
         })),
         _ => Err(mismatch(Endpoint::ListOrders)),
     }
@@ -128,7 +128,7 @@ pub(crate) fn list(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
 
 /// The body as wide as it can be written: what is out of range has a code of its own, and the venue
 /// says which. The hash comes later.
-fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, Denial> {
+fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorResponse> {
     let (sell_token, sell_amount) = object.required("sellToken", volume)?;
     let (buy_token, buy_amount) = object.required("buyToken", volume)?;
     let order_type = object.optional("orderType", |json| {
@@ -140,7 +140,7 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, Denial
     let named = object.optional("poolAddress", wire::address)?;
     let pool = match order_type {
         OrderType::Amm => Some(named.ok_or_else(|| {
-            Denial::new(
+            ErrorResponse::new(
                 Reason::InvalidOrder,
                 "poolAddress: is missing, which an order of type AMM needs",
             )
@@ -184,23 +184,23 @@ fn volume(json: &Json) -> Result<(TokenId, Amount), WireError> {
     ))
 }
 
-fn order_signature(object: Object<'_>) -> Result<Signature, Denial> {
+fn order_signature(object: Object<'_>) -> Result<Signature, ErrorResponse> {
     let found = object.optional("eddsaSignature", |json| {
         let wrong = |problem: String| WireError::new(problem).because(Reason::WrongSignature);
         let text = text(json, TEXT_MAX).map_err(|error| wrong(error.problem))?;
         Signature::from_hex(&text).map_err(|error| wrong(error.to_string()))
     })?;
-    found.ok_or_else(|| Denial::new(Reason::MissingSignature, "eddsaSignature: is missing"))
+    found.ok_or_else(|| ErrorResponse::new(Reason::MissingSignature, "eddsaSignature: is missing"))
 }
 
 /// What the order must have signed. The venue's field checks have bounded every number.
-fn message(order: &NewOrder) -> Result<OrderMessage, Denial> {
+fn message(order: &NewOrder) -> Result<OrderMessage, ErrorResponse> {
     let (Ok(storage_id), Ok(valid_until), Ok(max_fee_bips)) = (
         u32::try_from(order.storage_id),
         u32::try_from(order.valid_until_s),
         u16::try_from(order.max_fee_bips),
     ) else {
-        return Err(Denial::new(
+        return Err(ErrorResponse::new(
             Reason::InvalidOrder,
             "a number is out of range",
         ));

@@ -15,36 +15,36 @@ use cambist_venue::{
 };
 
 use crate::accounts::check_named_account;
-use crate::denial::Denial;
+use crate::authorisation::{Given, Signable};
+use crate::dispatch::{Answer, Call, Dispatch, mismatch};
+use crate::error_response::ErrorResponse;
 use crate::funds::{amount, amount_or_token, narrow, submitted, token_amount};
-use crate::proofs::{Given, Signable};
-use crate::shell::{Answer, Call, Shell, mismatch};
-use crate::shown;
+use crate::responses;
 
 /// GET amm/pools.
-pub(crate) fn pools(shell: &Shell) -> Answer {
+pub(crate) fn pools(shell: &Dispatch) -> Answer {
     match shell.ask(&Caller::Public, &Request::Pools)? {
         Response::Pools(pools) => Ok(to_bytes(&Pools {
-            pools: pools.into_iter().map(shown::pool).collect(),
+            pools: pools.into_iter().map(responses::pool).collect(),
         })),
         _ => Err(mismatch(Endpoint::Pools)),
     }
 }
 
 /// GET amm/balance.
-pub(crate) fn balance(shell: &Shell, call: &Call) -> Answer {
+pub(crate) fn balance(shell: &Dispatch, call: &Call) -> Answer {
     let query = PoolBalanceQuery::read(&Parameters::parse(&call.query)?)?;
     let request = Request::PoolBalance {
         pool: query.pool_address.0,
     };
     match shell.ask(&Caller::Public, &request)? {
-        Response::PoolBalance(view) => Ok(to_bytes(&shown::pool_balance(&view))),
+        Response::PoolBalance(view) => Ok(to_bytes(&responses::pool_balance(&view))),
         _ => Err(mismatch(Endpoint::PoolBalance)),
     }
 }
 
 /// GET amm/user/transactions.
-pub(crate) fn transactions(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn transactions(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = PoolTransactionsQuery::read(&parameters)?;
@@ -58,7 +58,7 @@ pub(crate) fn transactions(shell: &Shell, call: &Call, holder: Option<AccountId>
         .account_id
         .map(AccountId)
         .or(holder)
-        .ok_or_else(|| Denial::new(Reason::EmptyUser, "accountId: is missing"))?;
+        .ok_or_else(|| ErrorResponse::new(Reason::EmptyUser, "accountId: is missing"))?;
     let request = Request::PoolTransactions(venue::PoolTransactionsQuery {
         account,
         start: VenueTime(query.start.unwrap_or(0)),
@@ -71,13 +71,13 @@ pub(crate) fn transactions(shell: &Shell, call: &Call, holder: Option<AccountId>
         limit: query.limit.map(u64::from),
         offset: query.offset.map_or(0, u64::from),
     });
-    match shell.ask(&Shell::caller(holder), &request)? {
+    match shell.ask(&Dispatch::caller(holder), &request)? {
         Response::PoolTransactions(page) => Ok(to_bytes(&PoolTransactions {
             total_num: page.total,
             transactions: page
                 .transactions
                 .iter()
-                .map(shown::pool_transaction)
+                .map(responses::pool_transaction)
                 .collect(),
         })),
         _ => Err(mismatch(Endpoint::PoolTransactions)),
@@ -85,7 +85,7 @@ pub(crate) fn transactions(shell: &Shell, call: &Call, holder: Option<AccountId>
 }
 
 /// POST amm/join.
-pub(crate) fn join(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn join(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
     let owner = object.required("owner", wire::address)?;
@@ -109,7 +109,7 @@ pub(crate) fn join(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
         valid_until_s: object.required("validUntil", integer)?,
         proof: Proof::default(),
     };
-    let caller = Shell::caller(holder);
+    let caller = Dispatch::caller(holder);
     shell.precheck(&caller, &Request::Join(Box::new(asked.clone())))?;
     let pool = pool(shell, asked.pool)?;
     check_lp(&pool, lp)?;
@@ -138,7 +138,7 @@ pub(crate) fn join(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
 }
 
 /// POST amm/exit.
-pub(crate) fn exit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn exit(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
     let owner = object.required("owner", wire::address)?;
@@ -162,7 +162,7 @@ pub(crate) fn exit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
         valid_until_s: object.required("validUntil", integer)?,
         proof: Proof::default(),
     };
-    let caller = Shell::caller(holder);
+    let caller = Dispatch::caller(holder);
     shell.precheck(&caller, &Request::Exit(Box::new(asked.clone())))?;
     let pool = pool(shell, asked.pool)?;
     check_lp(&pool, lp)?;
@@ -188,10 +188,10 @@ pub(crate) fn exit(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Ans
 
 /// The account of an owner, which the key must open. Who has none is for the venue to refuse.
 fn holder_of(
-    shell: &Shell,
+    shell: &Dispatch,
     holder: Option<AccountId>,
     owner: Address,
-) -> Result<AccountId, Denial> {
+) -> Result<AccountId, ErrorResponse> {
     let named = shell
         .machine
         .read(|venue| venue.account_of_owner(&owner.0).map(|found| found.id))?;
@@ -202,9 +202,9 @@ fn holder_of(
 }
 
 /// A pool that the venue has, listed or not: who wants out of a delisted one signs with its name.
-fn pool(shell: &Shell, address: venue::Address) -> Result<PoolConfig, Denial> {
+fn pool(shell: &Dispatch, address: venue::Address) -> Result<PoolConfig, ErrorResponse> {
     let found = shell.machine.read(|venue| venue.pool(&address).cloned())?;
-    found.ok_or_else(|| Denial::new(Reason::WrongExchange, "no such pool"))
+    found.ok_or_else(|| ErrorResponse::new(Reason::WrongExchange, "no such pool"))
 }
 
 /// The layer-2 key signs the shifted digest; the digest names the request.
@@ -216,14 +216,14 @@ fn signable(digest: Hash32, message: Field) -> Signable {
     }
 }
 
-fn domain(shell: &Shell, pool: &PoolConfig) -> Domain {
+fn domain(shell: &Dispatch, pool: &PoolConfig) -> Domain {
     Domain::pool(shell.chain_id, &pool.name, Address(pool.address))
 }
 
 /// Nothing that is signed names the LP token: where the body does, it must be the pool's.
-fn check_lp(pool: &PoolConfig, named: Option<cambist_core::TokenId>) -> Result<(), Denial> {
+fn check_lp(pool: &PoolConfig, named: Option<cambist_core::TokenId>) -> Result<(), ErrorResponse> {
     match named {
-        Some(token) if token != pool.lp => Err(Denial::new(
+        Some(token) if token != pool.lp => Err(ErrorResponse::new(
             Reason::InvalidArgument,
             format!("token {} is not the pool's LP token {}", token.0, pool.lp.0),
         )),
@@ -232,10 +232,13 @@ fn check_lp(pool: &PoolConfig, named: Option<cambist_core::TokenId>) -> Result<(
 }
 
 /// As above for the token of the fee.
-fn check_fee_token(pool: &PoolConfig, named: Option<cambist_core::TokenId>) -> Result<(), Denial> {
+fn check_fee_token(
+    pool: &PoolConfig,
+    named: Option<cambist_core::TokenId>,
+) -> Result<(), ErrorResponse> {
     let last = pool.pooled[1];
     match named {
-        Some(token) if token != last => Err(Denial::new(
+        Some(token) if token != last => Err(ErrorResponse::new(
             Reason::UnsupportedFeeToken,
             format!("fees of this pool are paid in token {}", last.0),
         )),

@@ -10,12 +10,12 @@ use cambist_protocol::wire::{Markets, OffchainFee, OffchainFees, Timestamp};
 use cambist_venue::{AccountId, Caller, Request, Response, TokenConfig};
 
 use crate::accounts::check_named_account;
-use crate::denial::Denial;
-use crate::shell::{Answer, Call, Shell, mismatch};
-use crate::shown;
+use crate::dispatch::{Answer, Call, Dispatch, mismatch};
+use crate::error_response::ErrorResponse;
+use crate::responses;
 
 /// GET depth.
-pub(crate) fn depth(shell: &Shell, call: &Call) -> Answer {
+pub(crate) fn depth(shell: &Dispatch, call: &Call) -> Answer {
     let query = DepthQuery::read(&Parameters::parse(&call.query)?)?;
     let request = Request::Depth {
         market: query.market,
@@ -23,31 +23,31 @@ pub(crate) fn depth(shell: &Shell, call: &Call) -> Answer {
         limit: query.limit.map(u64::from),
     };
     match shell.ask(&Caller::Public, &request)? {
-        Response::Depth(view) => Ok(to_bytes(&shown::depth(view))),
+        Response::Depth(view) => Ok(to_bytes(&responses::depth(view))),
         _ => Err(mismatch(Endpoint::Depth)),
     }
 }
 
 /// GET exchange/info. Its four lists of fees are those of the venue's configuration as it is now.
-pub(crate) fn exchange_info(shell: &Shell) -> Answer {
+pub(crate) fn exchange_info(shell: &Dispatch) -> Answer {
     match shell.ask(&Caller::Public, &Request::ExchangeInfo)? {
         Response::Exchange(view) => {
             let tokens = listed(shell, &Caller::Operator)?;
-            Ok(to_bytes(&shown::exchange(&view, &tokens)))
+            Ok(to_bytes(&responses::exchange(&view, &tokens)))
         }
         _ => Err(mismatch(Endpoint::ExchangeInfo)),
     }
 }
 
 /// GET exchange/tokens.
-pub(crate) fn tokens(shell: &Shell) -> Answer {
+pub(crate) fn tokens(shell: &Dispatch) -> Answer {
     let tokens = listed(shell, &Caller::Public)?;
-    let shown: Vec<_> = tokens.into_iter().map(shown::token).collect();
+    let shown: Vec<_> = tokens.into_iter().map(responses::token).collect();
     Ok(to_bytes(&shown))
 }
 
 /// Asked as the operator where nobody asked for tokens: a fault that waits is for those who do.
-fn listed(shell: &Shell, caller: &Caller) -> Result<Vec<TokenConfig>, Denial> {
+fn listed(shell: &Dispatch, caller: &Caller) -> Result<Vec<TokenConfig>, ErrorResponse> {
     match shell.ask(caller, &Request::Tokens)? {
         Response::Tokens(tokens) => Ok(tokens),
         _ => Err(mismatch(Endpoint::Tokens)),
@@ -55,17 +55,17 @@ fn listed(shell: &Shell, caller: &Caller) -> Result<Vec<TokenConfig>, Denial> {
 }
 
 /// GET exchange/markets.
-pub(crate) fn markets(shell: &Shell) -> Answer {
+pub(crate) fn markets(shell: &Dispatch) -> Answer {
     match shell.ask(&Caller::Public, &Request::Markets)? {
         Response::Markets(markets) => Ok(to_bytes(&Markets {
-            markets: markets.into_iter().map(shown::market).collect(),
+            markets: markets.into_iter().map(responses::market).collect(),
         })),
         _ => Err(mismatch(Endpoint::Markets)),
     }
 }
 
 /// GET timestamp.
-pub(crate) fn timestamp(shell: &Shell) -> Vec<u8> {
+pub(crate) fn timestamp(shell: &Dispatch) -> Vec<u8> {
     to_bytes(&Timestamp {
         timestamp: shell.clock.now().0,
     })
@@ -73,7 +73,7 @@ pub(crate) fn timestamp(shell: &Shell) -> Vec<u8> {
 
 /// GET user/offchainFee: what a request costs by token, the one asked for first: the lists of
 /// exchange/info. Kinds of requests that have no list cost nothing in any open token.
-pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>) -> Answer {
+pub(crate) fn offchain_fee(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = OffchainFeeQuery::read(&parameters)?;
@@ -83,13 +83,13 @@ pub(crate) fn offchain_fee(shell: &Shell, call: &Call, holder: Option<AccountId>
     let tokens = listed(shell, &Caller::Operator)?;
     // Numbers as public clients know them.
     let table = match query.request_type {
-        1 | 4 => shown::fees(&view.fees.withdrawal, &tokens),
-        2 => shown::fees(&view.fees.update, &tokens),
-        3 => shown::fees(&view.fees.transfer, &tokens),
-        5 => shown::fees(&view.opening_fees, &tokens),
-        0 | 6..=8 => shown::fees(&free(&tokens), &tokens),
+        1 | 4 => responses::fees(&view.fees.withdrawal, &tokens),
+        2 => responses::fees(&view.fees.update, &tokens),
+        3 => responses::fees(&view.fees.transfer, &tokens),
+        5 => responses::fees(&view.opening_fees, &tokens),
+        0 | 6..=8 => responses::fees(&free(&tokens), &tokens),
         other => {
-            return Err(Denial::new(
+            return Err(ErrorResponse::new(
                 Reason::InvalidArgument,
                 format!("requestType: {other} is not known"),
             ));

@@ -20,8 +20,8 @@ use http_body_util::BodyExt;
 use crate::browsers::Browsers;
 use crate::clock_watch::AHEAD_MS;
 use crate::config::ConnectionLimits;
-use crate::denial::Denial;
-use crate::shell::{Call, Shell};
+use crate::dispatch::{Call, Dispatch};
+use crate::error_response::ErrorResponse;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-api-sig");
@@ -32,13 +32,13 @@ const HOST_MAX: usize = 255;
 /// Everything a handler needs.
 #[derive(Clone)]
 struct Context {
-    shell: Arc<Shell>,
+    shell: Arc<Dispatch>,
     limits: ConnectionLimits,
     browsers: Browsers,
 }
 
 /// The routes of the endpoint table.
-pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits, browsers: Browsers) -> Router {
+pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: Browsers) -> Router {
     let context = Context {
         shell,
         limits,
@@ -67,11 +67,12 @@ pub(crate) fn router(shell: Arc<Shell>, limits: ConnectionLimits, browsers: Brow
             if request.method() == axum::http::Method::OPTIONS && wrong_method.browsers.any() {
                 return ready(preflight(&wrong_method, &request));
             }
-            let denial = Denial::transport(405, format!("{} is not served here", request.method()));
+            let denial =
+                ErrorResponse::transport(405, format!("{} is not served here", request.method()));
             ready(refused(&wrong_method, &request, denial))
         })
         .fallback(move |request: Request<Body>| {
-            let denial = Denial::transport(404, "no such path");
+            let denial = ErrorResponse::transport(404, "no such path");
             ready(refused(&unknown, &request, denial))
         })
 }
@@ -85,7 +86,7 @@ fn described(context: &Context, request: &Request<Body>, text: &Bytes) -> Respon
 fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
     for_everybody(context, request, || {
         if context.shell.machine.is_broken() {
-            return Err(Denial::internal());
+            return Err(ErrorResponse::internal());
         }
         let reading = context.shell.clock.reading();
         let status = if reading.ahead_ms < AHEAD_MS {
@@ -112,7 +113,7 @@ fn preflight(context: &Context, request: &Request<Body>) -> Response<Body> {
 fn for_everybody(
     context: &Context,
     request: &Request<Body>,
-    answer: impl FnOnce() -> Result<Vec<u8>, Denial>,
+    answer: impl FnOnce() -> Result<Vec<u8>, ErrorResponse>,
 ) -> Response<Body> {
     let peer = request.extensions().get::<Peer>();
     let result = peer
@@ -161,10 +162,10 @@ async fn answer(
     endpoint: Endpoint,
     peer: Option<Peer>,
     request: Request<Body>,
-) -> Result<Vec<u8>, Denial> {
+) -> Result<Vec<u8>, ErrorResponse> {
     let Some(peer) = peer else {
         tracing::error!("a request without its connection");
-        return Err(Denial::internal());
+        return Err(ErrorResponse::internal());
     };
     context.shell.knock(peer.address())?;
     let (head, body) = request.into_parts();
@@ -187,14 +188,14 @@ async fn answer(
             let (method, path) = (endpoint.method().name(), endpoint.path());
             tracing::error!(method, path, "a request panicked");
             context.shell.machine.report_if_broken();
-            Err(Denial::internal())
+            Err(ErrorResponse::internal())
         });
     // Refusals show the state too.
     context.shell.machine.settled().await?;
     result
 }
 
-fn refused(context: &Context, request: &Request<Body>, denial: Denial) -> Response<Body> {
+fn refused(context: &Context, request: &Request<Body>, denial: ErrorResponse) -> Response<Body> {
     for_everybody(context, request, || Err(denial))
 }
 
@@ -213,16 +214,17 @@ fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 pub(crate) async fn read_body(
     mut body: Body,
     limits: &ConnectionLimits,
-) -> Result<Vec<u8>, Denial> {
+) -> Result<Vec<u8>, ErrorResponse> {
     let read = async {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame
-                .map_err(|_| Denial::transport(400, "the body ended before its time").closing())?;
+            let frame = frame.map_err(|_| {
+                ErrorResponse::transport(400, "the body ended before its time").closing()
+            })?;
             // Trailers mean nothing here.
             if let Ok(data) = frame.into_data() {
                 if bytes.len() + data.len() > limits.body_bytes_max {
-                    return Err(Denial::transport(
+                    return Err(ErrorResponse::transport(
                         413,
                         format!("the body has more than {} bytes", limits.body_bytes_max),
                     )
@@ -237,11 +239,11 @@ pub(crate) async fn read_body(
         .await
         .unwrap_or_else(|_| {
             let problem = format!("the body took more than {} ms", limits.body_timeout_ms);
-            Err(Denial::transport(408, problem).closing())
+            Err(ErrorResponse::transport(408, problem).closing())
         })
 }
 
-fn respond(context: &Context, result: Result<Vec<u8>, Denial>) -> Response<Body> {
+fn respond(context: &Context, result: Result<Vec<u8>, ErrorResponse>) -> Response<Body> {
     let (status, body, retry_after_s, close) = match result {
         Ok(body) => (200, body, None, false),
         Err(denial) => (

@@ -14,12 +14,12 @@ use cambist_venue::agents::Agents;
 use crate::browsers::Browsers;
 use crate::clock_watch::ClockWatch;
 use crate::config::{ConnectionLimits, ServerConfig};
+use crate::dispatch::Dispatch;
 use crate::durable::{Durable, Log};
-use crate::handle::Handle;
-use crate::machine::MachineError;
+use crate::in_process::InProcess;
 use crate::router::router;
-use crate::shell::Shell;
 use crate::state::State;
+use crate::state_machine::MachineError;
 
 /// Longest pause between two looks at the venue's clock: the step of background traders.
 const TICK_MS: u64 = 100;
@@ -57,7 +57,7 @@ pub struct Server {
     listener: Listener,
     limits: ConnectionLimits,
     browsers: Browsers,
-    shell: Arc<Shell>,
+    shell: Arc<Dispatch>,
 }
 
 impl Server {
@@ -87,7 +87,7 @@ impl Server {
             listener,
             limits: config.connections,
             browsers: Browsers::new(config.cors_origin.as_deref()),
-            shell: Arc::new(Shell::new(config, state, log)),
+            shell: Arc::new(Dispatch::new(config, state, log)),
         })
     }
 
@@ -97,8 +97,8 @@ impl Server {
     }
 
     /// The way to the venue from inside this process.
-    pub fn handle(&self) -> Handle {
-        Handle::new(Arc::clone(&self.shell))
+    pub fn handle(&self) -> InProcess {
+        InProcess::new(Arc::clone(&self.shell))
     }
 
     /// Serves until `shutdown` ends, then lets requests under way finish within the deadline.
@@ -121,7 +121,7 @@ impl Server {
 }
 
 /// Wakes the venue when something is due; ends only when the machine is broken.
-async fn let_time_pass(shell: &Shell, mut watch: ClockWatch) {
+async fn let_time_pass(shell: &Dispatch, mut watch: ClockWatch) {
     loop {
         watch.look(shell.clock.reading());
         let ticked = catch_unwind(AssertUnwindSafe(|| shell.machine.tick()));

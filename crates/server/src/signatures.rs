@@ -9,12 +9,12 @@ use cambist_protocol::endpoint::Row;
 use cambist_signing::{Field, PublicKey, Signature, request_signature};
 use cambist_venue::{AccountId, KeyEpoch};
 
-use crate::denial::Denial;
+use crate::authorisation::failures;
+use crate::dispatch::{Call, Dispatch};
+use crate::error_response::ErrorResponse;
 use crate::keys::SigningKey;
-use crate::proofs::failures;
-use crate::shell::{Call, Shell};
 
-impl Shell {
+impl Dispatch {
     /// The key epoch with which the header `X-API-SIG` signs this request; `None` without a header.
     /// `holder` is whose API key was given.
     pub fn request_signed(
@@ -23,12 +23,13 @@ impl Shell {
         parameters: &[(String, String)],
         account: AccountId,
         holder: Option<AccountId>,
-    ) -> Result<Option<KeyEpoch>, Denial> {
+    ) -> Result<Option<KeyEpoch>, ErrorResponse> {
         let Some(header) = call.signature.as_deref() else {
             return Ok(None);
         };
-        let signature = Signature::from_hex(header)
-            .map_err(|error| Denial::new(Reason::WrongSignature, format!("X-API-SIG: {error}")))?;
+        let signature = Signature::from_hex(header).map_err(|error| {
+            ErrorResponse::new(Reason::WrongSignature, format!("X-API-SIG: {error}"))
+        })?;
         let texts = self.canonical_texts(call, parameters);
         let messages = texts.iter().map(|text| request_signature::message(text));
         let signed = self.verify(call, account, holder, messages, &signature)?;
@@ -43,24 +44,24 @@ impl Shell {
         holder: Option<AccountId>,
         messages: impl IntoIterator<Item = Field>,
         signature: &Signature,
-    ) -> Result<KeyEpoch, Denial> {
+    ) -> Result<KeyEpoch, ErrorResponse> {
         let failures = failures(call, holder);
         self.limiter.peek(failures, self.clock.monotonic_ms())?;
         let key = self
             .signing_key(account)?
-            .ok_or_else(|| Denial::new(Reason::UserNotFound, "account not found"))?;
+            .ok_or_else(|| ErrorResponse::new(Reason::UserNotFound, "account not found"))?;
         if self.keys.verify(&key, messages, signature) {
             return Ok(key.epoch);
         }
         // Taken after the fact: what counts is how many were wrong.
         let _ = self.limiter.take(failures, self.clock.monotonic_ms());
-        Err(Denial::new(
+        Err(ErrorResponse::new(
             Reason::WrongSignature,
             "the signature does not verify with the account's key",
         ))
     }
 
-    fn signing_key(&self, account: AccountId) -> Result<Option<SigningKey>, Denial> {
+    fn signing_key(&self, account: AccountId) -> Result<Option<SigningKey>, ErrorResponse> {
         let key = self.machine.read(|venue| {
             venue.account(account).map(|found| SigningKey {
                 account,

@@ -1,7 +1,7 @@
 //! Runs worlds drawn from seeds and prints what broke: `world FIRST SEEDS [HOURS]`; or one prepared
 //! world, and everything that came of it: `world calm SEED STRATEGY MINUTES [lossy]`.
 
-use cambist_sim::{Family, Tally, Trial, WorldConfig, run};
+use cambist_sim::{Aggregate, Family, SeedRun, WorldConfig, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,9 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let (first, seeds): (u64, u64) = (word(0, "1").parse()?, word(1, "1").parse()?);
     let hours: u64 = word(2, "1").parse()?;
-    let mut tally = Tally::default();
+    let mut tally = Aggregate::default();
     for seed in first..first + seeds {
-        let mut trial = Trial::new(seed, hours * 3_600_000);
+        let mut trial = SeedRun::new(seed, hours * 3_600_000);
         if word(4, "") == "calm" {
             trial.without = Family::ALL.into();
         }

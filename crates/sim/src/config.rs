@@ -11,9 +11,9 @@ use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{ConfigError, VenueConfig};
 use serde::{Deserialize, Serialize};
 
-use crate::falls::FallsConfig;
+use crate::faults::kinds::FaultKind;
+use crate::profiles::control_loss::ControlLossConfig;
 use crate::sealer::Sealer;
-use crate::trouble::Trouble;
 
 /// What a probability is a part of.
 pub(crate) const PARTS: u64 = 10_000;
@@ -105,7 +105,7 @@ pub struct CrashConfig {
 
 /// When faults happen: storms come and go, so that there is healthy time between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WeatherConfig {
+pub struct FaultScheduleConfig {
     /// Mean quiet between storms; 0 is one long storm.
     pub quiet_ms: u64,
     /// Mean length of a storm.
@@ -114,9 +114,9 @@ pub struct WeatherConfig {
 
 /// Troubles that begin in storms and last a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TroubleConfig {
+pub struct FaultKindConfig {
     /// Which there are.
-    pub kinds: BTreeSet<Trouble>,
+    pub kinds: BTreeSet<FaultKind>,
     /// Mean time from one to the next in a storm.
     pub mean_ms: u64,
     /// Longest one.
@@ -165,11 +165,11 @@ pub struct WorldConfig {
     /// When the daemon dies.
     pub crash: CrashConfig,
     /// When the market does its worst at that moment.
-    pub falls: FallsConfig,
+    pub falls: ControlLossConfig,
     /// When faults happen.
-    pub weather: WeatherConfig,
+    pub weather: FaultScheduleConfig,
     /// Troubles of venue, disk, clock and operator.
-    pub troubles: TroubleConfig,
+    pub troubles: FaultKindConfig,
     /// How the clocks differ.
     pub clock: ClockConfig,
     /// How orders are hashed.

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cambist_core::event::Level;
-use cambist_core::note::BooksHold;
+use cambist_core::event::TradingState;
+use cambist_core::notification::BooksHold;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::pool::UnsignedMove;
+use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::request::RequestId;
 use cambist_core::{ClientOrderId, Engine, Hash, Time};
 
-use crate::world::Twin;
+use crate::world::SnapshotReplica;
 
 /// A running daemon.
 pub(crate) struct Daemon {
@@ -21,14 +21,14 @@ pub(crate) struct Daemon {
     /// Orders whose bytes are in hand.
     pub(crate) sealed: BTreeMap<ClientOrderId, (UnsignedOrder, Hash)>,
     /// Joins and exits whose bytes are in hand.
-    pub(crate) moves: BTreeMap<ClientOrderId, (UnsignedMove, Hash)>,
+    pub(crate) moves: BTreeMap<ClientOrderId, (UnsignedPoolTransaction, Hash)>,
     /// The wake that is planned.
     pub(crate) wake: Option<Time>,
     pub(crate) clock: Monotonic,
     /// The level that it last told.
-    pub(crate) level: Level,
+    pub(crate) level: TradingState,
     /// A second engine that is told the same, now and then.
-    pub(crate) twin: Option<Twin>,
+    pub(crate) twin: Option<SnapshotReplica>,
     /// Nothing it writes reaches the disk any more.
     pub(crate) store_failed: bool,
     /// Why its books hold everything back.

@@ -8,12 +8,12 @@ use cambist_venue::{
     Response, Venue,
 };
 
-use crate::conduct::Broken;
 use crate::config::{WorldConfig, WorldError};
-use crate::misreport::Misreport;
+use crate::faults::misreports::Misreport;
+use crate::invariants::sending::Broken;
 use crate::oracle::{Oracle, Said};
-use crate::pool::{FIRST_FOUNDER, LIQUIDITY};
-use crate::sweep;
+use crate::workload::pool::{FIRST_FOUNDER, LIQUIDITY};
+use crate::workload::sweep;
 
 /// Our account.
 pub const OWN_ACCOUNT: AccountId = AccountId(7);

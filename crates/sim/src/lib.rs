@@ -7,61 +7,39 @@
 //!
 //! Absent on purpose: HTTP, JSON, threads, sleeping, clocks, files.
 
-mod adapter;
-mod books;
-mod checks;
-mod conduct;
+pub(crate) mod campaign;
 mod config;
 mod daemon;
-mod disk;
-mod distort;
-mod doubtful;
-mod drawn;
 mod exchange;
-mod falls;
-mod family;
+pub(crate) mod faults;
+pub(crate) mod invariants;
 mod kept;
-mod knowledge;
-mod limits;
-mod loss;
-mod market;
-mod misreport;
-mod network;
 mod oracle;
-mod outcome;
-mod pool;
-mod preset;
-pub mod profit;
+pub(crate) mod profiles;
 mod queue;
 mod sealer;
-mod shrink;
-mod storms;
-mod strict;
-mod sweep;
-mod tally;
 mod trace;
-mod trial;
-mod trouble;
-mod truth;
-mod unquoted;
+pub(crate) mod venue_adapter;
+pub(crate) mod workload;
 mod world;
 
-pub use checks::Violation;
+pub use crate::campaign::aggregate::Aggregate;
+pub use crate::campaign::outcome::{Counts, Outcome, run};
+pub use crate::campaign::seed_run::SeedRun;
+pub use crate::campaign::shrink::shrink;
+pub use crate::faults::disk::{Disk, Durable, Intent};
+pub use crate::faults::family::{Family, NoFamily};
+pub use crate::faults::kinds::FaultKind;
+pub use crate::faults::network::{Fault, Network};
+pub use crate::invariants::checks::Violation;
+pub use crate::invariants::profit;
+pub use crate::invariants::stated_loss::Losses;
+pub use crate::profiles::control_loss::ControlLossConfig;
 pub use config::{
-    ClockConfig, CrashConfig, NetworkConfig, SeatConfig, StoreConfig, TroubleConfig, WeatherConfig,
-    WorldConfig, WorldError,
+    ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig, NetworkConfig, SeatConfig,
+    StoreConfig, WorldConfig, WorldError,
 };
-pub use disk::{Disk, Durable, Intent};
 pub use exchange::{Exchange, OWN_ACCOUNT};
-pub use falls::FallsConfig;
-pub use family::{Family, NoFamily};
-pub use loss::Losses;
-pub use network::{Fault, Network};
-pub use outcome::{Counts, Outcome, run};
 pub use sealer::Sealer;
-pub use shrink::shrink;
-pub use tally::Tally;
 pub use trace::TraceHash;
-pub use trial::Trial;
-pub use trouble::Trouble;
 pub use world::{Tap, World};

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use cambist_core::planted::Defect;
-use cambist_sim::Trial;
+use cambist_sim::SeedRun;
 
 /// Seeds tried per defect; the program tries up to 2,000.
 const SEEDS: u64 = 60;
@@ -28,7 +28,7 @@ fn every_defect_is_found() {
         .filter(|defect| {
             let mut worlds = LENGTHS_MS
                 .iter()
-                .flat_map(|length_ms| (1..=SEEDS).map(move |seed| Trial::new(seed, *length_ms)));
+                .flat_map(|length_ms| (1..=SEEDS).map(move |seed| SeedRun::new(seed, *length_ms)));
             !worlds.any(|mut trial| {
                 trial.planted = Some(**defect);
                 !trial.run().unwrap().violations.is_empty()
@@ -57,7 +57,7 @@ const TOLD_WRONGLY: [(Defect, &str); 11] = [
 fn the_book_keeper_names_what_the_exchange_tells_wrongly() {
     for (defect, check) in TOLD_WRONGLY {
         let found = (1..=SEEDS).any(|seed| {
-            let mut trial = Trial::new(seed, 60_000);
+            let mut trial = SeedRun::new(seed, 60_000);
             trial.planted = Some(defect);
             let violations = trial.run().unwrap().violations;
             violations.iter().any(|violation| violation.check == check)
@@ -69,9 +69,9 @@ fn the_book_keeper_names_what_the_exchange_tells_wrongly() {
 /// What the stated loss rests on: in worlds that sweep everything, a band that is not kept is found.
 #[test]
 fn a_band_that_is_not_kept_is_found_where_everything_is_swept() {
-    let falls = |seed: &u64| Trial::new(*seed, 0).config().falls.mean_ms > 0;
+    let falls = |seed: &u64| SeedRun::new(*seed, 0).config().falls.mean_ms > 0;
     let found = (1..=SEEDS).filter(falls).any(|seed| {
-        let mut trial = Trial::new(seed, 1_800_000);
+        let mut trial = SeedRun::new(seed, 1_800_000);
         trial.planted = Some(Defect::BandForgotten);
         let violations = trial.run().unwrap().violations;
         let named = ["inventory_band", "loss_above_bound"];
@@ -85,7 +85,7 @@ fn a_band_that_is_not_kept_is_found_where_everything_is_swept() {
 #[test]
 fn nothing_is_found_where_nothing_is_planted() {
     for seed in 1..=20 {
-        let outcome = Trial::new(seed, 600_000).run().unwrap();
+        let outcome = SeedRun::new(seed, 600_000).run().unwrap();
         assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     }
 }
@@ -98,7 +98,7 @@ fn a_reason_that_is_missing_and_one_that_stays_are_found_by_name() {
         (Defect::ReasonsStay, "reason_though_quoted"),
     ] {
         let found = (1..=SEEDS).any(|seed| {
-            let mut trial = Trial::new(seed, 600_000);
+            let mut trial = SeedRun::new(seed, 600_000);
             trial.planted = Some(defect);
             let violations = trial.run().unwrap().violations;
             violations.iter().any(|violation| violation.check == check)

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use cambist_core::note::Note;
+use cambist_core::notification::Notification;
 use cambist_core::request::{Outcome, Query, Reply};
 
 use super::*;
@@ -195,7 +195,7 @@ fn nothing_is_written_after_a_record_that_failed() {
     let before = writer.written();
     let detail = "x".repeat(RECORD_MAX_BYTES);
     let name = String::new();
-    let long = Action::Note(Note::InvariantFailed { name, detail });
+    let long = Action::Notify(Notification::InvariantFailed { name, detail });
     assert!(matches!(writer.did(&[long]), Err(WriteError::TooLong)));
     assert!(matches!(writer.did(&[]), Err(WriteError::Ended)));
     assert_eq!(writer.written(), before);
@@ -207,8 +207,8 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Answer { outcome, .. } => outcome_kind(outcome),
         Event::Sealed { .. } => "sealed",
         Event::SealFailed { .. } => "seal failed",
-        Event::LevelStored(_) => "level stored",
-        Event::LevelFailed(_) => "level failed",
+        Event::RestrictionsStored(_) => "level stored",
+        Event::RestrictionsFailed(_) => "level failed",
         Event::Operator(_) => "operator",
         Event::Wake => "wake",
     }
@@ -227,7 +227,7 @@ fn outcome_kind(outcome: &Outcome) -> &'static str {
         Outcome::Reply(Reply::Pools(_)) => "reply pools",
         Outcome::Reply(Reply::Tokens(_)) => "reply tokens",
         Outcome::Reply(Reply::PoolBalance(_)) => "reply pool balance",
-        Outcome::Reply(Reply::Moves { .. }) => "reply moves",
+        Outcome::Reply(Reply::PoolTransactions { .. }) => "reply moves",
         Outcome::Refused(_) => "refused",
         Outcome::NotSent => "not sent",
         Outcome::Unknown(_) => "unknown",
@@ -246,61 +246,61 @@ fn action_kind(action: &Action) -> &'static str {
             Query::Account => "query account",
             Query::Pools => "query pools",
             Query::PoolBalance(_) => "query pool balance",
-            Query::Moves(_) => "query moves",
+            Query::PoolTransactions(_) => "query moves",
             Query::Tokens => "query tokens",
         },
         Action::Seal { .. } => "seal",
         Action::Transmit { .. } => "transmit",
-        Action::StoreLevel { .. } => "store level",
+        Action::StoreRestrictions { .. } => "store level",
         Action::Book(_) => "book",
-        Action::Note(note) => note_kind(note),
+        Action::Notify(note) => note_kind(note),
         Action::Finished { .. } => "finished",
     }
 }
 
-fn note_kind(note: &Note) -> &'static str {
+fn note_kind(note: &Notification) -> &'static str {
     match note {
-        Note::Ready { .. } => "ready",
-        Note::Submitted { .. } => "submitted",
-        Note::Resent { .. } => "resent",
-        Note::Acknowledged { .. } => "acknowledged",
-        Note::Refused { .. } => "note refused",
-        Note::Unknown { .. } => "note unknown",
-        Note::Answered { .. } => "answered",
-        Note::CancelSent { .. } => "cancel sent",
-        Note::Ended { .. } => "ended",
-        Note::Resolved { .. } => "resolved",
-        Note::Filled(_) => "filled",
-        Note::MoveSent { .. } => "move sent",
-        Note::Moved(_) => "moved",
-        Note::MoveEnded { .. } => "move ended",
-        Note::ForeignMove { .. } => "foreign move",
-        Note::DepthTaken { .. } => "depth taken",
-        Note::DepthRefused { .. } => "depth refused",
-        Note::RiskRefused { .. } => "risk refused",
-        Note::Withheld { .. } => "withheld",
-        Note::OtherInstance { .. } => "other instance",
-        Note::BudgetDenied { .. } => "budget denied",
-        Note::Foreign { .. } => "foreign",
-        Note::Reconciled { .. } => "reconciled",
-        Note::Mismatch { .. } => "mismatch",
-        Note::Books(_) => "books",
-        Note::Balanced => "balanced",
-        Note::FeeAbove { .. } => "fee above",
-        Note::LevelChanged { .. } => "level changed",
-        Note::Paused(_) => "paused",
-        Note::Unpaused { .. } => "unpaused",
-        Note::LevelNotStored => "level not stored",
-        Note::CommandTaken { .. } => "command taken",
-        Note::CommandRefused { .. } => "command refused",
-        Note::Adopted { .. } => "adopted",
-        Note::ForeignAdopted { .. } => "foreign adopted",
-        Note::Dark { .. } => "dark",
-        Note::Left { .. } => "left",
-        Note::Slept { .. } => "slept",
-        Note::InvariantFailed { .. } => "invariant",
-        Note::BothSides { .. } => "both sides",
-        Note::Draining => "draining",
-        Note::Status(_) => "status",
+        Notification::Ready { .. } => "ready",
+        Notification::Submitted { .. } => "submitted",
+        Notification::Resent { .. } => "resent",
+        Notification::Acknowledged { .. } => "acknowledged",
+        Notification::Refused { .. } => "note refused",
+        Notification::Unknown { .. } => "note unknown",
+        Notification::Answered { .. } => "answered",
+        Notification::CancelSent { .. } => "cancel sent",
+        Notification::Ended { .. } => "ended",
+        Notification::Resolved { .. } => "resolved",
+        Notification::Filled(_) => "filled",
+        Notification::PoolTransactionSubmitted { .. } => "move sent",
+        Notification::PoolTransactionSettled(_) => "moved",
+        Notification::PoolTransactionEnded { .. } => "move ended",
+        Notification::ForeignPoolTransaction { .. } => "foreign move",
+        Notification::DepthTaken { .. } => "depth taken",
+        Notification::DepthRefused { .. } => "depth refused",
+        Notification::RiskRefused { .. } => "risk refused",
+        Notification::Withheld { .. } => "withheld",
+        Notification::OtherInstance { .. } => "other instance",
+        Notification::BudgetDenied { .. } => "budget denied",
+        Notification::Foreign { .. } => "foreign",
+        Notification::Reconciled { .. } => "reconciled",
+        Notification::Mismatch { .. } => "mismatch",
+        Notification::Books(_) => "books",
+        Notification::Balanced => "balanced",
+        Notification::FeeAbove { .. } => "fee above",
+        Notification::TradingStateChanged { .. } => "level changed",
+        Notification::Paused(_) => "paused",
+        Notification::Unpaused { .. } => "unpaused",
+        Notification::RestrictionsNotStored => "level not stored",
+        Notification::CommandTaken { .. } => "command taken",
+        Notification::CommandRefused { .. } => "command refused",
+        Notification::Adopted { .. } => "adopted",
+        Notification::ForeignAdopted { .. } => "foreign adopted",
+        Notification::Dark { .. } => "dark",
+        Notification::Left { .. } => "left",
+        Notification::Slept { .. } => "slept",
+        Notification::InvariantFailed { .. } => "invariant",
+        Notification::BothSides { .. } => "both sides",
+        Notification::Draining => "draining",
+        Notification::Status(_) => "status",
     }
 }

@@ -128,8 +128,8 @@ fn capped(value: &impl fmt::Debug) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::event::Level;
-    use cambist_core::note::Note;
+    use cambist_core::event::TradingState;
+    use cambist_core::notification::Notification;
 
     use super::*;
     use crate::testing::{Random, turns, written};
@@ -160,14 +160,17 @@ mod tests {
         let mut turns = turns(&mut Random(4), 10);
         let raised = |level| {
             let cause = "test".to_owned();
-            Action::Note(Note::LevelChanged { level, cause })
+            Action::Notify(Notification::TradingStateChanged { level, cause })
         };
-        turns[6].2 = vec![raised(Level::Trading), raised(Level::CancelOnly)];
+        turns[6].2 = vec![
+            raised(TradingState::Active),
+            raised(TradingState::CancelOnly),
+        ];
         let script: Vec<_> = turns.iter().map(|turn| turn.2.clone()).collect();
         let tape = written(&turns, None);
 
         let mut other = script.clone();
-        other[6][1] = raised(Level::Halted);
+        other[6][1] = raised(TradingState::Halted);
         let found = replay(&tape, &other).first_difference.unwrap();
         assert_eq!((found.event_number, found.action_number), (6, 1));
         assert_eq!(found.now, turns[6].0);
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!((found.action_number, found.got.as_str()), (1, "nothing"));
 
         let mut more = script;
-        more[6].push(raised(Level::Halted));
+        more[6].push(raised(TradingState::Halted));
         let found = replay(&tape, &more).first_difference.unwrap();
         assert_eq!(
             (found.action_number, found.expected.as_str()),

@@ -6,7 +6,7 @@
 use cambist_core::Time;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
-use cambist_core::note::Note;
+use cambist_core::notification::Notification;
 use cambist_core::request::Outcome;
 use serde::de::DeserializeOwned;
 
@@ -95,12 +95,12 @@ fn event(random: &mut Random) -> Event {
 fn action(random: &mut Random) -> Action {
     // As large as the start.
     if random.below(300) == 0 {
-        return Action::Note(Note::Status(random.any()));
+        return Action::Notify(Notification::Status(random.any()));
     }
     if random.below(2) == 0 {
         random.any()
     } else {
-        Action::Note(random.any())
+        Action::Notify(random.any())
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES];
 
 /// Version 2: why nothing is quoted is said for each side, with the numbers compared.
 const SIDES: &[Step] = &[
@@ -62,6 +62,115 @@ const SIGNED: &[Step] = &[
         of: "Start",
         field: "signed",
         value: || Value::List(Vec::new()),
+    },
+];
+
+/// Version 6: types, fields and variants have the field's standard terms. No value changes.
+const NAMES: &[Step] = &[
+    Step::RenameVariant {
+        of: "Action",
+        variant: "StoreLevel",
+        to: "StoreRestrictions",
+    },
+    Step::RenameVariant {
+        of: "Action",
+        variant: "Note",
+        to: "Notify",
+    },
+    Step::RenameVariant {
+        of: "Endpoint",
+        variant: "Moves",
+        to: "PoolTransactions",
+    },
+    Step::RenameVariant {
+        of: "Event",
+        variant: "LevelStored",
+        to: "RestrictionsStored",
+    },
+    Step::RenameVariant {
+        of: "Event",
+        variant: "LevelFailed",
+        to: "RestrictionsFailed",
+    },
+    Step::RenameVariant {
+        of: "Intent",
+        variant: "Move",
+        to: "PoolTransaction",
+    },
+    Step::RenameVariant {
+        of: "Level",
+        variant: "Trading",
+        to: "Active",
+    },
+    Step::RenameVariant {
+        of: "Note",
+        variant: "MoveSent",
+        to: "PoolTransactionSubmitted",
+    },
+    Step::RenameVariant {
+        of: "Note",
+        variant: "Moved",
+        to: "PoolTransactionSettled",
+    },
+    Step::RenameVariant {
+        of: "Note",
+        variant: "MoveEnded",
+        to: "PoolTransactionEnded",
+    },
+    Step::RenameVariant {
+        of: "Note",
+        variant: "ForeignMove",
+        to: "ForeignPoolTransaction",
+    },
+    Step::RenameVariant {
+        of: "Note",
+        variant: "LevelChanged",
+        to: "TradingStateChanged",
+    },
+    Step::RenameVariant {
+        of: "Note",
+        variant: "LevelNotStored",
+        to: "RestrictionsNotStored",
+    },
+    Step::RenameVariant {
+        of: "Query",
+        variant: "Moves",
+        to: "PoolTransactions",
+    },
+    Step::RenameVariant {
+        of: "Reply",
+        variant: "Moves",
+        to: "PoolTransactions",
+    },
+    Step::RenameField {
+        of: "Start",
+        field: "open_moves",
+        to: "open_pool_transactions",
+    },
+    Step::RenameField {
+        of: "Start",
+        field: "levels",
+        to: "restrictions",
+    },
+    Step::RenameField {
+        of: "Levels",
+        field: "level",
+        to: "state",
+    },
+    Step::RenameField {
+        of: "PoolMove",
+        field: "moved",
+        to: "amounts",
+    },
+    Step::RenameField {
+        of: "MoveReport",
+        field: "moved",
+        to: "amounts",
+    },
+    Step::RenameField {
+        of: "RecoveredMove",
+        field: "wanted",
+        to: "transaction",
     },
 ];
 

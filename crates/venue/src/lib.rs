@@ -9,6 +9,7 @@ mod account;
 mod accounts;
 pub mod agents;
 mod audit;
+pub(crate) mod authorisation;
 mod band;
 pub mod book;
 mod cancel;
@@ -24,7 +25,6 @@ mod offchain;
 mod operator;
 mod orders;
 mod pool;
-mod proof;
 mod random;
 mod request;
 mod response;
@@ -40,6 +40,7 @@ mod venue;
 
 use cambist_core::math;
 
+pub use crate::authorisation::Proof;
 pub use account::{Account, AccountId, Address, ApiKeyDigest, Balance, KeyEpoch, PublicKey};
 pub use band::PriceBand;
 pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
@@ -53,7 +54,6 @@ pub use pool::{
     Layer, POOL_VERSION, PoolConfig, PoolListing, PoolStatus, PoolTransactionsQuery, PoolTxKind,
     PoolTxStatus,
 };
-pub use proof::Proof;
 pub use random::Random;
 pub use request::{AccountQuery, Caller, NewOrder, OrdersQuery, Request, RequestKind};
 pub use response::{

@@ -4,7 +4,7 @@ use cambist_core::{MarketId, TokenId, TokenSpec};
 
 use super::example;
 use crate::config::pool::ListedPool;
-use crate::config::{Daemon, Listed, meaning, risk};
+use crate::config::{Daemon, Listed, exposure, risk};
 
 #[test]
 fn a_venue_that_publishes_something_else_is_refused() {
@@ -77,11 +77,11 @@ fn a_venue_that_publishes_something_else_is_refused() {
 #[test]
 fn the_worst_case_is_what_the_formula_says() {
     let service = Daemon::parse(&example("cambist.toml")).unwrap();
-    let risk = meaning::risk(&service.markets[0]);
+    let risk = exposure::risk(&service.markets[0]);
     // 4 orders of 2000 at 1500 would be 5.33; the band leaves room for 5. (6 + 5) x 2500.
     assert_eq!(risk.fillable.to_string(), "5");
     assert_eq!(risk.worst_case.unwrap().to_string(), "27500");
-    let load = meaning::load(&service, None);
+    let load = exposure::load(&service, None);
     // 8 orders every 100 s against 3 submits a second.
     assert_eq!(
         (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use cambist_core::pool::MoveStatus;
+use cambist_core::pool::PoolTransactionStatus;
 
 use super::{SOON, assert_whole};
 use crate::support::proxy::Seen;
@@ -18,7 +18,9 @@ fn is_join(seen: &Seen) -> bool {
 
 fn joined_once(stage: &Stage, name: &str) {
     let moves = stage.moves();
-    let settled = moves.iter().filter(|m| m.status == MoveStatus::Processed);
+    let settled = moves
+        .iter()
+        .filter(|m| m.status == PoolTransactionStatus::Processed);
     assert_eq!((moves.len(), settled.count()), (1, 1), "{name}: {moves:?}");
 }
 

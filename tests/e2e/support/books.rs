@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
 use cambist_core::order::OrderReport;
-use cambist_core::pool::MoveReport;
+use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Reason, TokenId, VenueTime};
 use cambist_protocol::wire::Token;
@@ -109,7 +109,7 @@ impl Books {
 }
 
 /// Every join and exit of the account.
-pub fn moves(base_url: &str, keys: &Path) -> Vec<MoveReport> {
+pub fn moves(base_url: &str, keys: &Path) -> Vec<PoolTransactionReport> {
     asynchronously(async {
         let page = OrdersPage {
             from: VenueTime(0),
@@ -118,8 +118,8 @@ pub fn moves(base_url: &str, keys: &Path) -> Vec<MoveReport> {
             limit: PAGE,
             resting_only: false,
         };
-        match reply(&client(base_url, keys), &Query::Moves(page)).await {
-            Reply::Moves { moves, .. } => moves,
+        match reply(&client(base_url, keys), &Query::PoolTransactions(page)).await {
+            Reply::PoolTransactions { moves, .. } => moves,
             other => panic!("{other:?}"),
         }
     })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cambist_core::pool::MoveReport;
+use cambist_core::pool::PoolTransactionReport;
 use toml::{Table, Value};
 
 use super::http::body;
@@ -188,7 +188,7 @@ impl Stage {
     }
 
     /// Every join and exit of the account, as the exchange lists them.
-    pub fn moves(&self) -> Vec<MoveReport> {
+    pub fn moves(&self) -> Vec<PoolTransactionReport> {
         super::books::moves(&self.url(), &self.path("keys"))
     }
 

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::market::MarketSpec;
-use crate::note::Control;
+use crate::notification::Control;
 use crate::time::Time;
 
-use super::book::MarketBook;
-use super::meter::Meter;
-use super::pools::Pool;
-use super::unquoted::Unquoted;
-use super::window::Extremes;
+use crate::engine::market_data::book::MarketBook;
+use crate::engine::orders::unquoted::Unquoted;
+use crate::engine::pools::positions::Pool;
+use crate::engine::risk::loss_meter::LossMeter;
+use crate::engine::risk::sliding_window::Extremes;
 
 /// Longest pause after refusals in a row.
 const REST_MAX_MS: u64 = 60_000;
@@ -23,31 +23,31 @@ pub(crate) struct Market {
     pub(crate) spec: MarketSpec,
     pub(crate) book: MarketBook,
     /// Mids of lately, and how far they lie apart.
-    pub(crate) moves: Extremes,
-    pub(crate) moved_bps: u64,
+    pub(crate) mid_extremes: Extremes,
+    pub(crate) mid_range_bps: u64,
     /// The last mid that might be priced from.
     pub(crate) mid: Option<u64>,
-    pub(crate) meter: Meter,
-    pub(crate) misfit: Misfit,
+    pub(crate) losses: LossMeter,
+    pub(crate) listing_change: ListingChange,
     /// A side that was broken before it is made again.
-    pub(crate) broken: [Broken; 2],
+    pub(crate) break_before_make: [BreakBeforeMake; 2],
     /// Why a side is not quoted.
     pub(crate) unquoted: Unquoted,
     /// Controls that refused something in the last decision.
-    pub(crate) refused: BTreeSet<Control>,
+    pub(crate) refused_by: BTreeSet<Control>,
     /// Both sides live.
-    pub(crate) both: bool,
+    pub(crate) both_sides_quoted: bool,
     /// Something changed since the last decision.
-    pub(crate) dirty: bool,
+    pub(crate) decision_due: bool,
     /// After refused orders.
-    pub(crate) rest: Rest,
+    pub(crate) backoff: Backoff,
     /// The pool beside it.
     pub(crate) pool: Option<Pool>,
 }
 
 /// What the venue lists differently than at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Misfit {
+pub(crate) struct ListingChange {
     /// The market itself.
     pub(crate) market: bool,
     /// One of its tokens.
@@ -56,41 +56,41 @@ pub(crate) struct Misfit {
 
 impl Market {
     /// A market of which nothing is known but what earlier runs left.
-    pub(crate) fn new(spec: MarketSpec, meter: Meter, pool: Option<Pool>) -> Self {
+    pub(crate) fn new(spec: MarketSpec, meter: LossMeter, pool: Option<Pool>) -> Self {
         Self {
             spec,
             book: MarketBook::default(),
-            moves: Extremes::default(),
-            moved_bps: 0,
+            mid_extremes: Extremes::default(),
+            mid_range_bps: 0,
             mid: None,
-            meter,
-            misfit: Misfit::default(),
-            broken: [Broken::No; 2],
+            losses: meter,
+            listing_change: ListingChange::default(),
+            break_before_make: [BreakBeforeMake::No; 2],
             unquoted: Unquoted::default(),
-            refused: BTreeSet::new(),
-            both: false,
-            dirty: false,
-            rest: Rest::default(),
+            refused_by: BTreeSet::new(),
+            both_sides_quoted: false,
+            decision_due: false,
+            backoff: Backoff::default(),
             pool,
         }
     }
 
     /// The venue lists it and its tokens as it did at the start.
     pub(crate) fn is_as_listed(&self) -> bool {
-        self.misfit == Misfit::default()
+        self.listing_change == ListingChange::default()
     }
 }
 
 /// A venue that refuses is not asked again at once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Rest {
+pub(crate) struct Backoff {
     /// Refusals since the venue last took one.
     refusals: u32,
     /// Nothing new is sent before.
     until: Time,
 }
 
-impl Rest {
+impl Backoff {
     /// The venue refused; each refusal in a row doubles the pause.
     pub(crate) fn refused(&mut self, now: Time, pause_ms: u64) {
         let doubled = pause_ms.saturating_mul(1 << self.refusals.min(6));
@@ -111,11 +111,11 @@ impl Rest {
 
 /// A side whose order went before its replacement came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Broken {
+pub(crate) enum BreakBeforeMake {
     /// It did not.
     No,
     /// That is decided.
     Decided,
     /// Nothing of the side rests since then.
-    Dark(Time),
+    SideEmpty(Time),
 }

@@ -7,53 +7,18 @@
 //! One step goes: take the event in → cancels → polls that would lapse → strategies, comparison, risk,
 //! budget → seals and transmissions → other polls → status.
 
-mod book;
-mod booking;
-mod budget;
-mod clock;
-mod commands;
-mod decide;
-mod diff;
-mod drain;
-mod foreign;
-mod hear;
-mod instances;
-mod ledger;
-mod levels;
-mod life;
-mod lists;
-mod market;
-mod markout;
-mod marks;
-mod meter;
-mod moved;
-mod observe;
-mod orders;
-pub(crate) mod passes;
-mod poll;
-mod pool_moves;
-mod pools;
-mod propose;
-mod ramp;
-mod reconcile;
-mod resume;
-mod risk;
-mod rules;
-mod send;
-mod settle;
-mod signed;
-mod situation;
-mod state;
-mod status;
-mod storage;
-mod tally;
-mod unquoted;
-mod used;
-mod wakeup;
-mod watch;
-mod window;
+pub(crate) mod account;
+pub(crate) mod control;
+pub(crate) mod handle;
+pub(crate) mod market;
+pub(crate) mod market_data;
+pub(crate) mod orders;
+pub(crate) mod pools;
+pub(crate) mod risk;
+pub(crate) mod state;
+pub(crate) mod venue;
 
-pub use storage::SLOTS;
+pub use account::storage_ids::SLOTS;
 
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +73,7 @@ impl Engine {
         if state.is_finished() {
             return;
         }
-        state.hear(now, event, actions);
+        state.handle_event(now, event, actions);
         state.step(now, &mut self.strategies, actions);
     }
 
@@ -132,7 +97,7 @@ impl Engine {
         if let Some(state) = &mut state
             && planted::armed(Defect::SnapshotForgetsRequests)
         {
-            state.asked.clear();
+            state.in_flight.clear();
         }
         Snapshot {
             state,

@@ -6,44 +6,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::config::EngineConfig;
-use crate::event::{BatchId, Level, Start};
-use crate::intent::RecoveredMove;
+use crate::event::{BatchId, Start, TradingState};
+use crate::intent::RecoveredPoolTransaction;
 use crate::market::MarketId;
-use crate::note::{Fill, Note};
+use crate::notification::{Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::planted::{self, Defect};
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
 
-use super::book::OwnLevels;
-use super::booking::Pending;
-use super::budget::Budget;
-use super::clock::VenueClock;
-use super::drain::Drain;
-use super::foreign::Foreign;
-use super::instances::Instances;
-use super::ledger::{Ledger, OwnLocks};
-use super::levels::Permits;
-use super::market::{Market, Rest};
-use super::meter::Meter;
-use super::orders::{Orders, Tracked};
-use super::passes::Pass;
-use super::poll::Polls;
-use super::pool_moves::TrackedMove;
-use super::pools::Pool;
-use super::ramp::Ramp;
-use super::reconcile::Reconciliation;
-use super::signed::Signed;
-use super::storage::StorageIds;
-use super::tally::Tally;
+use crate::engine::account::booking::Pending;
+use crate::engine::account::foreign::Foreign;
+use crate::engine::account::instances::Instances;
+use crate::engine::account::ledger::{Ledger, OwnLocks};
+use crate::engine::account::reconciliation::Reconciliation;
+use crate::engine::account::storage_ids::StorageIds;
+use crate::engine::control::drain::Drain;
+use crate::engine::market::{Backoff, Market};
+use crate::engine::market_data::book::OwnLevels;
+use crate::engine::orders::registry::{Orders, Tracked};
+use crate::engine::pools::positions::Pool;
+use crate::engine::pools::registry::TrackedPoolTransaction;
+use crate::engine::risk::counters::Counters;
+use crate::engine::risk::loss_meter::LossMeter;
+use crate::engine::risk::ramp::Ramp;
+use crate::engine::risk::restrictions::RestrictionStore;
+use crate::engine::risk::signed_unexpired::Signed;
+use crate::engine::venue::budget::Budget;
+use crate::engine::venue::clock::VenueClock;
+use crate::engine::venue::list_scan::ListScan;
+use crate::engine::venue::polling::Polls;
 
 /// A request whose answer the shell owes for so many of its deadlines is taken for lost.
 const LOST_AFTER: u64 = 5;
 
 /// A strategy's place at a market.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Seat {
+pub(crate) struct StrategySlot {
     pub(crate) strategy: StrategyId,
     pub(crate) market: MarketId,
     /// Fills since it was last asked.
@@ -52,13 +52,13 @@ pub(crate) struct Seat {
 
 /// What a request was for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Purpose {
+pub(crate) enum RequestPurpose {
     /// Depth of a market, with the own orders that it may show.
     Depth { market: MarketId, own: OwnLevels },
     /// Balances, with the count of fills and our locks when they were asked for.
     Balances { fills: u64, own_locked: OwnLocks },
     /// A page of the pass under way.
-    Page,
+    OrdersPage,
     /// Market configuration.
     Markets,
     /// Token configuration.
@@ -66,13 +66,13 @@ pub(crate) enum Purpose {
     /// Our account.
     Account,
     /// The report of an order.
-    Read(ClientOrderId),
+    OrderReport(ClientOrderId),
     /// What the pools beside the markets allow.
     Pools,
     /// What the pool beside a market holds.
     PoolBalance(MarketId),
     /// A page of the pass over joins and exits under way.
-    MovesPage,
+    PoolTransactionsPage,
     /// A transmission of an order or a move, and where it goes.
     Submit(ClientOrderId, Endpoint),
     /// A cancel of an order.
@@ -83,8 +83,8 @@ pub(crate) enum Purpose {
 
 /// A request under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
-    pub(crate) purpose: Purpose,
+pub(crate) struct InFlightRequest {
+    pub(crate) purpose: RequestPurpose,
     pub(crate) sent: Time,
 }
 
@@ -93,28 +93,28 @@ pub(crate) struct Asked {
 pub(crate) struct State {
     pub(crate) config: EngineConfig,
     pub(crate) markets: Vec<Market>,
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) slots: Vec<StrategySlot>,
     pub(crate) clock: VenueClock,
     pub(crate) budget: Budget,
     pub(crate) orders: Orders,
     pub(crate) storage: StorageIds,
     pub(crate) ledger: Ledger,
     pub(crate) polls: Polls,
-    pub(crate) pass: Option<Pass>,
+    pub(crate) scan: Option<ListScan>,
     /// When the last complete pass began.
-    pub(crate) looked: Option<Time>,
+    pub(crate) last_complete_scan_at: Option<Time>,
     /// When what rests was last read whole: nothing is quoted before that.
-    pub(crate) stood: Option<Time>,
+    pub(crate) resting_listed_at: Option<Time>,
     /// The pass over joins and exits under way.
-    pub(crate) moves_pass: Option<Pass>,
-    pub(crate) asked: BTreeMap<RequestId, Asked>,
+    pub(crate) pool_scan: Option<ListScan>,
+    pub(crate) in_flight: BTreeMap<RequestId, InFlightRequest>,
     pub(crate) next_request: u64,
     pub(crate) next_batch: u64,
     pub(crate) next_number: u64,
     pub(crate) instance: u32,
     pub(crate) maker_fee_bips: u16,
     pub(crate) taker_fee_bips: u16,
-    pub(crate) permits: Permits,
+    pub(crate) restrictions: RestrictionStore,
     /// Ledger against venue.
     pub(crate) reconciliation: Reconciliation,
     /// What is to be made durable at the end of the step.
@@ -130,25 +130,25 @@ pub(crate) struct State {
     pub(crate) foreign: Foreign,
     /// Orders of other cambist instances.
     pub(crate) instances: Instances,
-    pub(crate) tally: Tally,
+    pub(crate) counters: Counters,
     /// Everything signed that is not behind its fence.
     pub(crate) signed: Signed,
     pub(crate) ramp: Ramp,
     /// Joins and exits created up to here may be those of earlier runs.
-    pub(crate) born: VenueTime,
+    pub(crate) pool_transactions_since: VenueTime,
     /// Joins and exits of somebody else.
-    pub(crate) foreign_moves: BTreeSet<Hash>,
+    pub(crate) foreign_pool_transactions: BTreeSet<Hash>,
     /// Open orders with an id of ours that were not known here.
-    pub(crate) strays: BTreeSet<Hash>,
+    pub(crate) unrecognised_own_ids: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
     pub(crate) status_due: Time,
     /// Something was denied budget and should be tried again soon.
-    pub(crate) denied: bool,
-    pub(crate) wake: Time,
+    pub(crate) budget_denied: bool,
+    pub(crate) next_wakeup_at: Time,
     /// When markets were last decided on.
-    pub(crate) decided: Time,
+    pub(crate) last_decision_at: Time,
     /// When the engine last stepped.
-    pub(crate) stepped: Time,
+    pub(crate) last_step_at: Time,
 }
 
 impl State {
@@ -169,25 +169,28 @@ impl State {
                 let position = start.books.positions.get(&spec.id);
                 let position = position.filter(|_| start.books.ledger.is_some());
                 let lost = start.lost.get(&spec.id).copied();
-                let meter = Meter::resume(spec, position, lost, pool.is_some());
+                let meter = LossMeter::resume(spec, position, lost, pool.is_some());
                 Market::new(spec.clone(), meter, pool)
             })
             .collect();
         let seats = start
             .strategies
             .iter()
-            .map(|(strategy, market)| Seat {
+            .map(|(strategy, market)| StrategySlot {
                 strategy: *strategy,
                 market: *market,
                 fills: Vec::new(),
             })
             .collect();
-        if start.levels.level > Level::Trading {
-            let (level, cause) = (start.levels.level, "as stored".to_owned());
-            actions.push(Action::Note(Note::LevelChanged { level, cause }));
+        if start.restrictions.state > TradingState::Active {
+            let (level, cause) = (start.restrictions.state, "as stored".to_owned());
+            actions.push(Action::Notify(Notification::TradingStateChanged {
+                level,
+                cause,
+            }));
         }
-        for pause in start.levels.holding(start.venue_time) {
-            actions.push(Action::Note(Note::Paused(pause.clone())));
+        for pause in start.restrictions.holding(start.venue_time) {
+            actions.push(Action::Notify(Notification::Paused(pause.clone())));
         }
         let mut budget = Budget::new(now, start.config.budget.clone());
         if start.next_number > 1 && !planted::armed(Defect::BudgetRenewed) {
@@ -196,7 +199,7 @@ impl State {
         Self {
             config: start.config.clone(),
             markets,
-            seats,
+            slots: seats,
             clock: VenueClock::new(now, start.venue_time),
             budget,
             orders,
@@ -206,39 +209,40 @@ impl State {
                 start.books.ledger.clone(),
             )),
             polls: Polls::default(),
-            pass: None,
-            looked: None,
-            stood: None,
-            moves_pass: None,
-            asked: BTreeMap::new(),
+            scan: None,
+            last_complete_scan_at: None,
+            resting_listed_at: None,
+            pool_scan: None,
+            in_flight: BTreeMap::new(),
             next_request: 1,
             next_batch: 1,
             next_number: start.next_number,
             instance: start.instance,
             maker_fee_bips: start.maker_fee_bips,
             taker_fee_bips: start.taker_fee_bips,
-            permits: Permits::new(start.levels.clone(), start.venue_time),
+            restrictions: RestrictionStore::new(start.restrictions.clone(), start.venue_time),
             reconciliation: Reconciliation::default(),
             pending: Pending::after(now, &start.books.positions),
             ready: false,
             store_failed: false,
             frozen: None,
-            recovered: u32::try_from(start.open.len() + start.open_moves.len()).unwrap_or(u32::MAX),
+            recovered: u32::try_from(start.open.len() + start.open_pool_transactions.len())
+                .unwrap_or(u32::MAX),
             foreign: Foreign::default(),
             instances: Instances::new(start.venue_time),
-            tally: Tally::default(),
+            counters: Counters::default(),
             signed: Signed::of(&start.signed),
             ramp: Ramp::default(),
             // A header tells whole seconds.
-            born: start.venue_time.plus_ms(1_000),
-            foreign_moves: BTreeSet::new(),
-            strays: BTreeSet::new(),
+            pool_transactions_since: start.venue_time.plus_ms(1_000),
+            foreign_pool_transactions: BTreeSet::new(),
+            unrecognised_own_ids: BTreeSet::new(),
             drain: None,
             status_due: now,
-            denied: false,
-            wake: now,
-            decided: now,
-            stepped: now,
+            budget_denied: false,
+            next_wakeup_at: now,
+            last_decision_at: now,
+            last_step_at: now,
         }
     }
 
@@ -249,8 +253,8 @@ impl State {
         strategies: &mut [Box<dyn Strategy>],
         actions: &mut Vec<Action>,
     ) {
-        self.denied = false;
-        self.stepped = now;
+        self.budget_denied = false;
+        self.last_step_at = now;
         self.notice_gap(now, actions);
         self.give_up_lost(now, actions);
         self.tend_levels(now, actions);
@@ -267,22 +271,22 @@ impl State {
         self.book_pending(now, actions);
         self.finish_drain(now, actions);
         self.tell_status(now, actions);
-        self.wake = self.earliest(now);
+        self.next_wakeup_at = self.earliest(now);
     }
 
     /// The shell answers every request; an answer that it loses all the same must not block its kind of
     /// request for ever.
     fn give_up_lost(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some((request, asked)) = self.asked.first_key_value()
+        while let Some((request, asked)) = self.in_flight.first_key_value()
             && now >= self.lost_at(asked)
         {
             let (request, lost) = (*request, Outcome::Unknown(UnknownCause::Timeout));
-            self.hear_answer(now, request, &lost, None, actions);
+            self.handle_answer(now, request, &lost, None, actions);
         }
     }
 
     /// When the answer to a request is given up.
-    pub(crate) fn lost_at(&self, asked: &Asked) -> Time {
+    pub(crate) fn lost_at(&self, asked: &InFlightRequest) -> Time {
         let deadline_ms = self.config.request_timeout_ms.max(1);
         asked.sent.plus_ms(deadline_ms.saturating_mul(LOST_AFTER))
     }
@@ -292,14 +296,14 @@ impl State {
     }
 
     pub(crate) fn wakeup(&self) -> Time {
-        self.wake
+        self.next_wakeup_at
     }
 
     /// Sends a poll or a cancel that the budget has paid for.
     pub(crate) fn send(
         &mut self,
         now: Time,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         query: Query,
         actions: &mut Vec<Action>,
     ) -> RequestId {
@@ -309,10 +313,11 @@ impl State {
     }
 
     /// Numbers a request.
-    pub(crate) fn register(&mut self, now: Time, purpose: Purpose) -> RequestId {
+    pub(crate) fn register(&mut self, now: Time, purpose: RequestPurpose) -> RequestId {
         let request = RequestId(self.next_request);
         self.next_request += 1;
-        self.asked.insert(request, Asked { purpose, sent: now });
+        self.in_flight
+            .insert(request, InFlightRequest { purpose, sent: now });
         request
     }
 
@@ -332,11 +337,11 @@ impl State {
     }
 
     /// The pause after refusals at an endpoint of a market: orders have one, moves of its pool another.
-    pub(crate) fn rest_of(&mut self, market: MarketId, endpoint: Endpoint) -> &mut Rest {
+    pub(crate) fn rest_of(&mut self, market: MarketId, endpoint: Endpoint) -> &mut Backoff {
         let market = self.market_mut(market);
         match &mut market.pool {
-            Some(pool) if endpoint.is_move() => &mut pool.rest,
-            Some(_) | None => &mut market.rest,
+            Some(pool) if endpoint.is_pool_transaction() => &mut pool.backoff,
+            Some(_) | None => &mut market.backoff,
         }
     }
 
@@ -344,17 +349,17 @@ impl State {
     pub(crate) fn touch_all(&mut self) {
         self.markets
             .iter_mut()
-            .for_each(|market| market.dirty = true);
+            .for_each(|market| market.decision_due = true);
     }
 
     /// Reports a rule that did not hold, and stops new orders.
     pub(crate) fn violated(&mut self, name: &str, detail: String, actions: &mut Vec<Action>) {
-        actions.push(Action::Note(Note::InvariantFailed {
+        actions.push(Action::Notify(Notification::InvariantFailed {
             name: name.to_owned(),
             detail,
         }));
-        self.ramp.begin_again(self.stepped);
-        self.raise(Level::CancelOnly, name, actions);
+        self.ramp.begin_again(self.last_step_at);
+        self.raise(TradingState::CancelOnly, name, actions);
     }
 }
 
@@ -374,14 +379,19 @@ fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
         }
         orders.insert(tracked);
     }
-    for RecoveredMove { wanted, hash } in &start.open_moves {
+    for RecoveredPoolTransaction {
+        transaction: wanted,
+        hash,
+    } in &start.open_pool_transactions
+    {
         for (token, id) in wanted.slots() {
             storage.occupy(token, id);
         }
-        let mut tracked = TrackedMove::sealing(wanted.clone(), wanted.amounts, BatchId::default());
+        let mut tracked =
+            TrackedPoolTransaction::sealing(wanted.clone(), wanted.amounts, BatchId::default());
         let life = &mut tracked.life;
         life.recover(now, *hash, start.config.attempts_max);
-        orders.moves.insert(tracked);
+        orders.pool_transactions.insert(tracked);
     }
     (storage, orders)
 }

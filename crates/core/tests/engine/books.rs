@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use cambist_core::books::{Books, Difference, Entry};
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Command, Event, Level};
-use cambist_core::note::{BooksHold, BooksStatus, Control, Note};
+use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::notification::{BooksHold, BooksStatus, Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::{Amount, MarketId, Side, TokenId};
 
@@ -57,7 +57,7 @@ fn next(last: &Desk, balances: (Amount, Amount)) -> Desk {
 fn books(desk: &Desk) -> BooksStatus {
     let notes = desk.notes.iter().rev();
     let mut told = notes.filter_map(|note| match note {
-        Note::Books(books) => Some((**books).clone()),
+        Notification::Books(books) => Some((**books).clone()),
         _ => None,
     });
     told.next().unwrap_or_default()
@@ -72,8 +72,8 @@ fn resting(desk: &Desk) -> usize {
 fn answered(desk: &mut Desk, command: Command) -> Result<String, String> {
     desk.hear(&Event::Operator(command));
     let answers = desk.notes.iter().rev().find_map(|note| match note {
-        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
         _ => None,
     });
     answers.unwrap()
@@ -92,7 +92,7 @@ fn adopt(desk: &mut Desk, token: TokenId, amount: i128) -> Result<String, String
 }
 
 fn resume(desk: &mut Desk) -> Result<String, String> {
-    let (level, reason) = (Level::Trading, "looked into".to_owned());
+    let (level, reason) = (TradingState::Active, "looked into".to_owned());
     answered(
         desk,
         Command::Lower {
@@ -127,7 +127,7 @@ fn a_difference_above_the_limit_holds_everything_back_at_the_first_reconciliatio
             assert_eq!(resting(&large), 0, "everything is cancelled");
             assert!(large.levels.is_empty(), "no level is raised");
             let withheld = large.notes.iter().rev().find_map(|note| match note {
-                Note::Withheld { withheld, .. } => *withheld,
+                Notification::Withheld { withheld, .. } => *withheld,
                 _ => None,
             });
             let withheld = withheld.unwrap();
@@ -371,7 +371,7 @@ fn beside(most: Amount, known: bool) -> (Beside, BooksStatus) {
     desk.held.insert(LP, 1_000);
     desk.run_ms(3_000);
     let told = desk.notes.iter().rev().find_map(|note| match note {
-        Note::Books(books) => Some((**books).clone()),
+        Notification::Books(books) => Some((**books).clone()),
         _ => None,
     });
     (desk, told.unwrap())
@@ -404,7 +404,7 @@ fn nothing_is_quoted_while_shares_that_are_held_cannot_be_valued() {
     let blind = run(0);
     assert!(blind.sent.is_empty());
     let barred = blind.notes.iter().any(|note| {
-        matches!(note, Note::Withheld { withheld: Some(why), .. } if why.control == Control::StaleData)
+        matches!(note, Notification::Withheld { withheld: Some(why), .. } if why.control == Control::StaleData)
     });
     assert!(barred);
 }

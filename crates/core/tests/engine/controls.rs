@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use cambist_core::config::EngineConfig;
-use cambist_core::event::Level;
-use cambist_core::note::{Control, Note};
+use cambist_core::event::TradingState;
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::Outcome;
 use cambist_core::strategy::{Strategy, Targets, View};
@@ -25,7 +25,7 @@ fn desk(quotes: &[(Side, u64, u64)], change: impl Fn(&mut EngineConfig)) -> Desk
 fn refused(desk: &Desk, wanted: Control) -> bool {
     desk.notes
         .iter()
-        .any(|n| matches!(n, Note::RiskRefused { control, .. } if *control == wanted))
+        .any(|n| matches!(n, Notification::RiskRefused { control, .. } if *control == wanted))
 }
 
 /// Whether one bid leaves under a changed configuration, or what refuses it.
@@ -33,7 +33,7 @@ fn judge(change: impl Fn(&mut EngineConfig)) -> Option<Control> {
     let mut desk = desk(&[BID], change);
     desk.run_ms(3_000);
     let control = desk.notes.iter().find_map(|note| match note {
-        Note::RiskRefused { control, .. } => Some(*control),
+        Notification::RiskRefused { control, .. } => Some(*control),
         _ => None,
     });
     assert_eq!(control.is_none(), desk.submits.len() == 1);
@@ -194,7 +194,7 @@ fn executions_latch_and_normal_quoting_does_not() {
             desk.show(id, OrderStatus::Processed, 10);
             desk.balances.0 += 1_000;
             desk.balances.1 -= 99_950;
-            if desk.levels.contains(&Level::CancelOnly) {
+            if desk.levels.contains(&TradingState::CancelOnly) {
                 break;
             }
             desk.run_ms(1_500);
@@ -205,7 +205,11 @@ fn executions_latch_and_normal_quoting_does_not() {
     let calm = run(8);
     assert!(calm.levels.is_empty());
     let wild = run(3);
-    assert_eq!(wild.levels, [Level::CancelOnly], "latched at the third");
+    assert_eq!(
+        wild.levels,
+        [TradingState::CancelOnly],
+        "latched at the third"
+    );
     assert_eq!(wild.sealed.len(), 3);
 }
 

@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 use cambist_core::action::Action;
 use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{BatchId, Event, Level, Levels, Lost, RecoveredOrder, Start};
-use cambist_core::note::{End, Fill, Note};
+use cambist_core::event::{
+    BatchId, Event, LossBaseline, RecoveredOrder, Restrictions, Start, TradingState,
+};
+use cambist_core::notification::{End, Fill, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use cambist_core::request::{Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
@@ -59,12 +61,12 @@ pub struct Desk {
     pub proof_pages: u32,
     pub lost_proof_page: Option<u32>,
     /// What was given to a store that waits.
-    pub writing: Option<Levels>,
+    pub writing: Option<Restrictions>,
     /// What it says instead of an order's report.
     pub reads_refused: Option<Reason>,
     /// Whether list, depth and balance requests are answered by the desk itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
-    pub notes: Vec<Note>,
+    pub notes: Vec<Notification>,
     /// How often the engine was woken because it wanted to be.
     pub wakes: usize,
     pub finished: Option<bool>,
@@ -72,9 +74,9 @@ pub struct Desk {
     pub submits: VecDeque<(RequestId, ClientOrderId)>,
     pub cancels: VecDeque<(RequestId, Hash)>,
     pub reads: Vec<Hash>,
-    pub levels: Vec<Level>,
+    pub levels: Vec<TradingState>,
     /// What was last to be stored.
-    pub stored: Levels,
+    pub stored: Restrictions,
     /// The durable books, and everything that was booked.
     pub books: Books,
     pub bookings: Vec<Booking>,
@@ -143,9 +145,9 @@ impl Desk {
             next_number,
             next_storage: BTreeMap::new(),
             open,
-            open_moves: Vec::new(),
+            open_pool_transactions: Vec::new(),
             signed: Vec::new(),
-            levels: Levels::default(),
+            restrictions: Restrictions::default(),
             books: Books::default(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,
@@ -184,7 +186,7 @@ impl Desk {
             cancels: VecDeque::new(),
             reads: Vec::new(),
             levels: Vec::new(),
-            stored: Levels::default(),
+            stored: Restrictions::default(),
             books: Books::default(),
             bookings: Vec::new(),
             store_works: true,
@@ -194,9 +196,9 @@ impl Desk {
     }
 
     /// Level and pauses that were stored before.
-    pub fn starts_with(&mut self, levels: Levels) {
+    pub fn starts_with(&mut self, levels: Restrictions) {
         if let Some(Event::Start(start)) = &mut self.start {
-            start.levels = levels.clone();
+            start.restrictions = levels.clone();
             self.stored = levels;
         }
     }
@@ -225,7 +227,7 @@ impl Desk {
     }
 
     /// What a store before version 5 says of losses.
-    pub fn starts_with_lost(&mut self, lost: BTreeMap<cambist_core::MarketId, Lost>) {
+    pub fn starts_with_lost(&mut self, lost: BTreeMap<cambist_core::MarketId, LossBaseline>) {
         if let Some(Event::Start(start)) = &mut self.start {
             start.lost = lost;
         }
@@ -307,9 +309,9 @@ impl Desk {
                 }
             }
             Action::Transmit { request, order, .. } => self.submits.push_back((request, order)),
-            Action::StoreLevel { levels, .. } => {
+            Action::StoreRestrictions { levels, .. } => {
                 if self.stored != levels {
-                    self.levels.push(levels.level);
+                    self.levels.push(levels.state);
                 }
                 if self.store_works {
                     self.stored = levels.clone();
@@ -318,16 +320,16 @@ impl Desk {
                     // The test answers.
                     self.writing = Some(levels);
                 } else if self.store_works {
-                    self.hear(&Event::LevelStored(levels));
+                    self.hear(&Event::RestrictionsStored(levels));
                 } else {
-                    self.hear(&Event::LevelFailed(levels));
+                    self.hear(&Event::RestrictionsFailed(levels));
                 }
             }
             Action::Book(booking) => {
                 self.books.book(&booking);
                 self.bookings.push(*booking);
             }
-            Action::Note(note) => self.notes.push(note),
+            Action::Notify(note) => self.notes.push(note),
             Action::Finished { proven } => self.finished = Some(proven),
         }
     }
@@ -380,7 +382,7 @@ impl Desk {
         self.notes
             .iter()
             .filter_map(|note| match note {
-                Note::Ended { order, end, .. } => Some((*order, *end)),
+                Notification::Ended { order, end, .. } => Some((*order, *end)),
                 _ => None,
             })
             .collect()
@@ -390,7 +392,7 @@ impl Desk {
         self.notes
             .iter()
             .filter_map(|note| match note {
-                Note::Filled(fill) => Some(fill),
+                Notification::Filled(fill) => Some(fill),
                 _ => None,
             })
             .collect()
@@ -408,7 +410,9 @@ impl Desk {
         self.notes
             .iter()
             .filter(|note| match note {
-                Note::Submitted { order, .. } | Note::Resent { order, .. } => *order == id,
+                Notification::Submitted { order, .. } | Notification::Resent { order, .. } => {
+                    *order == id
+                }
                 _ => false,
             })
             .count()

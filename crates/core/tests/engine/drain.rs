@@ -1,8 +1,8 @@
 //! Ending with proof, and levels.
 
 use cambist_core::Reason;
-use cambist_core::event::{Command, Event, Level, Levels};
-use cambist_core::note::{End, Note};
+use cambist_core::event::{Command, Event, Restrictions, TradingState};
+use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
 
@@ -66,13 +66,13 @@ fn an_order_being_sealed_when_the_drain_begins_never_leaves() {
     let tried = desk.levels.len();
     assert!(tried >= 2, "a level that is not stored is tried again");
     assert!(
-        desk.levels.iter().all(|l| *l == Level::CancelOnly),
+        desk.levels.iter().all(|l| *l == TradingState::CancelOnly),
         "a store that fails stops new orders"
     );
     assert!(desk.submits.is_empty());
     assert!(desk.notes.iter().any(|n| matches!(
         n,
-        Note::Ended {
+        Notification::Ended {
             end: End::NeverSent,
             ..
         }
@@ -87,18 +87,20 @@ fn a_level_being_stored_already_forbids_and_is_in_force_when_stored() {
     desk.accept_all();
     desk.store_waits = true;
     desk.hear(&Event::Operator(Command::Raise {
-        level: Level::CancelOnly,
+        level: TradingState::CancelOnly,
         reason: "operator".to_owned(),
     }));
-    assert!(!desk.notes.contains(&Note::LevelChanged {
-        level: Level::CancelOnly,
+    assert!(!desk.notes.contains(&Notification::TradingStateChanged {
+        level: TradingState::CancelOnly,
         cause: "operator".to_owned(),
     }));
     desk.run_ms(600);
     assert_eq!(desk.cancels.len(), 2);
-    desk.hear(&Event::LevelStored(Levels::of(Level::CancelOnly)));
-    assert!(desk.notes.contains(&Note::LevelChanged {
-        level: Level::CancelOnly,
+    desk.hear(&Event::RestrictionsStored(Restrictions::of(
+        TradingState::CancelOnly,
+    )));
+    assert!(desk.notes.contains(&Notification::TradingStateChanged {
+        level: TradingState::CancelOnly,
         cause: "operator".to_owned(),
     }));
     desk.run_ms(3_000);
@@ -115,7 +117,7 @@ fn an_open_order_of_ours_that_nobody_remembers_is_no_foreign_one() {
     stray.client_id = Some(ClientOrderId { number: 999, ..id });
     desk.list.push(stray);
     desk.run_ms(1_500);
-    assert_eq!(desk.levels, [Level::CancelOnly]);
+    assert_eq!(desk.levels, [TradingState::CancelOnly]);
     drain(&mut desk);
     desk.accept_cancel();
     desk.accept_cancel();
@@ -150,7 +152,7 @@ fn an_order_that_ends_while_the_proof_is_read_contradicts_nothing() {
     }
     assert_eq!(desk.end_of(resting), Some(End::Cancelled));
     desk.run_ms(20_000);
-    let failed = |note: &Note| matches!(note, Note::InvariantFailed { .. });
+    let failed = |note: &Notification| matches!(note, Notification::InvariantFailed { .. });
     assert!(!desk.notes.iter().any(failed));
     assert_eq!(desk.finished, Some(true));
 }

@@ -1,6 +1,6 @@
 //! What ends an unknown order, and what does not.
 
-use cambist_core::note::{End, Note};
+use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::{Reason, Time};
@@ -47,7 +47,7 @@ fn a_lost_submit_that_the_list_shows_is_live_and_never_sent_again() {
     assert!(
         desk.notes
             .iter()
-            .any(|n| matches!(n, Note::Resolved { order, .. } if *order == id))
+            .any(|n| matches!(n, Notification::Resolved { order, .. } if *order == id))
     );
     assert_eq!(desk.sealed.len(), 1, "it serves its quote");
 }
@@ -79,7 +79,7 @@ fn an_order_that_turns_up_late_is_taken_in_even_at_the_fence() {
     assert!(
         desk.notes
             .iter()
-            .any(|n| matches!(n, Note::Filled(fill) if fill.base == 2_500))
+            .any(|n| matches!(n, Notification::Filled(fill) if fill.base == 2_500))
     );
 }
 
@@ -171,9 +171,9 @@ fn a_fill_after_the_end_is_booked_and_stops_trading() {
     assert!(
         desk.notes
             .iter()
-            .any(|n| matches!(n, Note::Filled(fill) if fill.base == 1_000))
+            .any(|n| matches!(n, Notification::Filled(fill) if fill.base == 1_000))
     );
-    assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
+    assert_eq!(desk.levels, [cambist_core::event::TradingState::CancelOnly]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn an_order_concluded_to_be_dead_that_is_seen_open_stops_trading() {
     desk.show(id, OrderStatus::Processing, 0);
     desk.run_ms(1_500);
     assert_eq!(desk.end_of(id), Some(End::Refused));
-    assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
+    assert_eq!(desk.levels, [cambist_core::event::TradingState::CancelOnly]);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn paying_more_than_was_signed_stops_trading() {
     desk.show(id, OrderStatus::Processed, 100);
     desk.list[0].quote_filled += 1;
     desk.run_ms(1_500);
-    assert_eq!(desk.levels, [cambist_core::event::Level::CancelOnly]);
+    assert_eq!(desk.levels, [cambist_core::event::TradingState::CancelOnly]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Time, books and venues that do what they should not: jumps, sleeps, frozen and rewound worlds.
 
 use cambist_core::event::Event;
-use cambist_core::note::Note;
+use cambist_core::notification::Notification;
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, Query};
 use cambist_core::{TokenSpec, VenueTime};
@@ -29,7 +29,7 @@ fn a_sleep_is_noticed_and_nothing_leaves_before_everything_is_read_again() {
     assert!(
         desk.notes
             .iter()
-            .any(|n| matches!(n, Note::Slept { ms } if *ms >= 58_000))
+            .any(|n| matches!(n, Notification::Slept { ms } if *ms >= 58_000))
     );
     assert_eq!(desk.sealed.len(), sent, "nothing is known yet");
     desk.deaf = false;
@@ -47,7 +47,12 @@ fn a_short_delay_is_no_sleep() {
     desk.now = desk.now.plus_ms(4_000);
     desk.hear(&Event::Wake);
     desk.run_ms(1_000);
-    assert!(!desk.notes.iter().any(|n| matches!(n, Note::Slept { .. })));
+    assert!(
+        !desk
+            .notes
+            .iter()
+            .any(|n| matches!(n, Notification::Slept { .. }))
+    );
 }
 
 #[test]

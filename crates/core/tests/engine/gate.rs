@@ -1,7 +1,7 @@
 //! Every control of the gate, on both sides of its limit.
 
 use cambist_core::config::EngineConfig;
-use cambist_core::note::{Control, Note};
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::strategy::Strategy;
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side};
@@ -24,7 +24,7 @@ fn judge_funded(
     desk.balances = balances;
     desk.run_ms(3_000);
     let refused = desk.notes.iter().find_map(|note| match note {
-        Note::RiskRefused { control, .. } => Some(*control),
+        Notification::RiskRefused { control, .. } => Some(*control),
         _ => None,
     });
     assert_eq!(
@@ -174,7 +174,7 @@ fn budget() {
     desk.run_ms(4_000);
     assert!(desk.notes.iter().any(|n| matches!(
         n,
-        Note::RiskRefused {
+        Notification::RiskRefused {
             control: Control::Budget,
             ..
         }
@@ -202,7 +202,7 @@ fn the_inventory_band_is_judged_by_the_worse_of_both_books() {
     assert!(desk.submits.is_empty());
     assert!(desk.notes.iter().any(|n| matches!(
         n,
-        Note::RiskRefused {
+        Notification::RiskRefused {
             control: Control::InventoryBand,
             ..
         }

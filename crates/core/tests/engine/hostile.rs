@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::action::Action;
-use cambist_core::event::{Event, Level, Levels, SealFailure, Start};
+use cambist_core::event::{Event, Restrictions, SealFailure, Start, TradingState};
 use cambist_core::order::{Hash, OrderReport, OrderStatus, UnsignedOrder};
 use cambist_core::request::{
     Balance, Depth, DepthLevel, Outcome, Query, Reply, RequestId, UnknownCause,
@@ -175,7 +175,7 @@ impl Hostile {
             Query::Tokens => Reply::Tokens(vec![token(BASE, 6), token(QUOTE, 6)]),
             Query::Account => Reply::Account { frozen: false },
             Query::Pools | Query::PoolBalance(_) => Reply::Pools(Vec::new()),
-            Query::Moves(_) => Reply::Moves {
+            Query::PoolTransactions(_) => Reply::PoolTransactions {
                 moves: Vec::new(),
                 total: self.dice.of(&[0, 1]),
             },
@@ -211,7 +211,7 @@ impl Hostile {
             Action::Seal { batch, intents } => {
                 let orders = intents.into_iter().filter_map(|intent| match intent {
                     Intent::Order(order) => Some(order),
-                    Intent::Move(_) => None,
+                    Intent::PoolTransaction(_) => None,
                 });
                 let orders: Vec<_> = orders.collect();
                 let hashes = orders.iter().map(|order| {
@@ -238,9 +238,9 @@ impl Hostile {
                 self.answer(request, reply);
             }
             // Levels are not stored: the run would soon only watch.
-            Action::StoreLevel { .. }
+            Action::StoreRestrictions { .. }
             | Action::Book(_)
-            | Action::Note(_)
+            | Action::Notify(_)
             | Action::Finished { .. } => {}
         }
     }
@@ -268,9 +268,9 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             next_number: 1,
             next_storage: BTreeMap::new(),
             open: Vec::new(),
-            open_moves: Vec::new(),
+            open_pool_transactions: Vec::new(),
             signed: Vec::new(),
-            levels: Levels::of(Level::Trading),
+            restrictions: Restrictions::of(TradingState::Active),
             books: cambist_core::books::Books::default(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,

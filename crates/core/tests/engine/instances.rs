@@ -1,8 +1,8 @@
 //! Orders of other cambist instances on the account: cancel-only, a reason, and never a cancel of theirs.
 
 use cambist_core::config::{EngineConfig, ForeignOrders};
-use cambist_core::event::{Command, Event, Level};
-use cambist_core::note::{Control, Note};
+use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::{Price, Qty, Side, StrategyId, VenueTime};
@@ -55,7 +55,7 @@ const POLICIES: [ForeignOrders; 3] = [
 /// The reasons of both sides by the last status, and the orders it names.
 fn status(desk: &Desk) -> ([Option<Control>; 2], Vec<u64>) {
     let told = desk.notes.iter().rev().find_map(|note| match note {
-        Note::Status(status) => {
+        Notification::Status(status) => {
             let sides = status.markets[0]
                 .withheld
                 .map(|why| why.map(|why| why.control));
@@ -79,7 +79,7 @@ fn what_an_earlier_state_folder_left_is_named_and_waited_out_whatever_the_file_s
         assert_eq!(status(&desk), (BESIDE, vec![1]), "{policy:?}");
         assert_eq!(desk.levels, [], "a person is not needed");
         let named = desk.notes.iter().filter(|note| match note {
-            Note::OtherInstance {
+            Notification::OtherInstance {
                 order,
                 until,
                 later,
@@ -135,7 +135,7 @@ fn one_that_was_made_after_our_start_is_cancel_only_within_one_list() {
             desk.run_ms(1_100);
             assert_eq!(
                 desk.levels,
-                [Level::CancelOnly],
+                [TradingState::CancelOnly],
                 "{policy:?} {status_of_it:?}"
             );
             let ours = desk.cancels.iter().all(|(_, hash)| hash.0[8..] == [0; 24]);
@@ -143,7 +143,9 @@ fn one_that_was_made_after_our_start_is_cancel_only_within_one_list() {
                 ours && !desk.cancels.is_empty(),
                 "ours go, theirs are left alone"
             );
-            let later = |note: &&Note| matches!(note, Note::OtherInstance { later: true, .. });
+            let later = |note: &&Notification| {
+                matches!(note, Notification::OtherInstance { later: true, .. })
+            };
             assert_eq!(desk.notes.iter().filter(later).count(), 1);
             assert_eq!(status(&desk).0, BESIDE);
         }
@@ -163,8 +165,8 @@ fn a_time_that_the_start_cannot_know_is_no_proof_of_a_second_daemon() {
 fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
     desk.hear(&Event::Operator(command));
     let answer = desk.notes.iter().rev().find_map(|note| match note {
-        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
         _ => None,
     });
     answer.unwrap()
@@ -180,9 +182,9 @@ fn after_a_person_has_looked_what_was_made_before_is_no_news_and_what_is_made_la
     desk.run_ms(6_000);
     desk.list.push(first);
     desk.run_ms(2_000);
-    assert_eq!(desk.levels, [Level::CancelOnly]);
+    assert_eq!(desk.levels, [TradingState::CancelOnly]);
     let reason = "it is stopped".to_owned();
-    let level = Level::Trading;
+    let level = TradingState::Active;
     tell(
         &mut desk,
         Command::Lower {
@@ -195,12 +197,12 @@ fn after_a_person_has_looked_what_was_made_before_is_no_news_and_what_is_made_la
     desk.run_ms(5_000);
     assert_eq!(
         desk.levels,
-        [Level::CancelOnly, Level::Trading],
+        [TradingState::CancelOnly, TradingState::Active],
         "not raised again"
     );
     desk.list.push(other(2, 26_000, 5_000));
     desk.run_ms(12_000);
-    assert_eq!(desk.levels.last(), Some(&Level::CancelOnly));
+    assert_eq!(desk.levels.last(), Some(&TradingState::CancelOnly));
 }
 
 fn adopt(desk: &mut Desk, instance: u32) -> Result<String, String> {
@@ -220,7 +222,11 @@ fn what_was_left_is_adopted_by_a_person_cancelled_and_then_the_opening_is_taken(
     desk.run_ms(200);
     let (request, hash) = desk.cancels.pop_front().expect("it is cancelled");
     assert_eq!(hash, left.hash);
-    let ready = |desk: &Desk| desk.notes.iter().any(|n| matches!(n, Note::Ready { .. }));
+    let ready = |desk: &Desk| {
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Notification::Ready { .. }))
+    };
     desk.run_ms(3_000);
     assert!(!ready(&desk), "not while it may trade");
     // It filled half before that: in the opening, and booked nowhere else.
@@ -234,7 +240,7 @@ fn what_was_left_is_adopted_by_a_person_cancelled_and_then_the_opening_is_taken(
     desk.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
     desk.run_ms(6_000);
     assert!(ready(&desk) && desk.submits.len() == 2);
-    let differs = |note: &Note| matches!(note, Note::Mismatch { .. });
+    let differs = |note: &Notification| matches!(note, Notification::Mismatch { .. });
     assert!(!desk.notes.iter().any(differs));
     assert_eq!(desk.levels, []);
 }

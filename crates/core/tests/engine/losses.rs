@@ -2,8 +2,10 @@
 
 use cambist_core::books::{Baselines, Books};
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Command, Event, Filter, Level, Levels, Lost, Pause, Rate};
-use cambist_core::note::{Control, Note};
+use cambist_core::event::{
+    Command, Event, Filter, LossBaseline, Pause, Rate, Restrictions, TradingState,
+};
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::{MarketId, Side};
 
@@ -32,7 +34,7 @@ fn bidding(bid: (Side, u64, u64), change: impl Fn(&mut EngineConfig)) -> Desk {
 
 fn pauses(desk: &Desk) -> Vec<(Filter, String)> {
     let paused = desk.notes.iter().filter_map(|note| match note {
-        Note::Paused(Pause { filter, cause, .. }) => Some((*filter, cause.clone())),
+        Notification::Paused(Pause { filter, cause, .. }) => Some((*filter, cause.clone())),
         _ => None,
     });
     paused.collect()
@@ -54,7 +56,11 @@ fn a_loss_within_the_hour_pauses_the_market_until_it_heals() {
     assert_eq!(pauses(&desk), [(Filter::market(MarketId(0)), cause)]);
     assert_eq!(desk.cancels.len(), 1, "its orders are cancelled");
     desk.accept_cancel();
-    assert_eq!(desk.levels.last(), Some(&Level::Trading), "the level stays");
+    assert_eq!(
+        desk.levels.last(),
+        Some(&TradingState::Active),
+        "the level stays"
+    );
 }
 
 #[test]
@@ -101,7 +107,7 @@ fn a_loss_of_the_day_and_a_drawdown_stop_new_orders_everywhere() {
         falls(&mut desk, 10);
         assert!(desk.levels.is_empty());
         falls(&mut desk, 1);
-        assert_eq!(desk.levels, [Level::CancelOnly]);
+        assert_eq!(desk.levels, [TradingState::CancelOnly]);
     }
 }
 
@@ -111,7 +117,7 @@ fn a_loss_since_the_start_halts() {
     falls(&mut desk, 10);
     assert!(desk.levels.is_empty());
     falls(&mut desk, 1);
-    assert_eq!(desk.levels, [Level::Halted]);
+    assert_eq!(desk.levels, [TradingState::Halted]);
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn pauses_too_often_within_a_day_stop_everything() {
         desk.accept_all();
     }
     assert_eq!(pauses(&desk).len(), 2, "{:?}", desk.levels);
-    assert_eq!(desk.levels.last(), Some(&Level::CancelOnly));
+    assert_eq!(desk.levels.last(), Some(&TradingState::CancelOnly));
 }
 
 /// The next run begins with what is stored, at a price so many ticks above the last one (below, if less
@@ -210,13 +216,13 @@ fn runs_on(last: &Desk, above: i64, ticks: u64, change: impl Fn(&mut EngineConfi
 }
 
 fn first_run(ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
-    let nothing = (Levels::default(), Books::default());
+    let nothing = (Restrictions::default(), Books::default());
     begins((9_990, 10_010), nothing, ticks, change)
 }
 
 fn begins(
     depth: (u64, u64),
-    stored: (Levels, Books),
+    stored: (Restrictions, Books),
     ticks: u64,
     change: impl Fn(&mut EngineConfig),
 ) -> Desk {
@@ -233,7 +239,7 @@ fn begins(
 /// A run before its first event.
 fn begun(
     depth: (u64, u64),
-    (levels, books): (Levels, Books),
+    (levels, books): (Restrictions, Books),
     change: impl Fn(&mut EngineConfig),
 ) -> Desk {
     let mut config = config();
@@ -275,25 +281,29 @@ fn losses_add_up_over_runs_that_are_cut_off() {
     let third = runs_on(&second, 0, 6, limit);
     assert!(third.levels.is_empty(), "sixteen are the limit");
     let third = runs_on(&second, 0, 7, limit);
-    assert_eq!(third.levels, [Level::Halted], "seventeen, in three runs");
+    assert_eq!(
+        third.levels,
+        [TradingState::Halted],
+        "seventeen, in three runs"
+    );
     assert!(first_run(7, limit).levels.is_empty(), "alone");
 }
 
 #[test]
 fn what_the_price_does_between_two_runs_is_lost_as_if_somebody_had_looked_on() {
     type Limit = fn(&mut EngineConfig);
-    let limits: [(Limit, Level); 3] = [
+    let limits: [(Limit, TradingState); 3] = [
         (
             |c| c.markets[0].loss.total_max = 16 * PER_TICK,
-            Level::Halted,
+            TradingState::Halted,
         ),
         (
             |c| c.markets[0].loss.day_max = 16 * PER_TICK,
-            Level::CancelOnly,
+            TradingState::CancelOnly,
         ),
         (
             |c| c.markets[0].loss.drawdown_max = 16 * PER_TICK,
-            Level::CancelOnly,
+            TradingState::CancelOnly,
         ),
     ];
     for (limit, stopped) in limits {
@@ -317,27 +327,27 @@ fn the_first_run_of_a_day_has_lost_what_the_price_did_since_the_last_run() {
     baselines(&mut first).day -= 1;
     let price = |above: i64, ticks: u64| {
         // The last mid that was stored is that of the first look.
-        runs_on(&first, above, ticks, limit).stored.level
+        runs_on(&first, above, ticks, limit).stored.state
     };
-    assert_eq!(price(0, 6), Level::Trading);
+    assert_eq!(price(0, 6), TradingState::Active);
     assert_eq!(
         price(-7, 0),
-        Level::CancelOnly,
+        TradingState::CancelOnly,
         "seventeen ticks below what is stored"
     );
     assert_eq!(
         price(20, 16),
-        Level::Trading,
+        TradingState::Active,
         "a gain over night is no room for today"
     );
-    assert_eq!(price(20, 17), Level::CancelOnly);
+    assert_eq!(price(20, 17), TradingState::CancelOnly);
 }
 
 #[test]
 fn losses_of_a_store_without_books_count_as_they_were_written() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
-    let run = |lost: Lost, fallen| {
-        let nothing = (Levels::default(), Books::default());
+    let run = |lost: LossBaseline, fallen| {
+        let nothing = (Restrictions::default(), Books::default());
         let mut desk = begun((9_000, 9_020), nothing, limit);
         desk.starts_with_lost([(MarketId(0), lost)].into());
         desk.run_ms(2_500);
@@ -349,27 +359,27 @@ fn losses_of_a_store_without_books_count_as_they_were_written() {
         desk
     };
     let total = ticks(10);
-    let unpriced = Lost {
+    let unpriced = LossBaseline {
         total,
-        ..Lost::default()
+        ..LossBaseline::default()
     };
-    for (fallen, level) in [(6, Level::Trading), (7, Level::Halted)] {
-        assert_eq!(run(unpriced, fallen).stored.level, level);
+    for (fallen, level) in [(6, TradingState::Active), (7, TradingState::Halted)] {
+        assert_eq!(run(unpriced, fallen).stored.state, level);
     }
     // Five ticks above: they were lost since.
     let mid = Some(Rate {
         quote: 9_015 * 2,
         base: 200,
     });
-    let priced = Lost { mid, ..unpriced };
-    for (fallen, level) in [(1, Level::Trading), (2, Level::Halted)] {
-        assert_eq!(run(priced, fallen).stored.level, level);
+    let priced = LossBaseline { mid, ..unpriced };
+    for (fallen, level) in [(1, TradingState::Active), (2, TradingState::Halted)] {
+        assert_eq!(run(priced, fallen).stored.state, level);
     }
     // From then on the store has them with its books.
     let next = runs_on(&run(priced, 0), 0, 1, limit);
-    assert_eq!(next.stored.level, Level::Trading);
+    assert_eq!(next.stored.state, TradingState::Active);
     let next = runs_on(&run(priced, 0), 0, 2, limit);
-    assert_eq!(next.stored.level, Level::Halted);
+    assert_eq!(next.stored.state, TradingState::Halted);
 }
 
 #[test]
@@ -413,7 +423,7 @@ fn restarts_without_a_loss_lose_nothing() {
         (day_open, total, peak)
     };
     assert_eq!(kept(&mut desk), kept(&mut { first }));
-    assert_eq!(desk.stored.level, Level::Trading);
+    assert_eq!(desk.stored.state, TradingState::Active);
     assert_eq!(lost(&desk), [ticks(14); 4]);
 }
 
@@ -492,20 +502,20 @@ fn an_end_in_order_keeps_what_was_lost_exactly() {
     let next = runs_on(&desk, 0, 1, limit);
     assert!(next.levels.is_empty());
     let next = runs_on(&desk, 0, 2, limit);
-    assert_eq!(next.levels, [Level::CancelOnly]);
+    assert_eq!(next.levels, [TradingState::CancelOnly]);
 }
 
 /// Lowers the level; what the engine answers.
 fn lower(desk: &mut Desk, forget_losses: bool) -> Result<String, String> {
-    let (level, reason) = (Level::Trading, "looked into".to_owned());
+    let (level, reason) = (TradingState::Active, "looked into".to_owned());
     desk.hear(&Event::Operator(Command::Lower {
         level,
         reason,
         forget_losses,
     }));
     let answers = desk.notes.iter().rev().find_map(|note| match note {
-        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
         _ => None,
     });
     answers.unwrap()
@@ -524,7 +534,7 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
             *limit = 10 * PER_TICK;
         });
         falls(&mut desk, 11);
-        assert_eq!(desk.levels, [Level::CancelOnly]);
+        assert_eq!(desk.levels, [TradingState::CancelOnly]);
         let why = lower(&mut desk, false).unwrap_err();
         let key = if drawdown {
             "drawdown_max"
@@ -536,24 +546,28 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
             why.contains("50 T1") && why.contains("--forget-losses"),
             "{why}"
         );
-        assert_eq!(desk.stored.level, Level::CancelOnly, "nothing is lowered");
+        assert_eq!(
+            desk.stored.state,
+            TradingState::CancelOnly,
+            "nothing is lowered"
+        );
         assert_eq!(lost(&desk)[if drawdown { 3 } else { 1 }], ticks(11));
         let done = lower(&mut desk, true).unwrap();
         assert!(
             done.contains("losses are forgotten") && done.contains("55 T1"),
             "{done}"
         );
-        assert_eq!(desk.stored, Levels::default());
+        assert_eq!(desk.stored, Restrictions::default());
         assert_eq!(lost(&desk), [0; 4], "durable: nothing is lost any more");
         falls(&mut desk, 9);
         assert_eq!(
             desk.levels,
-            [Level::CancelOnly, Level::Trading],
+            [TradingState::CancelOnly, TradingState::Active],
             "counted anew"
         );
         falls(&mut desk, 2);
         assert_eq!(desk.levels.len(), 3, "and reached anew");
-        assert_eq!(desk.stored.level, Level::CancelOnly);
+        assert_eq!(desk.stored.state, TradingState::CancelOnly);
     }
 }
 
@@ -561,18 +575,18 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
 fn losses_within_their_limits_are_kept_by_whoever_resumes() {
     let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
     falls(&mut desk, 9);
-    let (level, reason) = (Level::CancelOnly, "a look".to_owned());
+    let (level, reason) = (TradingState::CancelOnly, "a look".to_owned());
     desk.hear(&Event::Operator(Command::Raise { level, reason }));
     let done = lower(&mut desk, false).unwrap();
     assert!(!done.contains("losses"), "{done}");
-    assert_eq!(desk.stored.level, Level::Trading);
+    assert_eq!(desk.stored.state, TradingState::Active);
     falls(&mut desk, 2);
-    assert_eq!(desk.stored.level, Level::CancelOnly, "eleven");
+    assert_eq!(desk.stored.state, TradingState::CancelOnly, "eleven");
     // What was lost while the limit was exceeded is over when the price is back.
     desk.depth = (9_990, 10_010);
     desk.run_ms(1_600);
     lower(&mut desk, false).unwrap();
-    assert_eq!(desk.stored.level, Level::Trading);
+    assert_eq!(desk.stored.state, TradingState::Active);
 }
 
 #[test]
@@ -584,12 +598,12 @@ fn a_level_that_is_being_lowered_holds_until_that_is_stored() {
     }
     desk.store_waits = true;
     lower(&mut desk, true).unwrap();
-    desk.hear(&Event::LevelFailed(Levels::default()));
+    desk.hear(&Event::RestrictionsFailed(Restrictions::default()));
     desk.run_ms(5_000);
-    assert_eq!(desk.stored, Levels::default(), "asked for again");
+    assert_eq!(desk.stored, Restrictions::default(), "asked for again");
     assert!(desk.submits.is_empty(), "not stored yet");
     desk.store_waits = false;
-    desk.hear(&Event::LevelStored(Levels::default()));
+    desk.hear(&Event::RestrictionsStored(Restrictions::default()));
     desk.until_a_submit_waits();
 }
 
@@ -599,11 +613,11 @@ fn a_level_that_is_being_lowered_can_be_raised_meanwhile() {
     falls(&mut desk, 11);
     desk.store_waits = true;
     lower(&mut desk, true).unwrap();
-    let (level, reason) = (Level::CancelOnly, "no".to_owned());
+    let (level, reason) = (TradingState::CancelOnly, "no".to_owned());
     desk.hear(&Event::Operator(Command::Raise { level, reason }));
     desk.store_waits = false;
-    desk.hear(&Event::LevelStored(Levels::default()));
-    assert_eq!(desk.stored.level, Level::CancelOnly);
+    desk.hear(&Event::RestrictionsStored(Restrictions::default()));
+    assert_eq!(desk.stored.state, TradingState::CancelOnly);
     desk.run_ms(5_000);
     assert!(desk.submits.is_empty());
 }
@@ -616,9 +630,9 @@ fn pauses_that_healed_days_ago_fill_no_list() {
         until: Some(ORIGIN.minus_ms(30 * 86_400_000 - 1_000)),
         cause: Control::LossHour.name().to_owned(),
     };
-    let stored = Levels {
-        pauses: vec![healed; Levels::PAUSES_MAX],
-        ..Levels::default()
+    let stored = Restrictions {
+        pauses: vec![healed; Restrictions::PAUSES_MAX],
+        ..Restrictions::default()
     };
     let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 10 * PER_TICK;
     let mut config = config();
@@ -630,6 +644,10 @@ fn pauses_that_healed_days_ago_fill_no_list() {
     desk.accept();
     desk.run_ms(1_000);
     falls(&mut desk, 12);
-    assert_eq!(desk.stored.level, Level::Trading, "a pause, and no more");
+    assert_eq!(
+        desk.stored.state,
+        TradingState::Active,
+        "a pause, and no more"
+    );
     assert_eq!(desk.stored.pauses.len(), 1);
 }

@@ -1,8 +1,8 @@
 //! Orders of somebody else on our account: told, left alone, or managed.
 
 use cambist_core::config::ForeignOrders;
-use cambist_core::event::{Command, Event, Level};
-use cambist_core::note::{Control, Note};
+use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::{Hash, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::{Price, Qty, Side};
@@ -40,7 +40,7 @@ fn desk(policy: ForeignOrders, orders: Vec<OrderReport>) -> Desk {
 }
 
 fn told(desk: &Desk) -> usize {
-    let foreign = |n: &&Note| matches!(n, Note::Foreign { .. });
+    let foreign = |n: &&Notification| matches!(n, Notification::Foreign { .. });
     desk.notes.iter().filter(foreign).count()
 }
 
@@ -48,7 +48,7 @@ fn told(desk: &Desk) -> usize {
 fn alarm_stops_and_tolerate_goes_on() {
     let order = || vec![foreign(1, Side::Sell, 10_100, 10)];
     let alarmed = desk(ForeignOrders::Alarm, order());
-    assert_eq!(alarmed.levels, [Level::CancelOnly]);
+    assert_eq!(alarmed.levels, [TradingState::CancelOnly]);
     let tolerant = desk(ForeignOrders::Tolerate, order());
     assert!(tolerant.levels.is_empty());
     assert_eq!(tolerant.submits.len(), 1);
@@ -63,7 +63,7 @@ fn what_rests_since_long_ago_is_seen_before_anything_is_quoted_and_every_minute(
     let mut old = foreign(1, Side::Sell, 10_100, 10);
     old.valid_since = ORIGIN.minus_ms(3_600_000);
     let alarmed = desk(ForeignOrders::Alarm, vec![old.clone()]);
-    assert_eq!(alarmed.levels, [Level::CancelOnly]);
+    assert_eq!(alarmed.levels, [TradingState::CancelOnly]);
     assert!(alarmed.submits.is_empty());
     let mut tolerant = desk(ForeignOrders::Tolerate, Vec::new());
     assert_eq!(tolerant.submits.len(), 1);
@@ -105,7 +105,7 @@ fn a_managed_order_is_cancelled_until_it_is_seen_dead_and_its_fills_are_booked()
     desk.run_ms(5_000);
     assert!(desk.cancels.is_empty(), "seen dead: nothing more to cancel");
     let flows = desk.notes.iter().filter_map(|note| match note {
-        Note::Adopted { token, amount, .. } => Some((token.0, *amount)),
+        Notification::Adopted { token, amount, .. } => Some((token.0, *amount)),
         _ => None,
     });
     assert_eq!(flows.collect::<Vec<_>>(), [(0, -500), (1, 50_500)]);
@@ -134,7 +134,7 @@ fn a_managed_order_counts_in_band_and_self_cross() {
         desk.run_ms(3_000);
         assert_eq!(desk.submits.len(), sent);
         let band = desk.notes.iter().any(|n| {
-            matches!(n, Note::RiskRefused { control, .. } if *control == Control::InventoryBand)
+            matches!(n, Notification::RiskRefused { control, .. } if *control == Control::InventoryBand)
         });
         assert_eq!(band, sent == 0);
     }

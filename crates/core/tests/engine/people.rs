@@ -1,7 +1,7 @@
 //! What people tell a running engine: pauses, levels, flows, other limits, leaving.
 
-use cambist_core::event::{Command, Event, Filter, Level, Levels, Pause};
-use cambist_core::note::{Control, Note};
+use cambist_core::event::{Command, Event, Filter, Pause, Restrictions, TradingState};
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::{MarketId, Price, Side, StrategyId};
@@ -11,8 +11,8 @@ use crate::desk::{BASE, BOTH, Desk, ORIGIN, OTHER, QUOTE, config};
 fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
     desk.hear(&Event::Operator(command));
     let answer = desk.notes.iter().rev().find_map(|note| match note {
-        Note::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Note::CommandRefused { why, .. } => Some(Err(why.clone())),
+        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
+        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
         _ => None,
     });
     answer.expect("every command is answered")
@@ -29,12 +29,12 @@ fn reason() -> String {
     "because".to_owned()
 }
 
-fn raise(desk: &mut Desk, level: Level) -> Result<String, String> {
+fn raise(desk: &mut Desk, level: TradingState) -> Result<String, String> {
     let reason = reason();
     tell(desk, Command::Raise { level, reason })
 }
 
-fn lower(desk: &mut Desk, level: Level) -> Result<String, String> {
+fn lower(desk: &mut Desk, level: TradingState) -> Result<String, String> {
     let reason = reason();
     tell(
         desk,
@@ -113,11 +113,11 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
         until: None,
         cause: reason.clone(),
     };
-    let held = Levels {
-        level: Level::Trading,
+    let held = Restrictions {
+        state: TradingState::Active,
         pauses: vec![pause],
     };
-    desk.hear(&Event::LevelStored(held));
+    desk.hear(&Event::RestrictionsStored(held));
     desk.accept_cancel();
     desk.accept_cancel();
     desk.run_ms(2_000);
@@ -129,7 +129,7 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
         made,
         "not stored yet"
     );
-    desk.hear(&Event::LevelStored(Levels::default()));
+    desk.hear(&Event::RestrictionsStored(Restrictions::default()));
     desk.run_ms(1_000);
     assert!(!desk.sealing.is_empty(), "stored: it quotes again");
 }
@@ -146,12 +146,12 @@ fn what_was_wanted_during_a_write_is_pending_until_it_is_written_itself() {
     let (filter, reason) = (Filter::ALL, reason());
     tell(&mut desk, Command::Pause { filter, reason }).unwrap();
     let paused = desk.writing.take().unwrap();
-    tell(&mut desk, raise(Level::CancelOnly)).unwrap();
+    tell(&mut desk, raise(TradingState::CancelOnly)).unwrap();
     assert!(desk.writing.is_none(), "one write at a time");
-    desk.hear(&Event::LevelStored(paused));
+    desk.hear(&Event::RestrictionsStored(paused));
     assert!(desk.engine.levels_are_pending(), "the level is not written");
     let raised = desk.writing.take().unwrap();
-    desk.hear(&Event::LevelStored(raised));
+    desk.hear(&Event::RestrictionsStored(raised));
     assert!(!desk.engine.levels_are_pending());
 }
 
@@ -189,7 +189,7 @@ fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
     assert!(nothing.starts_with("nothing to lift"), "{nothing}");
     let writes = desk.levels.len();
     let lower = Command::Lower {
-        level: Level::Trading,
+        level: TradingState::Active,
         reason: reason(),
         forget_losses: false,
     };
@@ -233,11 +233,11 @@ fn a_filter_that_names_nothing_is_refused() {
 #[test]
 fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
     let mut desk = quoting();
-    let level = Level::CancelOnly;
+    let level = TradingState::CancelOnly;
     raise(&mut desk, level).unwrap();
     raise(&mut desk, level).unwrap();
     assert_eq!(desk.levels, [level], "said twice, stored once");
-    let back = Level::Trading;
+    let back = TradingState::Active;
     assert!(raise(&mut desk, back).is_err());
     assert!(
         tell(
@@ -263,9 +263,9 @@ fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
 #[test]
 fn a_halted_engine_ends_and_is_not_lowered() {
     let mut desk = quoting();
-    let level = Level::Halted;
+    let level = TradingState::Halted;
     raise(&mut desk, level).unwrap();
-    let back = Level::Trading;
+    let back = TradingState::Active;
     assert!(lower(&mut desk, back).is_err());
 }
 
@@ -273,7 +273,7 @@ fn a_halted_engine_ends_and_is_not_lowered() {
 fn a_level_whose_write_fails_forbids_and_is_written_again() {
     let mut desk = quoting();
     desk.store_works = false;
-    let level = Level::CancelOnly;
+    let level = TradingState::CancelOnly;
     raise(&mut desk, level).unwrap();
     desk.run_ms(600);
     assert_eq!(desk.cancels.len(), 2);
@@ -294,8 +294,8 @@ fn a_deposit_is_a_difference_until_a_person_adopts_it() {
     let differs = |desk: &Desk| {
         let last = desk.notes.iter().rev();
         last.clone()
-            .find(|n| matches!(n, Note::Mismatch { .. } | Note::Balanced))
-            .is_some_and(|n| matches!(n, Note::Mismatch { .. }))
+            .find(|n| matches!(n, Notification::Mismatch { .. } | Notification::Balanced))
+            .is_some_and(|n| matches!(n, Notification::Mismatch { .. }))
     };
     assert!(differs(&desk));
     // The desk pays the same into the other token.
@@ -423,7 +423,7 @@ fn leaving_cancels_nothing_and_says_what_may_rest() {
     let dead = u64::from(desk.sealed[&unknown].1.valid_until_s) * 1_000 + 3_000;
     assert!(desk.notes.iter().any(|note| matches!(
         note,
-        Note::Left { orders: 2, unknown: 1, until } if until.0 == dead
+        Notification::Left { orders: 2, unknown: 1, until } if until.0 == dead
     )));
 }
 
@@ -446,8 +446,8 @@ fn stored_pauses_hold_after_a_restart() {
         cause: reason,
     };
     let mut again = Desk::new(&BOTH);
-    again.starts_with(Levels {
-        level: Level::Trading,
+    again.starts_with(Restrictions {
+        state: TradingState::Active,
         pauses: vec![pause],
     });
     again.run_ms(3_000);
@@ -456,7 +456,7 @@ fn stored_pauses_hold_after_a_restart() {
     assert_eq!(again.sealed[&id].1.side, Side::Sell);
     assert!(again.notes.iter().any(|n| matches!(
         n,
-        Note::RiskRefused {
+        Notification::RiskRefused {
             control: Control::Paused,
             ..
         }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use cambist_core::action::Action;
 use cambist_core::books::Books;
 use cambist_core::config::{EngineConfig, PoolConfig};
-use cambist_core::event::{Event, Levels, SealFailure, Start};
-use cambist_core::intent::RecoveredMove;
-use cambist_core::note::{Control, End, Note, PoolMove};
+use cambist_core::event::{Event, Restrictions, SealFailure, Start};
+use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::notification::{Control, End, Notification, PoolTransactionSettlement};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus, StrategyId};
 use cambist_core::pool::{
-    MoveKind, MoveReport, MoveStatus, Moved, PoolBalances, PoolListed, PoolSpec, UnsignedMove,
+    PoolBalances, PoolListed, PoolSpec, PoolTransactionAmounts, PoolTransactionKind,
+    PoolTransactionReport, PoolTransactionStatus, UnsignedPoolTransaction,
 };
 use cambist_core::request::{
     Balance, Depth, DepthLevel, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause,
@@ -84,23 +85,27 @@ pub(crate) struct Beside {
     pub(crate) pool: PoolBalances,
     pub(crate) held: BTreeMap<TokenId, Amount>,
     /// What the venue lists, and what it settled.
-    pub(crate) list: Vec<MoveReport>,
-    pub(crate) sealed: BTreeMap<ClientOrderId, (Hash, UnsignedMove)>,
+    pub(crate) list: Vec<PoolTransactionReport>,
+    pub(crate) sealed: BTreeMap<ClientOrderId, (Hash, UnsignedPoolTransaction)>,
     pub(crate) store_works: bool,
     pub(crate) listed: bool,
     pub(crate) version: u64,
     pub(crate) sent: VecDeque<Sent>,
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Vec<Notification>,
     pub(crate) finished: Option<bool>,
     /// The durable books.
     pub(crate) books: Books,
 }
 
 impl Beside {
-    pub(crate) fn new(shares: Amount, config: EngineConfig, open: Vec<RecoveredMove>) -> Self {
+    pub(crate) fn new(
+        shares: Amount,
+        config: EngineConfig,
+        open: Vec<RecoveredPoolTransaction>,
+    ) -> Self {
         let sealed = open.iter().map(|open| {
-            let id = open.wanted.client_id;
-            (id, (open.hash, open.wanted.clone()))
+            let id = open.transaction.client_id;
+            (id, (open.hash, open.transaction.clone()))
         });
         let sealed = sealed.collect();
         let start = Event::Start(Box::new(Start {
@@ -113,9 +118,9 @@ impl Beside {
             next_number: 1 + open.len() as u64,
             next_storage: BTreeMap::new(),
             open: Vec::new(),
-            open_moves: open,
+            open_pool_transactions: open,
             signed: Vec::new(),
-            levels: Levels::default(),
+            restrictions: Restrictions::default(),
             books: Books::default(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,
@@ -183,7 +188,7 @@ impl Beside {
             Action::Seal { batch, intents } => {
                 let mut hashes = Vec::new();
                 for intent in intents {
-                    let Intent::Move(wanted) = intent else {
+                    let Intent::PoolTransaction(wanted) = intent else {
                         panic!("no order is wanted")
                     };
                     let mut hash = [0; 32];
@@ -202,9 +207,11 @@ impl Beside {
                 id: order,
                 endpoint,
             }),
-            Action::StoreLevel { levels, .. } => self.hear(&Event::LevelStored(levels)),
+            Action::StoreRestrictions { levels, .. } => {
+                self.hear(&Event::RestrictionsStored(levels));
+            }
             Action::Book(booking) => self.books.book(&booking),
-            Action::Note(note) => self.notes.push(note),
+            Action::Notify(note) => self.notes.push(note),
             Action::Finished { proven } => self.finished = Some(proven),
         }
     }
@@ -250,13 +257,13 @@ impl Beside {
                 exits: self.listed,
             }]),
             Query::PoolBalance(_) => Reply::PoolBalance(self.pool),
-            Query::Moves(page) => {
-                let within = |r: &&MoveReport| {
+            Query::PoolTransactions(page) => {
+                let within = |r: &&PoolTransactionReport| {
                     r.created >= page.from && (page.to.0 == 0 || r.created <= page.to)
                 };
                 let moves: Vec<_> = self.list.iter().filter(within).cloned().collect();
                 let total = u32::try_from(moves.len()).unwrap();
-                Reply::Moves { moves, total }
+                Reply::PoolTransactions { moves, total }
             }
             Query::Order(_) | Query::Cancel(_) => panic!("there are no orders"),
         }
@@ -300,11 +307,11 @@ impl Beside {
             return;
         }
         let lp = match wanted.kind {
-            MoveKind::Join => wanted.amounts[0] * self.pool.supply / self.pool.pooled[0],
-            MoveKind::Exit => wanted.lp_amount,
+            PoolTransactionKind::Join => wanted.amounts[0] * self.pool.supply / self.pool.pooled[0],
+            PoolTransactionKind::Exit => wanted.lp_amount,
         };
         let share = |at: usize| self.pool.pooled[at] * lp / self.pool.supply;
-        let moved = Moved {
+        let moved = PoolTransactionAmounts {
             pooled: [share(0), share(1)],
             lp,
             fee: 0,
@@ -317,7 +324,7 @@ impl Beside {
                 *held - amount
             };
         };
-        let joins = wanted.kind == MoveKind::Join;
+        let joins = wanted.kind == PoolTransactionKind::Join;
         change(BASE, moved.pooled[0], !joins);
         change(QUOTE, moved.pooled[1], !joins);
         change(LP, lp, joins);
@@ -334,18 +341,23 @@ impl Beside {
         } else {
             self.pool.supply - lp
         };
-        self.show(id, MoveStatus::Processed, moved);
+        self.show(id, PoolTransactionStatus::Processed, moved);
     }
 
     /// Puts a move on the list, or changes it there.
-    pub(crate) fn show(&mut self, id: ClientOrderId, status: MoveStatus, moved: Moved) {
+    pub(crate) fn show(
+        &mut self,
+        id: ClientOrderId,
+        status: PoolTransactionStatus,
+        moved: PoolTransactionAmounts,
+    ) {
         let (hash, wanted) = &self.sealed[&id];
         self.list.retain(|known| known.hash != *hash);
-        self.list.push(MoveReport {
+        self.list.push(PoolTransactionReport {
             hash: *hash,
             kind: wanted.kind,
             status,
-            moved,
+            amounts: moved,
             created: wanted.made_at.plus_ms(2),
         });
     }
@@ -366,10 +378,10 @@ impl Beside {
         self.answer(sent.request, Outcome::Unknown(UnknownCause::Timeout));
     }
 
-    pub(crate) fn booked(&self) -> Vec<&PoolMove> {
+    pub(crate) fn booked(&self) -> Vec<&PoolTransactionSettlement> {
         let mut booked = Vec::new();
         for note in &self.notes {
-            if let Note::Moved(moved) = note {
+            if let Notification::PoolTransactionSettled(moved) = note {
                 booked.push(moved);
             }
         }
@@ -377,39 +389,45 @@ impl Beside {
     }
 
     pub(crate) fn ends(&self) -> Vec<End> {
-        let end = |note: &Note| match note {
-            Note::MoveEnded { end, .. } => Some(*end),
+        let end = |note: &Notification| match note {
+            Notification::PoolTransactionEnded { end, .. } => Some(*end),
             _ => None,
         };
         self.notes.iter().filter_map(end).collect()
     }
 
     pub(crate) fn refused(&self, wanted: Control) -> bool {
-        let is =
-            |note: &Note| matches!(note, Note::RiskRefused { control, .. } if *control == wanted);
+        let is = |note: &Notification| matches!(note, Notification::RiskRefused { control, .. } if *control == wanted);
         self.notes.iter().any(is)
     }
 
     pub(crate) fn invariants(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for note in &self.notes {
-            if let Note::InvariantFailed { name, .. } = note {
+            if let Notification::InvariantFailed { name, .. } = note {
                 names.push(name.as_str());
             }
         }
         names
     }
 
-    pub(crate) fn count(&self, wanted: impl Fn(&Note) -> bool) -> usize {
+    pub(crate) fn count(&self, wanted: impl Fn(&Notification) -> bool) -> usize {
         self.notes.iter().filter(|note| wanted(note)).count()
     }
 
     /// The books agree at a cut, and nothing is wrong.
     pub(crate) fn is_balanced(&mut self) {
-        self.notes.retain(|note| !matches!(note, Note::Balanced));
+        self.notes
+            .retain(|note| !matches!(note, Notification::Balanced));
         self.run_ms(5_000);
-        assert!(self.count(|n| matches!(n, Note::Balanced)) > 0, "compared");
-        assert_eq!(self.count(|n| matches!(n, Note::Mismatch { .. })), 0);
+        assert!(
+            self.count(|n| matches!(n, Notification::Balanced)) > 0,
+            "compared"
+        );
+        assert_eq!(
+            self.count(|n| matches!(n, Notification::Mismatch { .. })),
+            0
+        );
         assert_eq!(self.invariants(), [""; 0]);
     }
 }

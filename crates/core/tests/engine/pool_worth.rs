@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cambist_core::Amount;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event};
-use cambist_core::note::{Control, Note};
+use cambist_core::notification::{Control, Notification};
 
 use crate::desk::{BASE, QUOTE};
 use crate::pool_desk::{Beside, LP, POOL, limits};
@@ -27,7 +27,12 @@ fn joined(change: impl Fn(&mut EngineConfig)) -> Beside {
 }
 
 fn levels(desk: &Beside) -> usize {
-    desk.count(|n| matches!(n, Note::LevelChanged { .. } | Note::Paused(_)))
+    desk.count(|n| {
+        matches!(
+            n,
+            Notification::TradingStateChanged { .. } | Notification::Paused(_)
+        )
+    })
 }
 
 fn strict(most: Amount) -> impl Fn(&mut EngineConfig) {

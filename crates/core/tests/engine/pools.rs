@@ -3,10 +3,12 @@
 use cambist_core::Reason;
 use cambist_core::config::PoolConfig;
 use cambist_core::event::{Command, Event};
-use cambist_core::intent::RecoveredMove;
-use cambist_core::note::{Control, End, Note};
+use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::Hash;
-use cambist_core::pool::{MoveKind, MoveReport, MoveStatus, Moved};
+use cambist_core::pool::{
+    PoolTransactionAmounts, PoolTransactionKind, PoolTransactionReport, PoolTransactionStatus,
+};
 use cambist_core::request::{Endpoint, Outcome};
 
 use crate::desk::ORIGIN;
@@ -25,7 +27,7 @@ fn a_join_goes_once_and_is_booked_from_what_was_moved() {
     desk.take(sent);
     desk.is_balanced();
     assert_eq!(desk.booked().len(), 1);
-    assert_eq!(desk.booked()[0].moved.lp, 1_000);
+    assert_eq!(desk.booked()[0].amounts.lp, 1_000);
     assert_eq!(desk.ends(), [End::Filled]);
     assert!(desk.sent.is_empty(), "what is held is what is wanted");
 }
@@ -37,7 +39,10 @@ fn an_exit_burns_the_difference_and_its_fee_comes_out_of_it() {
     let sent = desk.until_sent();
     assert_eq!(sent.endpoint, Endpoint::Exit);
     let wanted = desk.sealed[&sent.id].1.clone();
-    assert_eq!((wanted.kind, wanted.lp_amount), (MoveKind::Exit, 750));
+    assert_eq!(
+        (wanted.kind, wanted.lp_amount),
+        (PoolTransactionKind::Exit, 750)
+    );
     assert_eq!(
         wanted.amounts,
         [742_500, 74_250_000],
@@ -125,12 +130,20 @@ fn a_refusal_that_proves_it_ends_the_move_and_pauses() {
 fn a_move_that_fails_late_moves_nothing() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
-    desk.show(sent.id, MoveStatus::Processing, Moved::default());
+    desk.show(
+        sent.id,
+        PoolTransactionStatus::Processing,
+        PoolTransactionAmounts::default(),
+    );
     desk.take(sent);
     desk.run_ms(30_000);
     assert_eq!(desk.ends(), [], "undecided, whatever the time");
     assert!(desk.sent.is_empty());
-    desk.show(sent.id, MoveStatus::Cancelled, Moved::default());
+    desk.show(
+        sent.id,
+        PoolTransactionStatus::Cancelled,
+        PoolTransactionAmounts::default(),
+    );
     desk.run_ms(2_000);
     assert_eq!(desk.ends(), [End::FailedLate]);
     assert_eq!(desk.booked().len(), 0);
@@ -150,12 +163,12 @@ fn a_move_that_the_venue_took_and_forgot_is_an_alarm() {
 fn a_report_beyond_the_signed_limits_is_booked_and_an_alarm() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
-    let moved = Moved {
+    let moved = PoolTransactionAmounts {
         pooled: [1_000_001, 100_000_000],
         lp: 1_000,
         fee: 0,
     };
-    desk.show(sent.id, MoveStatus::Processed, moved);
+    desk.show(sent.id, PoolTransactionStatus::Processed, moved);
     desk.take(sent);
     desk.run_ms(2_000);
     assert_eq!(desk.booked().len(), 1);
@@ -163,17 +176,23 @@ fn a_report_beyond_the_signed_limits_is_booked_and_an_alarm() {
 }
 
 /// What a run had transmitted when it died.
-fn left_behind() -> (Beside, RecoveredMove) {
+fn left_behind() -> (Beside, RecoveredPoolTransaction) {
     let mut before = Beside::new(1_000, limits(), Vec::new());
     let sent = before.until_sent();
     let (hash, wanted) = before.sealed[&sent.id].clone();
-    (before, RecoveredMove { wanted, hash })
+    (
+        before,
+        RecoveredPoolTransaction {
+            transaction: wanted,
+            hash,
+        },
+    )
 }
 
 #[test]
 fn after_a_crash_a_move_that_was_processed_is_found_and_not_repeated() {
     let (mut before, open) = left_behind();
-    before.settle(open.wanted.client_id);
+    before.settle(open.transaction.client_id);
     let mut desk = Beside::new(1_000, limits(), vec![open]);
     (desk.list, desk.held, desk.pool) = (before.list, before.held, before.pool);
     desk.is_balanced();
@@ -185,10 +204,10 @@ fn after_a_crash_a_move_that_was_processed_is_found_and_not_repeated() {
 #[test]
 fn after_a_crash_a_move_that_never_arrived_blocks_until_its_fence() {
     let (_, open) = left_behind();
-    let first = open.wanted.client_id;
+    let first = open.transaction.client_id;
     let mut desk = Beside::new(1_000, limits(), vec![open]);
     desk.run_ms(20_000);
-    assert_eq!(desk.count(|n| matches!(n, Note::Ready { .. })), 0);
+    assert_eq!(desk.count(|n| matches!(n, Notification::Ready { .. })), 0);
     assert!(
         desk.sent.is_empty(),
         "its bytes leave no more, nor do others"
@@ -264,7 +283,7 @@ fn a_pool_that_is_wanted_and_not_joined_has_a_reason_with_its_numbers() {
         desk.run_ms(3_000);
         let statuses = desk.notes.iter().rev();
         let pools = statuses.filter_map(|note| match note {
-            Note::Status(status) => Some(status.pools[0].withheld),
+            Notification::Status(status) => Some(status.pools[0].withheld),
             _ => None,
         });
         pools.clone().next().unwrap()
@@ -290,18 +309,21 @@ fn funds_bound_by_a_move_are_not_there_for_another_and_the_band_counts_it() {
 #[test]
 fn somebody_elses_join_is_told_once_and_our_own_earlier_ones_are_not() {
     let mut desk = Beside::new(0, limits(), Vec::new());
-    let foreign = |n: u8, created| MoveReport {
+    let foreign = |n: u8, created| PoolTransactionReport {
         hash: Hash([n; 32]),
-        kind: MoveKind::Join,
-        status: MoveStatus::Processed,
-        moved: Moved::default(),
+        kind: PoolTransactionKind::Join,
+        status: PoolTransactionStatus::Processed,
+        amounts: PoolTransactionAmounts::default(),
         created,
     };
     desk.list = vec![foreign(200, ORIGIN.minus_ms(5_000))];
     desk.run_ms(5_000);
     desk.list.push(foreign(201, desk.venue_now()));
     desk.run_ms(200_000);
-    assert_eq!(desk.count(|n| matches!(n, Note::ForeignMove { .. })), 1);
+    assert_eq!(
+        desk.count(|n| matches!(n, Notification::ForeignPoolTransaction { .. })),
+        1
+    );
 }
 
 #[test]
@@ -339,7 +361,7 @@ fn a_reload_takes_over_the_limits_of_pools_and_a_looser_one_needs_a_word() {
     desk.until_sent();
     let mut two = limits();
     two.pools.push(two.pools[0].clone());
-    let refused = |n: &Note| matches!(n, Note::CommandRefused { .. });
+    let refused = |n: &Notification| matches!(n, Notification::CommandRefused { .. });
     desk.hear(&Event::Operator(Command::Reconfigure {
         config: Box::new(two),
         allow_loosening: true,

@@ -1,7 +1,7 @@
 //! What is priced from: the book of others, as old as it really is.
 
 use cambist_core::Price;
-use cambist_core::note::End;
+use cambist_core::notification::End;
 use cambist_core::order::OrderStatus;
 
 use crate::desk::{Below, Desk, config};

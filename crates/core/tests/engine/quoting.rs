@@ -1,7 +1,7 @@
 //! From start to resting quotes, and how they are kept.
 
-use cambist_core::event::Level;
-use cambist_core::note::{Control, End, Note};
+use cambist_core::event::TradingState;
+use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::Outcome;
 use cambist_core::{Reason, Side};
@@ -16,12 +16,12 @@ fn nothing_is_sent_before_opening_balances_are_taken() {
     let ready = desk
         .notes
         .iter()
-        .position(|n| matches!(n, Note::Ready { .. }))
+        .position(|n| matches!(n, Notification::Ready { .. }))
         .unwrap();
     let first = desk
         .notes
         .iter()
-        .position(|n| matches!(n, Note::Submitted { .. }))
+        .position(|n| matches!(n, Notification::Submitted { .. }))
         .unwrap();
     assert!(ready < first);
 }
@@ -34,7 +34,7 @@ fn both_sides_rest_and_stay_while_nothing_changes() {
     assert!(
         desk.notes
             .iter()
-            .any(|n| matches!(n, Note::BothSides { both: true, .. }))
+            .any(|n| matches!(n, Notification::BothSides { both: true, .. }))
     );
     desk.run_ms(8_000);
     assert_eq!(desk.submits.len(), 0, "no needless order");
@@ -70,13 +70,16 @@ fn an_order_is_replaced_before_it_expires_and_the_old_one_goes_when_the_new_one_
     desk.accept_cancel();
     desk.run_ms(1_500);
     assert_eq!(desk.end_of(old), Some(End::Cancelled));
-    let dark = desk.notes.iter().any(|n| matches!(n, Note::Dark { .. }));
+    let dark = desk
+        .notes
+        .iter()
+        .any(|n| matches!(n, Notification::Dark { .. }));
     assert!(!dark, "the side was never without an order");
     assert!(
         !desk
             .notes
             .iter()
-            .any(|n| matches!(n, Note::BothSides { .. })),
+            .any(|n| matches!(n, Notification::BothSides { .. })),
         "one side only"
     );
 }
@@ -94,8 +97,8 @@ fn without_funds_for_two_the_old_order_is_cancelled_first() {
     desk.run_ms(1_500);
     assert_eq!(desk.submits.len(), 1, "the funds are free again");
     let dark = |desk: &Desk| {
-        let side = |note: &Note| match note {
-            Note::Dark { side, ms, .. } => Some((*side, *ms)),
+        let side = |note: &Notification| match note {
+            Notification::Dark { side, ms, .. } => Some((*side, *ms)),
             _ => None,
         };
         desk.notes.iter().filter_map(side).collect::<Vec<_>>()
@@ -121,7 +124,7 @@ fn a_fill_is_booked_once_however_often_it_is_shown() {
         .notes
         .iter()
         .filter_map(|note| match note {
-            Note::Filled(fill) => Some((fill.base, fill.quote)),
+            Notification::Filled(fill) => Some((fill.base, fill.quote)),
             _ => None,
         })
         .collect();
@@ -137,13 +140,13 @@ fn books_are_compared_at_cuts_and_a_difference_is_told() {
     let mut desk = Desk::ready(&BOTH);
     desk.accept_all();
     desk.run_ms(3_000);
-    assert!(desk.notes.contains(&Note::Balanced));
+    assert!(desk.notes.contains(&Notification::Balanced));
     desk.balances.0 += 1;
     desk.run_ms(3_000);
     let told = desk.notes.iter().any(|n| {
         matches!(
             n,
-            Note::Mismatch {
+            Notification::Mismatch {
                 ledger: 500_000_000,
                 venue: 500_000_001,
                 ..
@@ -157,8 +160,8 @@ fn books_are_compared_at_cuts_and_a_difference_is_told() {
 fn refused_keys_halt_and_the_end_is_announced() {
     let mut desk = Desk::ready(&BID);
     desk.answer_submit(Outcome::Refused(Reason::InvalidApiKey));
-    assert_eq!(desk.levels, [Level::Halted]);
-    assert!(desk.notes.contains(&Note::Draining));
+    assert_eq!(desk.levels, [TradingState::Halted]);
+    assert!(desk.notes.contains(&Notification::Draining));
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn a_wide_thin_or_one_sided_book_is_not_priced_from() {
         desk.run_ms(5_000);
         assert!(desk.submits.is_empty());
         let withheld = desk.notes.iter().rev().find_map(|note| match note {
-            Note::Status(status) => Some(status.markets[0].withheld),
+            Notification::Status(status) => Some(status.markets[0].withheld),
             _ => None,
         });
         let withheld = withheld.map(|sides| sides.map(|why| why.map(|why| why.control)));

@@ -1,8 +1,8 @@
 //! Why a side has no quotes: one reason, the numbers compared, the key; none while a quote rests.
 
 use cambist_core::config::{EngineConfig, RampConfig};
-use cambist_core::event::{Command, Event, Filter, Level};
-use cambist_core::note::{Control, Note, Status, Withheld};
+use cambist_core::event::{Command, Event, Filter, TradingState};
+use cambist_core::notification::{Control, Notification, Status, Withheld};
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit};
@@ -13,7 +13,7 @@ use crate::desk::{Always, BOTH, Desk, config};
 /// The reasons as the last status shows them.
 fn reasons(desk: &Desk) -> [Option<Withheld>; 2] {
     let shown = desk.notes.iter().rev().find_map(|note| match note {
-        Note::Status(status) => Some(status.markets[0].withheld),
+        Notification::Status(status) => Some(status.markets[0].withheld),
         _ => None,
     });
     shown.expect("a status was told")
@@ -156,12 +156,12 @@ fn a_pause_a_level_and_the_end_are_reasons() {
     desk.run_ms(1_000);
     assert_eq!(controls(&desk), [None, Some(Control::Paused)]);
     desk.hear(&Event::Operator(Command::Raise {
-        level: Level::CancelOnly,
+        level: TradingState::CancelOnly,
         reason: reason.clone(),
     }));
     desk.run_ms(1_000);
     assert_eq!(controls(&desk), [Some(Control::Level); 2]);
-    let level = Level::Trading;
+    let level = TradingState::Active;
     desk.hear(&Event::Operator(Command::Lower {
         level,
         reason,
@@ -183,7 +183,7 @@ fn a_venue_that_refuses_every_order_is_one_reason_and_not_a_flood() {
     }
     assert_eq!(controls(&desk)[0], Some(Control::VenueRefusal));
     let told = desk.notes.iter().filter(|note| match note {
-        Note::Withheld { side, withheld, .. } => {
+        Notification::Withheld { side, withheld, .. } => {
             *side == Side::Buy && withheld.is_some_and(|w| w.control == Control::VenueRefusal)
         }
         _ => false,
@@ -293,8 +293,8 @@ fn a_status_shows_the_age_of_now() {
     assert!(ages.last() > ages.first(), "{ages:?}");
 }
 
-fn status_age(note: &Note) -> Option<i128> {
-    let Note::Status(status) = note else {
+fn status_age(note: &Notification) -> Option<i128> {
+    let Notification::Status(status) = note else {
         return None;
     };
     let Status { markets, .. } = &**status;

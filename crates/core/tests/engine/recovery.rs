@@ -1,7 +1,7 @@
 //! What a start does with orders of an earlier run.
 
 use cambist_core::event::RecoveredOrder;
-use cambist_core::note::{End, Note};
+use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, OrderStatus};
 use cambist_core::{Side, StrategyId};
 
@@ -37,7 +37,10 @@ fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
     let id = ids[0];
     desk.run_ms(15_000);
     assert!(
-        !desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })),
+        !desk
+            .notes
+            .iter()
+            .any(|n| matches!(n, Notification::Ready { .. })),
         "nobody knows yet"
     );
     assert!(desk.submits.is_empty(), "and its bytes are not sent again");
@@ -46,7 +49,7 @@ fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
     assert!(
         desk.notes
             .iter()
-            .any(|n| matches!(n, Note::Ready { recovered: 1, .. }))
+            .any(|n| matches!(n, Notification::Ready { recovered: 1, .. }))
     );
 }
 
@@ -56,7 +59,11 @@ fn a_recovered_order_that_rests_is_kept_and_serves_its_quote() {
     let id = ids[0];
     desk.show(id, OrderStatus::Processing, 0);
     desk.run_ms(4_000);
-    assert!(desk.notes.iter().any(|n| matches!(n, Note::Ready { .. })));
+    assert!(
+        desk.notes
+            .iter()
+            .any(|n| matches!(n, Notification::Ready { .. }))
+    );
     assert!(
         desk.submits.is_empty(),
         "no second order for the same quote"

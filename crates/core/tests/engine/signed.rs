@@ -3,7 +3,7 @@
 use cambist_core::Amount;
 use cambist_core::Side;
 use cambist_core::event::Event;
-use cambist_core::note::{Control, Note};
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 
 use crate::desk::{BASE, BID, Desk, ORIGIN, config, spec};
@@ -44,7 +44,7 @@ fn ended(desk: &mut Desk, status: OrderStatus, times: usize) {
 
 fn withheld(desk: &Desk) -> Option<Control> {
     let told = desk.notes.iter().rev().find_map(|note| match note {
-        Note::Status(status) => Some(status.markets[0].withheld[Side::Buy as usize]),
+        Notification::Status(status) => Some(status.markets[0].withheld[Side::Buy as usize]),
         _ => None,
     });
     told.flatten().map(|why| why.control)

@@ -1,7 +1,7 @@
 //! What is not wanted any more does not leave, and does not leave again.
 
 use cambist_core::Reason;
-use cambist_core::note::End;
+use cambist_core::notification::End;
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, Query, Reply, UnknownCause};
 

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use cambist_core::pool::Moved;
-use cambist_core::{MarketId, MoveKind, PoolSpec, Side};
+use cambist_core::pool::PoolTransactionAmounts;
+use cambist_core::{MarketId, PoolSpec, PoolTransactionKind, Side};
 
 use super::*;
 use crate::testing::{Random, fill, market, order, pool};
@@ -28,25 +28,37 @@ fn holds(eth: u128, usdc: u128, supply: u128) -> PoolBalances {
     }
 }
 
-fn moved(kind: MoveKind, pooled: [u128; 2], lp: u128, fee: u128, mid: Option<u64>) -> PoolMove {
+fn moved(
+    kind: PoolTransactionKind,
+    pooled: [u128; 2],
+    lp: u128,
+    fee: u128,
+    mid: Option<u64>,
+) -> PoolTransactionSettlement {
     let PoolSpec {
         pooled: tokens,
         lp: token,
         ..
     } = pool();
-    PoolMove {
+    PoolTransactionSettlement {
         order: order(1),
         market: MarketId(0),
         kind,
         pooled: tokens,
         lp: token.id,
-        moved: Moved { pooled, lp, fee },
+        amounts: PoolTransactionAmounts { pooled, lp, fee },
         mid,
     }
 }
 
-fn join(eth: u128, usdc: u128, lp: u128, fee: u128) -> PoolMove {
-    moved(MoveKind::Join, [eth * ETH, usdc * USDC], lp, fee, Some(MID))
+fn join(eth: u128, usdc: u128, lp: u128, fee: u128) -> PoolTransactionSettlement {
+    moved(
+        PoolTransactionKind::Join,
+        [eth * ETH, usdc * USDC],
+        lp,
+        fee,
+        Some(MID),
+    )
 }
 
 fn parts(pnl: &MarketPnl) -> [String; 5] {
@@ -107,7 +119,13 @@ fn an_exit_leaves_the_parts_and_the_rest_goes_on() {
     pnl.mid(4 * MID);
     pnl.pool_holds(holds(50, 500_000, 1_000));
     let half = [5 * ETH / 2, 25_000 * USDC];
-    pnl.moved(&moved(MoveKind::Exit, half, 50, USDC, Some(4 * MID)));
+    pnl.moved(&moved(
+        PoolTransactionKind::Exit,
+        half,
+        50,
+        USDC,
+        Some(4 * MID),
+    ));
     assert_eq!(parts(&pnl), ["150000", "0", "-25000", "-1", "124999"]);
     // What was taken out is held, and what stayed is in the pool: 12.5 and 2.5 ETH.
     pnl.mid(4 * MID + 2_000);
@@ -241,9 +259,9 @@ fn profit_and_loss_is_the_change_of_equity_on_every_path() {
                 5 if known => {
                     let lp = u128::from(random.below(40));
                     let kind = if random.below(2) == 0 || signed(lp) > plain.shares {
-                        MoveKind::Join
+                        PoolTransactionKind::Join
                     } else {
-                        MoveKind::Exit
+                        PoolTransactionKind::Exit
                     };
                     let amounts = [
                         u128::from(random.next() >> 8),
@@ -251,7 +269,11 @@ fn profit_and_loss_is_the_change_of_equity_on_every_path() {
                     ];
                     let fee = u128::from(random.below(1 << 20));
                     pnl.moved(&moved(kind, amounts, lp, fee, None));
-                    let way = if kind == MoveKind::Join { -1 } else { 1 };
+                    let way = if kind == PoolTransactionKind::Join {
+                        -1
+                    } else {
+                        1
+                    };
                     plain.base += way * signed(amounts[0]);
                     plain.quote += way * signed(amounts[1]) - signed(fee);
                     plain.shares -= way * signed(lp);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::note::End;
+use cambist_core::notification::End;
 use cambist_core::request::Endpoint;
 use cambist_core::{ClientOrderId, Reason};
 use hdrhistogram::Histogram;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use cambist_core::note::{End, MarketStatus};
+use cambist_core::notification::{End, MarketStatus};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::{Hash, Price, Qty, Reason, Side, VenueTime};
 use serde_json::{Value, json};
@@ -16,23 +16,23 @@ use crate::text;
 const ETH: u128 = 10u128.pow(18);
 const USDC: u128 = 1_000_000;
 
-fn ready() -> Note {
-    Note::Ready {
+fn ready() -> Notification {
+    Notification::Ready {
         opening: [(TokenId(0), 10 * ETH), (TokenId(1), 25_000 * USDC)].into(),
         recovered: 0,
     }
 }
 
-fn depth(mid: u64) -> Note {
-    Note::DepthTaken {
+fn depth(mid: u64) -> Notification {
+    Notification::DepthTaken {
         market: MarketId(0),
         mid: Some(mid),
         timestamp: VenueTime(0),
     }
 }
 
-fn submitted(number: u64) -> Note {
-    Note::Submitted {
+fn submitted(number: u64) -> Notification {
+    Notification::Submitted {
         order: order(number),
         market: MarketId(0),
         side: Side::Buy,
@@ -42,32 +42,32 @@ fn submitted(number: u64) -> Note {
     }
 }
 
-fn acknowledged(number: u64, micros: u64) -> Note {
-    Note::Acknowledged {
+fn acknowledged(number: u64, micros: u64) -> Notification {
+    Notification::Acknowledged {
         order: order(number),
         hash: Hash([0; 32]),
         micros,
     }
 }
 
-fn unknown(number: u64) -> Note {
-    Note::Unknown {
+fn unknown(number: u64) -> Notification {
+    Notification::Unknown {
         endpoint: Endpoint::Submit,
         order: Some(order(number)),
         cause: UnknownCause::Timeout,
     }
 }
 
-fn refused(number: u64, endpoint: Endpoint, reason: Reason) -> Note {
-    Note::Refused {
+fn refused(number: u64, endpoint: Endpoint, reason: Reason) -> Notification {
+    Notification::Refused {
         endpoint,
         order: Some(order(number)),
         reason,
     }
 }
 
-fn ended(number: u64, end: End) -> Note {
-    Note::Ended {
+fn ended(number: u64, end: End) -> Notification {
+    Notification::Ended {
         order: order(number),
         market: MarketId(0),
         end,
@@ -75,15 +75,15 @@ fn ended(number: u64, end: End) -> Note {
     }
 }
 
-fn both(both: bool) -> Note {
-    Note::BothSides {
+fn both(both: bool) -> Notification {
+    Notification::BothSides {
         market: MarketId(0),
         both,
     }
 }
 
-fn status(unknown: u32) -> Note {
-    Note::Status(Box::new(Status {
+fn status(unknown: u32) -> Notification {
+    Notification::Status(Box::new(Status {
         markets: vec![MarketStatus {
             mid: Some(500_001),
             bid: Some(Price(249_900)),
@@ -113,9 +113,9 @@ fn session() -> (Session, Time) {
         ended(3, End::Refused),
         refused(1, Endpoint::Cancel, Reason::NothingToCancel),
         refused(1, Endpoint::Depth, Reason::RateLimited),
-        Note::Filled(fill(Side::Buy, 249_900, 10_000, ETH / 1_000, Some(500_000))),
+        Notification::Filled(fill(Side::Buy, 249_900, 10_000, ETH / 1_000, Some(500_000))),
         depth(498_000),
-        Note::Filled(fill(Side::Sell, 249_100, 10_000, 2_491_000, None)),
+        Notification::Filled(fill(Side::Sell, 249_100, 10_000, 2_491_000, None)),
         both(false),
         ended(1, End::Filled),
         acknowledged(2, 12_000),
@@ -124,7 +124,7 @@ fn session() -> (Session, Time) {
         refused(4, Endpoint::Submit, Reason::OrderExists),
         status(1),
         both(true),
-        Note::Draining,
+        Notification::Draining,
         both(true),
     ];
     let mut now = Time::from_ms(0);
@@ -227,7 +227,7 @@ fn a_session_without_anything_says_so() {
 
 #[test]
 fn only_the_engine_says_how_many_orders_are_unknown() {
-    let left = |notes: &[Note]| {
+    let left = |notes: &[Notification]| {
         let mut session = Session::new(&[market()]);
         for note in notes {
             session.observe(Time(0), note);
@@ -255,9 +255,9 @@ fn ends_add_up() {
     session.observe(Time(0), &submitted(90));
     // Order 1 of these fills completely, order 2 in part.
     let mut part = fill(Side::Buy, 249_900, 1, 0, None);
-    session.observe(Time(0), &Note::Filled(part.clone()));
+    session.observe(Time(0), &Notification::Filled(part.clone()));
     part.order = order(2);
-    session.observe(Time(0), &Note::Filled(part));
+    session.observe(Time(0), &Notification::Filled(part));
     for (number, end) in all {
         session.observe(Time(0), &ended(number, end));
     }
@@ -270,7 +270,7 @@ fn ends_add_up() {
         markets: vec![alive],
         ..Status::default()
     };
-    session.observe(Time(0), &Note::Status(Box::new(status)));
+    session.observe(Time(0), &Notification::Status(Box::new(status)));
     let summary = session.summary(Time(0), &Closing::default(), code);
     let (orders, ends) = (&summary.orders, summary.ends);
     assert_eq!(orders.unknown_left, 1);
@@ -303,7 +303,7 @@ fn ends_add_up() {
 #[test]
 fn the_last_expiry_is_that_of_orders_that_may_be_alive() {
     let mut session = Session::new(&[market()]);
-    let until = |number, valid_until_s| Note::Submitted {
+    let until = |number, valid_until_s| Notification::Submitted {
         order: order(number),
         market: MarketId(0),
         side: Side::Buy,
@@ -325,12 +325,12 @@ fn the_last_expiry_is_that_of_orders_that_may_be_alive() {
 #[test]
 fn differences_are_those_of_the_newest_comparison() {
     let mut session = Session::new(&[market()]);
-    let mismatch = |token, ledger, venue| Note::Mismatch {
+    let mismatch = |token, ledger, venue| Notification::Mismatch {
         token: TokenId(token),
         ledger,
         venue,
     };
-    let pass = Note::Reconciled { orders: 0 };
+    let pass = Notification::Reconciled { orders: 0 };
     for note in [&pass, &mismatch(0, 5, 7), &mismatch(1, 1, 0)] {
         session.observe(Time(0), note);
     }
@@ -343,7 +343,7 @@ fn differences_are_those_of_the_newest_comparison() {
     );
     session.observe(Time(0), &mismatch(1, 3, 0));
     assert_eq!(*session.differences(), [(TokenId(1), (3, 0))].into());
-    for note in [&pass, &Note::Balanced] {
+    for note in [&pass, &Notification::Balanced] {
         session.observe(Time(0), note);
     }
     assert!(session.differences().is_empty());
@@ -352,7 +352,7 @@ fn differences_are_those_of_the_newest_comparison() {
         venue: [(TokenId(0), 7), (TokenId(9), 1)].into(),
         ..Status::default()
     };
-    session.observe(Time(0), &Note::Status(Box::new(status)));
+    session.observe(Time(0), &Notification::Status(Box::new(status)));
     assert_eq!(
         session.residual(),
         [(TokenId(0), -2), (TokenId(1), 4)].into()
@@ -381,7 +381,7 @@ fn a_base_token_of_two_markets_is_owned_once() {
     session.observe(Time(0), &ready());
     let mids = |session: &mut Session, mid| {
         for market in [MarketId(0), MarketId(1)] {
-            let note = Note::DepthTaken {
+            let note = Notification::DepthTaken {
                 market,
                 mid: Some(mid),
                 timestamp: VenueTime(0),
@@ -398,13 +398,13 @@ fn a_base_token_of_two_markets_is_owned_once() {
 /// A session that held shares of a pool: joined, earned, and was paid in from outside.
 fn pooled() -> (Session, Time) {
     let mut session = Session::new(&[market()]).with_pools(&[pool()]);
-    let mut joined = cambist_core::note::PoolMove {
+    let mut joined = cambist_core::notification::PoolTransactionSettlement {
         order: order(1),
         market: MarketId(0),
-        kind: cambist_core::MoveKind::Join,
+        kind: cambist_core::PoolTransactionKind::Join,
         pooled: pool().pooled,
         lp: pool().lp.id,
-        moved: cambist_core::pool::Moved {
+        amounts: cambist_core::pool::PoolTransactionAmounts {
             pooled: [2 * ETH, 5_000 * USDC],
             lp: 19,
             fee: 3 * USDC,
@@ -412,7 +412,7 @@ fn pooled() -> (Session, Time) {
         mid: Some(500_000),
     };
     let told = |usdc: u128, held| {
-        Note::Status(Box::new(Status {
+        Notification::Status(Box::new(Status {
             pools: vec![PoolStatus {
                 market: MarketId(0),
                 balances: Some(cambist_core::pool::PoolBalances {
@@ -430,7 +430,7 @@ fn pooled() -> (Session, Time) {
             ..Status::default()
         }))
     };
-    let adopted = Note::Adopted {
+    let adopted = Notification::Adopted {
         token: TokenId(0),
         amount: 10i128.pow(18),
         reason: "deposit".to_owned(),
@@ -439,7 +439,7 @@ fn pooled() -> (Session, Time) {
         depth(500_000),
         ready(),
         told(250_000, 0),
-        Note::Moved(joined.clone()),
+        Notification::PoolTransactionSettled(joined.clone()),
         adopted,
         depth(500_200),
         told(260_000, 19),
@@ -449,7 +449,7 @@ fn pooled() -> (Session, Time) {
     }
     // Told again by another life.
     joined.mid = Some(1);
-    session.observe(Time(0), &Note::Moved(joined));
+    session.observe(Time(0), &Notification::PoolTransactionSettled(joined));
     (session, Time(0))
 }
 
@@ -531,7 +531,7 @@ fn what_one_market_pays_another_values() {
         fee: 0,
         mid: Some(8),
     };
-    session.observe(Time(0), &Note::Filled(bought));
+    session.observe(Time(0), &Notification::Filled(bought));
     session.observe(Time(0), &depth(500_200));
     let total = |token| session.pnl_in(TokenId(token)).unwrap().total.to_string();
     assert_eq!(total(1), "6", "4 of 10 ETH were spent before the mid moved");

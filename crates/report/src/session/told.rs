@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::note::{MarketStatus, Status};
+use cambist_core::notification::{MarketStatus, Status};
 use cambist_core::{Amount, MarketId, MarketSpec, Reason, Time, TokenId};
 
 use super::{Market, Session};

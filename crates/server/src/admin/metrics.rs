@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::denial::Denial;
-use crate::shell::Shell;
+use crate::dispatch::Dispatch;
+use crate::error_response::ErrorResponse;
 
 /// What the header says of it.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The page.
-pub(super) fn page(shell: &Shell) -> Result<Vec<u8>, Denial> {
+pub(super) fn page(shell: &Dispatch) -> Result<Vec<u8>, ErrorResponse> {
     let reading = shell.clock.reading();
     let open_orders = shell.machine.read(cambist_venue::Venue::open_orders)?;
     let (batches, bytes) = shell.machine.log_written();

@@ -5,11 +5,11 @@
 //! are JSON, refusals the interface's `resultInfo`. Nothing of this is reachable through the exchange's
 //! own address.
 
-mod logged;
+pub(crate) mod log_view;
 mod metrics;
-mod read;
-mod serve;
-mod shown;
+pub(crate) mod request_fields;
+pub(crate) mod requests;
+pub(crate) mod responses;
 mod table;
 
 use std::future::Future;
@@ -19,9 +19,9 @@ use std::sync::Arc;
 use cambist_listener::{BindError, Listener};
 
 use crate::config::ConnectionLimits;
-use crate::handle::Handle;
+use crate::in_process::InProcess;
 
-pub use table::{Field, FieldKind, WISHES, Wish, find};
+pub use table::{Field, FieldKind, OperatorRequest, WISHES, find};
 
 /// Where the operator's paths begin.
 pub const PREFIX: &str = "/admin/v1/";
@@ -69,12 +69,12 @@ pub enum AdminError {
 /// The operator's listener, not yet serving.
 pub struct AdminServer {
     listener: Listener,
-    door: Arc<serve::Door>,
+    door: Arc<requests::AdminApi>,
 }
 
 impl AdminServer {
     /// Takes the address, for the exchange of `handle`.
-    pub fn bind(config: &AdminConfig, handle: &Handle) -> Result<Self, AdminError> {
+    pub fn bind(config: &AdminConfig, handle: &InProcess) -> Result<Self, AdminError> {
         let address = config.listen;
         if !address.ip().is_loopback() {
             return Err(AdminError::NotLoopback(address));
@@ -88,7 +88,7 @@ impl AdminServer {
             ..ConnectionLimits::default()
         };
         let listener = Listener::bind(address, bounds.listener())?;
-        let door = serve::Door::new(handle.shell(), listener.address(), &config.token);
+        let door = requests::AdminApi::new(handle.shell(), listener.address(), &config.token);
         Ok(Self {
             door: Arc::new(door),
             listener,
@@ -104,7 +104,7 @@ impl AdminServer {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
         tracing::info!(address = %self.listener.address(), "the operator's door is open");
         self.listener
-            .serve(serve::router(self.door), shutdown)
+            .serve(requests::router(self.door), shutdown)
             .await
     }
 }

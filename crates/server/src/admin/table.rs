@@ -42,7 +42,7 @@ pub struct Field {
 
 /// One thing to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct OperatorRequest {
     /// Its name, the last part of its path.
     pub name: &'static str,
     /// A few words.
@@ -56,7 +56,7 @@ pub struct Wish {
 }
 
 /// The wish of a name.
-pub fn find(name: &str) -> Option<&'static Wish> {
+pub fn find(name: &str) -> Option<&'static OperatorRequest> {
     WISHES.iter().find(|wish| wish.name == name)
 }
 
@@ -83,8 +83,8 @@ const fn wish(
     about: &'static str,
     fields: &'static [Field],
     example: &'static str,
-) -> Wish {
-    Wish {
+) -> OperatorRequest {
+    OperatorRequest {
         name,
         about,
         looks: false,
@@ -98,8 +98,8 @@ const fn look(
     about: &'static str,
     fields: &'static [Field],
     example: &'static str,
-) -> Wish {
-    Wish {
+) -> OperatorRequest {
+    OperatorRequest {
         looks: true,
         ..wish(name, about, fields, example)
     }
@@ -117,14 +117,18 @@ const AMOUNT: Field = need(
 const MARKET: Field = need("market", Text, "market name");
 const POOL: Field = need("pool", Address, "address of the pool");
 const HASH: Field = need("hash", Hash, "hash of the request");
-const REQUEST: Field = need("request", Word(&super::read::KINDS), "kind of request");
+const REQUEST: Field = need(
+    "request",
+    Word(&crate::admin::request_fields::KINDS),
+    "kind of request",
+);
 const COUNT: Field = may("count", Number, "how many of them; 1 by default");
 
 /// Funds of an account.
 const FUNDS: &[Field] = &[ACCOUNT, TOKEN, AMOUNT];
 
 /// Everything.
-pub static WISHES: [Wish; 40] = [
+pub static WISHES: [OperatorRequest; 40] = [
     wish(
         "create-account",
         "Open an account",
@@ -525,7 +529,11 @@ pub static WISHES: [Wish; 40] = [
     wish(
         "set-mode",
         "Open, restrict or halt the exchange",
-        &[need("mode", Word(&super::read::MODES), "what may be done")],
+        &[need(
+            "mode",
+            Word(&crate::admin::request_fields::MODES),
+            "what may be done",
+        )],
         "set-mode --mode cancel-only",
     ),
     wish(

@@ -12,10 +12,10 @@ use flate2::write::GzEncoder;
 
 use super::disk::{Disk, DiskFile};
 use super::files::{Files, segment_name, snapshot_name};
-use super::frame::FolderId;
 use super::generations::Generations;
 use super::manifest::{Kind, Listed, Manifest, Point};
 use super::{DataError, io_of, snapshot};
+use crate::durable::log_format::FolderId;
 
 /// The folder of archives inside a data folder.
 pub(super) const ARCHIVES: &str = "archive";

@@ -8,13 +8,13 @@ use std::path::Path;
 use super::archive::{self, ARCHIVES};
 use super::disk::{Disk, Folder};
 use super::files::{COPY_PARTIAL, Files, segment_name, snapshot_name};
-use super::frame::Opening;
 use super::generations::{self, Inventory};
 use super::manifest::{Inside, Kind, Listed, Manifest, Point};
 use super::recover::recover;
 use super::verify::verify;
-use super::walk::walk;
 use super::{DataError, MissingInputs, io_of, snapshot};
+use crate::durable::log_format::Opening;
+use crate::durable::log_reader::walk;
 
 /// How often a look at a folder in use may be disturbed: by a snapshot that makes old files go, by a
 /// frame that is being written.

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-use super::frame::{Batch, Place};
-use super::writer::Writer;
+use crate::durable::log_format::{Batch, Place};
+use crate::durable::log_writer::Writer;
 use crate::state::{Answers, Entry};
 
 /// Bytes that may wait for the disk; beyond them requests are turned away before they do anything.

@@ -14,8 +14,8 @@ use super::backup::patiently;
 use super::disk::{Disk, Folder};
 use super::manifest::hex;
 use super::recover::recover;
-use super::text::to_json;
 use super::{DataError, versions};
+use crate::durable::json_values::to_json;
 use crate::program;
 
 /// Version of the form of lines.

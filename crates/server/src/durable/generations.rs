@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::archive;
 use super::disk::Disk;
 use super::files::{Files, GENERATIONS_PARTIAL};
-use super::frame::FolderId;
 use super::manifest::{Kind, Manifest, hex, read_summed, write_summed};
 use super::{DataError, MissingInputs, io_of};
+use crate::durable::log_format::FolderId;
 
 /// Its name.
 pub(super) const GENERATIONS: &str = "generations.json";

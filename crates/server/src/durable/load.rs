@@ -8,10 +8,10 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use super::dump::{ACCOUNTS, DumpFacts, FORM, ROOT, Trouble};
-use super::folder::DataFolder;
 use super::manifest::hex;
-use super::text::from_json;
 use super::{DataError, versions};
+use crate::durable::data_folder::DataFolder;
+use crate::durable::json_values::from_json;
 use crate::state::State;
 
 /// No line is longer: an account with a long history is some megabytes.

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::disk::Disk;
 use super::files::{COPY_PARTIAL, Files, MANIFEST_PARTIAL, segment_name};
-use super::frame::{FolderId, Place};
 use super::{DataError, io_of, versions};
+use crate::durable::log_format::{FolderId, Place};
 use crate::program;
 
 /// Its name.

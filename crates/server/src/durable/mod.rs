@@ -18,40 +18,40 @@
 mod archive;
 mod backup;
 mod commit;
+pub(crate) mod data_folder;
 mod disk;
 mod dump;
 mod files;
-mod folder;
-mod frame;
 mod generations;
 mod history;
-mod keeper;
+pub(crate) mod history_reader;
+pub(crate) mod json_values;
 mod load;
+pub(crate) mod log_format;
+pub(crate) mod log_reader;
+pub(crate) mod log_writer;
 mod manifest;
 mod recover;
 mod snapshot;
-mod story;
+pub(crate) mod snapshotter;
 #[cfg(test)]
 mod tests;
-mod text;
 mod upgrade;
 mod verify;
 mod versions;
-mod walk;
-mod writer;
 
 use std::fmt::Display;
 use std::io;
 
 use cambist_host::folder::FolderError;
 
+pub use crate::durable::data_folder::{DataFolder, Durable};
+pub use crate::durable::history_reader::{Told, tell};
 pub use archive::Retention;
 pub use backup::{BackupFacts, Extent, backup, restore};
 pub(crate) use commit::{Log, LogState};
 pub use dump::{DumpFacts, dump};
-pub use folder::{DataFolder, Durable};
 pub use load::load;
-pub use story::{Told, tell};
 pub use verify::{Generation, VerifyFacts, verify};
 
 use crate::program;
@@ -204,9 +204,9 @@ impl DataError {
         }
     }
 
-    fn version(disk: &dyn Disk, file: &str, layout: frame::Layout) -> Self {
+    fn version(disk: &dyn Disk, file: &str, layout: log_format::Layout) -> Self {
         let found = match (layout.format, layout.version) {
-            (format, _) if format > frame::FORMAT => format!("layout {format}"),
+            (format, _) if format > log_format::FORMAT => format!("layout {format}"),
             (_, 0) => format!("types {:#x}", layout.types),
             (_, version) => format!("version {version}"),
         };

@@ -2,10 +2,10 @@
 
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
-use super::frame::{BLOCK, FolderId, Place};
 use super::manifest::{Kind, Manifest};
-use super::walk::{Last, Met, Walked, walk};
 use super::{DataError, Earlier, RecoveryFacts, archive, io_of, snapshot, versions};
+use crate::durable::log_format::{BLOCK, FolderId, Place};
+use crate::durable::log_reader::{Last, Met, Walked, walk};
 use crate::state::{Answers, Entry, Heard, State};
 
 /// What was recovered.

@@ -9,9 +9,9 @@ use std::io::{self, Write};
 
 use super::disk::{Disk, DiskFile};
 use super::files::{SNAPSHOT_PARTIAL, snapshot_name};
-use super::frame::{BLOCK, Layout, Opening, opening, read_opening};
 use super::versions::{self, history};
 use super::{DataError, io_of};
+use crate::durable::log_format::{BLOCK, Layout, Opening, opening, read_opening};
 use crate::state::State;
 
 const MAGIC: [u8; 8] = *b"CAMBVSNP";

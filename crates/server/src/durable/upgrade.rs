@@ -5,11 +5,11 @@
 
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
-use super::frame::{Opening, read_segment_opening};
 use super::generations::Generations;
 use super::manifest::{Kind, Listed, Manifest, Point};
 use super::recover::Recovered;
 use super::{DataError, io_of, snapshot, versions};
+use crate::durable::log_format::{Opening, read_segment_opening};
 
 /// Beginning of the name of a copy.
 const BEFORE: &str = "before-";

@@ -8,12 +8,12 @@ use super::archive::{self, Unpacked};
 use super::backup::patiently;
 use super::disk::{Disk, Folder};
 use super::files::Files;
-use super::frame::Place;
 use super::generations::{GENERATIONS, Inventory};
 use super::manifest::{Kind, Manifest};
 use super::recover::{recover, replay};
-use super::walk::walk;
 use super::{DataError, RecoveryFacts, snapshot};
+use crate::durable::log_format::Place;
+use crate::durable::log_reader::walk;
 use crate::state::State;
 
 /// What a check found.

@@ -12,8 +12,8 @@ use cambist_schema::{History, Step, Value};
 
 use super::DataError;
 use super::disk::Disk;
-use super::frame::{FORMAT, Layout, NoOpening, Opening};
 use crate::api_keys::api_key_digest;
+use crate::durable::log_format::{FORMAT, Layout, NoOpening, Opening};
 
 /// The root types of snapshots.
 pub(super) const STATE: &str = "state";

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use cambist_server::admin::{AdminConfig, AdminServer, FieldKind, PREFIX, WISHES, Wish};
+use cambist_server::admin::{AdminConfig, AdminServer, FieldKind, OperatorRequest, PREFIX, WISHES};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -71,7 +71,7 @@ impl Drop for Door {
 }
 
 /// The body that an example's command line stands for.
-fn example(wish: &Wish) -> Map<String, Value> {
+fn example(wish: &OperatorRequest) -> Map<String, Value> {
     // Quoted words are one word, as in a shell.
     let parts = wish.example.split('"').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {

@@ -31,7 +31,7 @@ impl Oracle {
             (_, Response::Depth(_)) => Vec::new(),
             (Request::PoolBalance { pool }, Response::PoolBalance(view)) => {
                 let Ok((index, ..)) = self.pool_at(pool) else {
-                    return vec![super::taking::unread("a pool's address")];
+                    return vec![crate::oracle::order_entry::unread("a pool's address")];
                 };
                 let pool = &self.pools[index];
                 let shown = [view.pooled[0].amount, view.pooled[1].amount];
@@ -44,7 +44,7 @@ impl Oracle {
                 );
                 vec![("oracle_pool", detail)]
             }
-            (_, _) => vec![super::taking::unread("an answer")],
+            (_, _) => vec![crate::oracle::order_entry::unread("an answer")],
         }
     }
 
@@ -84,7 +84,7 @@ impl Oracle {
             .iter()
             .find(|market| market.name == view.market)
         else {
-            return vec![super::taking::unread("a market's name")];
+            return vec![crate::oracle::order_entry::unread("a market's name")];
         };
         let sides: [(Side, &[DepthRow]); 2] = [(Side::Buy, &view.bids), (Side::Sell, &view.asks)];
         for (side, rows) in sides {

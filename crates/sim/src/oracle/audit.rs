@@ -6,9 +6,9 @@ use cambist_core::event::Amounts;
 use cambist_core::{Amount, TokenId};
 use cambist_venue::{Account, Venue};
 
-use super::money::Purse;
+use super::money::Holding;
 use super::{Broken, Oracle};
-use crate::disk::Durable;
+use crate::faults::disk::Durable;
 
 impl Oracle {
     /// Every account and pool against the exchange's own state, and every token against what came in.
@@ -33,7 +33,7 @@ impl Oracle {
         for id in self.owners.values() {
             let held = venue.account(*id).into_iter().flat_map(Account::balances);
             let unknown = held.filter(|(token, balance)| {
-                balance.total > 0 && self.money.of(*id, *token) == Purse::default()
+                balance.total > 0 && self.money.of(*id, *token) == Holding::default()
             });
             for (token, balance) in unknown {
                 let detail = format!(

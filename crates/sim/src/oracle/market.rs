@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cambist_core::{Amount, Side, TokenId};
 use cambist_venue::MarketConfig;
 
-use super::wide::{down, up};
+use crate::oracle::wide_integer::{down, up};
 
 /// Place in line: better prices first, then who came first.
 pub(super) type Place = (u64, u64);

@@ -6,16 +6,16 @@ use cambist_venue::Executed;
 
 use super::market::{self, Market, place};
 use super::order::Order;
-use super::wide::against;
 use super::{Broken, Oracle};
+use crate::oracle::wide_integer::against;
 
 /// Trades that were told, in order.
-pub(super) struct Told<'a> {
+pub(super) struct ReportedTrades<'a> {
     trades: &'a [Executed],
     next: usize,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ReportedTrades<'a> {
     pub(super) const fn new(trades: &'a [Executed]) -> Self {
         Self { trades, next: 0 }
     }
@@ -63,7 +63,11 @@ enum Next {
 
 impl Oracle {
     /// An order meets its line, then rests or ends.
-    pub(super) fn match_up(&mut self, number: u64, told: &mut Told<'_>) -> Result<(), Broken> {
+    pub(super) fn match_up(
+        &mut self,
+        number: u64,
+        told: &mut ReportedTrades<'_>,
+    ) -> Result<(), Broken> {
         let stopped = loop {
             match self.next_of(number) {
                 Next::Fill(maker, base, quote) => self.fill(number, maker, (base, quote), told)?,
@@ -136,7 +140,7 @@ impl Oracle {
         taker: u64,
         maker: u64,
         (base, quote): (Amount, Amount),
-        told: &mut Told<'_>,
+        told: &mut ReportedTrades<'_>,
     ) -> Result<(), Broken> {
         let market = &self.markets[self.orders[&taker].market];
         let (maker_bips, taker_bips) = (market.maker_bips, market.taker_bips);

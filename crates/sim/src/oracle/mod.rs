@@ -17,14 +17,14 @@ mod matching;
 mod money;
 mod operator;
 mod order;
-mod own;
+pub(crate) mod order_entry;
+pub(crate) mod own_orders;
 mod pools;
+pub(crate) mod probe;
 mod slots;
 mod submissions;
-mod taking;
 mod time;
-mod wide;
-mod witness;
+pub(crate) mod wide_integer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,17 +34,17 @@ use cambist_venue::{
     Venue, VenueConfig,
 };
 
-use crate::conduct::Broken;
+use crate::invariants::sending::Broken;
 
+use crate::oracle::own_orders::Own;
+use crate::oracle::probe::Probe;
 use market::Market;
-use matching::Told;
+use matching::ReportedTrades;
 use money::Money;
 use order::Order;
-use own::Own;
 use pools::Pool;
 use slots::Slots;
 use submissions::Submission;
-use witness::Witness;
 
 /// One thing that was said to the exchange, and what it answered.
 pub(crate) struct Said<'a> {
@@ -138,8 +138,8 @@ impl Oracle {
         if self.over {
             return;
         }
-        let mut witness = Witness::new(venue);
-        let mut told = Told::new(trades);
+        let mut witness = Probe::new(venue);
+        let mut told = ReportedTrades::new(trades);
         let fits = self.pass(at, &mut told, &mut witness).and_then(|()| {
             if let Some(said) = said {
                 self.listen(said, &mut told, &mut witness)?;
@@ -161,8 +161,8 @@ impl Oracle {
     fn listen(
         &mut self,
         said: &Said<'_>,
-        told: &mut Told<'_>,
-        witness: &mut Witness<'_>,
+        told: &mut ReportedTrades<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let Ok(answer) = said.answer else {
             return Ok(());

@@ -10,7 +10,7 @@ use super::Broken;
 
 /// What is held of one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Purse {
+pub(super) struct Holding {
     pub(super) total: Amount,
     pub(super) locked: Amount,
 }
@@ -18,20 +18,20 @@ pub(super) struct Purse {
 /// Everybody's.
 #[derive(Debug, Default)]
 pub(super) struct Money {
-    pub(super) purses: BTreeMap<(AccountId, TokenId), Purse>,
+    pub(super) purses: BTreeMap<(AccountId, TokenId), Holding>,
     /// What came in less what went out, by token.
     pub(super) inside: BTreeMap<TokenId, Amount>,
 }
 
 impl Money {
-    pub(super) fn of(&self, account: AccountId, token: TokenId) -> Purse {
+    pub(super) fn of(&self, account: AccountId, token: TokenId) -> Holding {
         self.purses
             .get(&(account, token))
             .copied()
             .unwrap_or_default()
     }
 
-    fn purse(&mut self, account: AccountId, token: TokenId) -> &mut Purse {
+    fn purse(&mut self, account: AccountId, token: TokenId) -> &mut Holding {
         self.purses.entry((account, token)).or_default()
     }
 
@@ -125,7 +125,7 @@ mod tests {
         money.unlock(who, token, 6).unwrap();
         assert!(money.unlock(who, token, 1).is_err());
         money.leave(who, token, 6).unwrap();
-        assert_eq!(money.of(who, token), Purse::default());
+        assert_eq!(money.of(who, token), Holding::default());
         assert_eq!(
             money.inside[&token], 4,
             "what was given away is still inside"

@@ -6,8 +6,8 @@ use cambist_venue::{AccountId, Address, Fault, MarketConfig, Operator, PoolStatu
 use super::market::Market;
 use super::pools::Pool;
 use super::submissions::Work;
-use super::taking::unread;
 use super::{Broken, Oracle};
+use crate::oracle::order_entry::unread;
 
 impl Oracle {
     /// A wish that was granted.

@@ -3,7 +3,7 @@
 use cambist_core::{Amount, TokenId};
 use cambist_venue::{Address, PoolConfig, PoolStatus};
 
-use super::wide::{down, up};
+use crate::oracle::wide_integer::{down, up};
 
 /// LP units of the first join.
 const FIRST: Amount = 10_000_000_000;

@@ -7,9 +7,9 @@ use cambist_venue::{
     Response, TokenAmount,
 };
 
-use super::taking::unread;
-use super::witness::Witness;
 use super::{Broken, Oracle};
+use crate::oracle::order_entry::unread;
+use crate::oracle::probe::Probe;
 
 /// What one of them does.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl Oracle {
         &mut self,
         asked: &NewTransfer,
         answer: &Response,
-        witness: &mut Witness<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let work = Work::Transfer {
             payee: asked.payee_owner,
@@ -68,7 +68,7 @@ impl Oracle {
         &mut self,
         asked: &NewWithdrawal,
         answer: &Response,
-        witness: &mut Witness<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let work = Work::Withdraw {
             sent: asked.withdrawn,
@@ -109,7 +109,7 @@ impl Oracle {
         &mut self,
         asked: &NewJoin,
         answer: &Response,
-        witness: &mut Witness<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let (pool, pooled, [fee, _]) = self.pool_at(&asked.pool)?;
         let who = (asked.hash, self.owner(&asked.owner)?);
@@ -128,7 +128,7 @@ impl Oracle {
         &mut self,
         asked: &NewExit,
         answer: &Response,
-        witness: &mut Witness<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let (pool, pooled, [_, fee]) = self.pool_at(&asked.pool)?;
         let who = (asked.hash, self.owner(&asked.owner)?);
@@ -151,7 +151,7 @@ impl Oracle {
         fee: TokenAmount,
         ids: &[(TokenId, u64)],
         answer: &Response,
-        witness: &mut Witness<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let Response::Submission(taken) = answer else {
             return Err(unread("a submission's answer"));
@@ -212,7 +212,7 @@ impl Oracle {
     }
 
     /// From received to processing to settled.
-    pub(super) fn go_on(&mut self, number: u64, witness: &mut Witness<'_>) -> Result<(), Broken> {
+    pub(super) fn go_on(&mut self, number: u64, witness: &mut Probe<'_>) -> Result<(), Broken> {
         let Some(submission) = self.submissions.get_mut(&number) else {
             return Err(unread("what was due"));
         };

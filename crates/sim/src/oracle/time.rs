@@ -3,18 +3,18 @@
 use cambist_core::{OrderKind, OrderStatus, VenueTime};
 use cambist_venue::ExchangeMode;
 
-use super::matching::Told;
+use super::matching::ReportedTrades;
 use super::order::Order;
-use super::witness::Witness;
 use super::{Broken, Oracle, unlike};
+use crate::oracle::probe::Probe;
 
 impl Oracle {
     /// Lets time pass.
     pub(super) fn pass(
         &mut self,
         to: VenueTime,
-        told: &mut Told<'_>,
-        witness: &mut Witness<'_>,
+        told: &mut ReportedTrades<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let to = self.now.max(to);
         loop {
@@ -41,8 +41,8 @@ impl Oracle {
     fn wake(
         &mut self,
         number: u64,
-        told: &mut Told<'_>,
-        witness: &mut Witness<'_>,
+        told: &mut ReportedTrades<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let Some(order) = self.orders.get_mut(&number) else {
             return self.go_on(number, witness);
@@ -58,8 +58,8 @@ impl Oracle {
     pub(super) fn meet(
         &mut self,
         number: u64,
-        told: &mut Told<'_>,
-        witness: &mut Witness<'_>,
+        told: &mut ReportedTrades<'_>,
+        witness: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let order = &self.orders[&number];
         let (account, hash, may_fail) = (order.account, order.hash, order.may_fail);

@@ -1,24 +1,24 @@
 //! Limits around the daemon: somebody who derives them a second time hears what it hears and says.
 
 use cambist_core::event::Start;
-use cambist_core::note::Note;
+use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, ClientOrderId, MarketSpec, Side, Time, TokenId};
 use cambist_venue::Venue;
 
 use crate::exchange::OWN_ACCOUNT;
-use crate::family::Family;
-use crate::limits::{Held, Limits, Wishes};
-use crate::trouble::Trouble;
+use crate::faults::family::Family;
+use crate::faults::kinds::FaultKind;
+use crate::invariants::limits::{Held, Limits, StrategyCalls};
 
 use super::World;
 
 impl World {
     /// A run begins.
-    pub(super) fn limits_begin(&mut self, wishes: Wishes, start: &Start) {
+    pub(super) fn limits_begin(&mut self, wishes: StrategyCalls, start: &Start) {
         let writes = !self.config.troubles.kinds.iter().any(|kind| {
             let disk = kind.family() == Family::Disk;
-            disk && *kind != Trouble::SigningFailed
+            disk && *kind != FaultKind::SigningFailed
         });
         let last = self.limits.take().filter(|_| writes);
         let forgotten = last.and_then(|last| last.forgotten(start));
@@ -55,7 +55,7 @@ impl World {
     }
 
     /// The daemon says something.
-    pub(super) fn limits_hear(&mut self, shown: Time, note: &Note) {
+    pub(super) fn limits_hear(&mut self, shown: Time, note: &Notification) {
         self.hear_of_reloads(note);
         if let Some(limits) = &mut self.limits {
             let broken = limits.note(shown, note, &self.config.engine);

@@ -3,24 +3,24 @@
 //! Everything that the program's shell does with sockets, files and timers is a function here. Nothing
 //! about prices, orders or balances is decided in this file.
 
-mod answers;
+pub(crate) mod answer_faults;
+pub(crate) mod control_loss;
+pub(crate) mod driver;
 mod ending;
-mod falls;
-mod happen;
-mod health;
-mod late;
+pub(crate) mod events;
+pub(crate) mod fault_schedule;
+pub(crate) mod faults;
+pub(crate) mod inspection;
+pub(crate) mod late_arrivals;
 mod limits;
-mod lingering;
-mod lists;
-mod look;
-mod people;
+pub(crate) mod list_faults;
+pub(crate) mod operator;
+pub(crate) mod quoting_uptime;
 mod reloads;
-mod shell;
+pub(crate) mod resting_bounds;
+pub(crate) mod sealing;
+pub(crate) mod snapshot_replica;
 mod start;
-mod store;
-mod troubles;
-mod twin;
-mod weather;
 mod wire;
 
 use cambist_core::Time;
@@ -31,29 +31,29 @@ use cambist_core::pool::PoolSpec;
 use cambist_report::Session;
 use cambist_venue::Random;
 
-use crate::books::Ledger;
-use crate::checks::Checks;
-use crate::conduct::Conduct;
+use crate::campaign::outcome::Counts;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::Daemon;
-use crate::disk::Disk;
 use crate::exchange::Exchange;
-use crate::limits::Limits;
-use crate::loss::Meter;
-use crate::network::Network;
-use crate::outcome::Counts;
-use crate::profit::Profit;
+use crate::faults::active::ActiveFaults;
+use crate::faults::disk::Disk;
+use crate::faults::network::Network;
+use crate::invariants::books::Ledger;
+use crate::invariants::checks::Checks;
+use crate::invariants::ground_truth::GroundTruth;
+use crate::invariants::limits::Limits;
+use crate::invariants::profit::Profit;
+use crate::invariants::sending::SendingRules;
+use crate::invariants::stated_loss::Meter;
+use crate::invariants::unquoted::Unquoted;
 use crate::queue::Queue;
 use crate::sealer::Sealer;
-use crate::storms::Storms;
 use crate::trace::Trace;
-use crate::truth::Truth;
-use crate::unquoted::Unquoted;
 
-use happen::Happening;
+use crate::world::events::WorldEvent;
+pub(crate) use crate::world::snapshot_replica::SnapshotReplica;
 use reloads::Reloads;
 use start::{specs, strategies};
-pub(crate) use twin::Twin;
 
 /// Somebody who watches every step of the engine: time of the engine, event, actions.
 pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
@@ -66,12 +66,12 @@ pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
 pub struct World {
     config: WorldConfig,
     now: Time,
-    queue: Queue<Happening>,
+    queue: Queue<WorldEvent>,
     specs: Vec<MarketSpec>,
     pools: Vec<PoolSpec>,
     exchange: Exchange,
     network: Network,
-    storms: Storms,
+    storms: ActiveFaults,
     disk: Disk,
     /// When the last sync ends: one follows the other.
     disk_busy: Time,
@@ -98,9 +98,9 @@ pub struct World {
     shown: Time,
     session: Session,
     profit: Profit,
-    truth: Truth,
+    truth: GroundTruth,
     checks: Checks,
-    conduct: Conduct,
+    conduct: SendingRules,
     limits: Option<Limits>,
     ledger: Option<Ledger>,
     reloads: Reloads,
@@ -125,7 +125,7 @@ impl World {
         let exchange = Exchange::new(&config, random.next_u64())?;
         let network = Network::new(config.network.clone(), random.fork());
         let specs = specs(&config, &exchange)?;
-        let pools = crate::pool::specs(&specs, exchange.venue());
+        let pools = crate::workload::pool::specs(&specs, exchange.venue());
         let outside = |market: usize| market >= specs.len();
         if specs.len() != config.engine.markets.len()
             || config
@@ -153,7 +153,7 @@ impl World {
             flushing: false,
             sealer: config.sealer,
             chance: random.fork(),
-            storms: Storms::new(random.fork()),
+            storms: ActiveFaults::new(random.fork()),
             calmed: false,
             ending: false,
             sample_at: Time(0),
@@ -164,9 +164,9 @@ impl World {
             crash_after: None,
             finished: None,
             shown: Time(0),
-            truth: Truth::default(),
+            truth: GroundTruth::default(),
             checks: Checks::new(config.seed),
-            conduct: Conduct::default(),
+            conduct: SendingRules::default(),
             limits: None,
             ledger: None,
             reloads,
@@ -186,7 +186,7 @@ impl World {
         world.plan_fall();
         world.plan_storms();
         let start = Time::from_ms(world.config.start_ms);
-        world.queue.plan(start, Happening::Start);
+        world.queue.plan(start, WorldEvent::Start);
         Ok(world)
     }
 
@@ -238,7 +238,7 @@ impl World {
 
     /// An operator speaks now.
     pub fn command(&mut self, command: Command) {
-        self.queue.plan(self.now, Happening::Operator(command));
+        self.queue.plan(self.now, WorldEvent::Operator(command));
     }
 
     /// The daemon dies now and starts again later from what is durable.
@@ -250,7 +250,7 @@ impl World {
         self.counts.crashes += 1;
         let again = self.now.plus_ms(self.config.store.restart_ms);
         self.storms.obstruct(again);
-        self.queue.plan(again, Happening::Start);
+        self.queue.plan(again, WorldEvent::Start);
     }
 
     /// The daemon is gone, with everything that was not durable.

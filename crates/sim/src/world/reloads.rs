@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Filter};
-use cambist_core::note::Note;
+use cambist_core::notification::Notification;
 use cambist_core::{MarketId, Side};
 use cambist_venue::Random;
 
 use crate::config::WorldConfig;
-use crate::strict::tightened;
+use crate::profiles::tight_limits::tightened;
 
 use super::World;
 
@@ -111,10 +111,10 @@ impl World {
     }
 
     /// The daemon answers.
-    pub(super) fn hear_of_reloads(&mut self, note: &Note) {
+    pub(super) fn hear_of_reloads(&mut self, note: &Notification) {
         let (command, taken) = match note {
-            Note::CommandTaken { command, .. } => (command, true),
-            Note::CommandRefused { command, .. } => (command, false),
+            Notification::CommandTaken { command, .. } => (command, true),
+            Notification::CommandRefused { command, .. } => (command, false),
             _ => return,
         };
         if command != "reconfigure" {

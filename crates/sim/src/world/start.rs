@@ -9,13 +9,13 @@ use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketId, StrategyId, Time};
 use cambist_report::Session;
 
-use crate::books::Ledger;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::exchange::{Exchange, INSTANCE};
-use crate::limits::Wishes;
-use crate::profit::Profit;
-use crate::trouble::Trouble;
+use crate::faults::kinds::FaultKind;
+use crate::invariants::books::Ledger;
+use crate::invariants::limits::StrategyCalls;
+use crate::invariants::profit::Profit;
 
 use super::World;
 use super::wire::header_time;
@@ -27,7 +27,7 @@ impl World {
         self.read_configuration();
         let engine =
             strategies(&self.config, &self.specs).expect("checked when the world was made");
-        let (wishes, engine) = Wishes::witness(engine);
+        let (wishes, engine) = StrategyCalls::witness(engine);
         let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
         let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
         let start = self.start_event();
@@ -48,20 +48,20 @@ impl World {
             moves: durable
                 .moves
                 .iter()
-                .map(|(id, open)| (*id, (open.wanted.clone(), open.hash)))
+                .map(|(id, open)| (*id, (open.transaction.clone(), open.hash)))
                 .collect(),
             wake: None,
             clock,
-            level: durable.levels.level,
+            level: durable.levels.state,
             twin: None,
-            store_failed: self.storms.is(Trouble::StoreFailed),
+            store_failed: self.storms.is(FaultKind::StoreFailed),
             hold: None,
         });
         self.storms
             .others
             .values_mut()
             .for_each(|told| *told = false);
-        let level = self.disk.durable().levels.level;
+        let level = self.disk.durable().levels.state;
         self.checks.starts_at(level);
         let is_first = self.disk.durable().next_number <= 1;
         self.conduct = self.conduct.begin(level, is_first);
@@ -111,9 +111,9 @@ impl World {
             },
             next_storage: durable.next_storage.clone(),
             open,
-            open_moves,
+            open_pool_transactions: open_moves,
             signed: durable.signed(self.exchange.clock(self.now), self.config.engine.grace_ms),
-            levels: durable.levels.clone(),
+            restrictions: durable.levels.clone(),
             books: durable.books.clone(),
             lost: BTreeMap::new(),
             venue_time: header_time(self.exchange.clock(self.now)),

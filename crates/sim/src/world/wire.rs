@@ -6,16 +6,16 @@ use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownC
 use cambist_core::{ClientOrderId, MarketId, Reason, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
-use crate::adapter;
-use crate::conduct::{Broken, Leaving};
-use crate::distort::distort;
 use crate::exchange::OWN_ACCOUNT;
-use crate::network::{Gateway, Inbound, Outbound};
-use crate::pool;
-use crate::trouble::Trouble;
+use crate::faults::distorted_answers::distort;
+use crate::faults::kinds::FaultKind;
+use crate::faults::network::{Gateway, Inbound, Outbound};
+use crate::invariants::sending::{Broken, Leaving};
+use crate::venue_adapter;
+use crate::workload::pool;
 
 use super::World;
-use super::happen::Happening;
+use crate::world::events::WorldEvent;
 
 /// How a request ends, as the daemon gets it.
 pub(super) struct Heard {
@@ -73,7 +73,7 @@ impl World {
             self.obey_budget(Endpoint::Submit);
         }
         let exchange = self.config.venue.exchange;
-        let mut asked = adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
+        let mut asked = venue_adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
         if let Request::Submit(sent) = &mut asked {
             self.sealer.arrives(OWN_ACCOUNT.0, &order, sent);
         }
@@ -91,7 +91,7 @@ impl World {
         }
         self.obey_budget(query.endpoint());
         let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
-            .unwrap_or_else(|| adapter::request(OWN_ACCOUNT, &self.specs, query));
+            .unwrap_or_else(|| venue_adapter::request(OWN_ACCOUNT, &self.specs, query));
         self.send(request, query.endpoint(), asked);
     }
 
@@ -134,7 +134,7 @@ impl World {
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let durable = self.disk.durable().moves.get(&id);
         let asked = sealed.and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash));
-        match (asked, durable.map(|durable| &durable.wanted)) {
+        match (asked, durable.map(|durable| &durable.transaction)) {
             (Some(asked), Some(wanted)) => {
                 let (market, valid_until_s) = (wanted.market, wanted.valid_until_s);
                 self.leave(id, market, valid_until_s);
@@ -160,8 +160,9 @@ impl World {
         let now = self.now;
         let after = |us| Time(now.0 + us);
         let away = self.storms.away.filter(|(kind, _)| *kind == endpoint);
-        let away = away.filter(|_| self.storms.is(Trouble::OneAway));
-        let outbound = if self.storms.is(Trouble::ExchangeDown) && self.storms.random.chance(1, 2) {
+        let away = away.filter(|_| self.storms.is(FaultKind::OneAway));
+        let outbound = if self.storms.is(FaultKind::ExchangeDown) && self.storms.random.chance(1, 2)
+        {
             Outbound::NotSent { after_us: 1_000 }
         } else if let Some((_, says)) = away {
             says.map_or(Outbound::Lost { broken_us: None }, |reason| {
@@ -195,14 +196,14 @@ impl World {
                 let first = after(after_us);
                 let copies = copy_us.map(after);
                 if let Some(at) = copies {
-                    let copy = Happening::Arrival {
+                    let copy = WorldEvent::Arrival {
                         from,
                         request: Box::new(asked.clone()),
                         copy: true,
                     };
                     self.queue.plan(at, copy);
                 }
-                let arrival = Happening::Arrival {
+                let arrival = WorldEvent::Arrival {
                     from,
                     request: Box::new(asked),
                     copy: false,
@@ -212,7 +213,7 @@ impl World {
             }
         };
         let heard = Box::new(end);
-        self.queue.plan(at, Happening::Answer { to: from, heard });
+        self.queue.plan(at, WorldEvent::Answer { to: from, heard });
     }
 
     /// Half of those who say that it was too much say for how long.
@@ -229,7 +230,7 @@ impl World {
 
     /// A request reaches the venue.
     pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
-        if self.storms.is(Trouble::ExchangeDown) {
+        if self.storms.is(FaultKind::ExchangeDown) {
             return;
         }
         if let Request::Submit(order) = request {
@@ -253,7 +254,7 @@ impl World {
             return;
         }
         let outcome = pool::outcome(&self.pools, &answer)
-            .unwrap_or_else(|| adapter::outcome(&self.specs, answer));
+            .unwrap_or_else(|| venue_adapter::outcome(&self.specs, answer));
         let venue_time = Some(told);
         let (after_us, outcome, venue_time) = match self.network.inbound(endpoint_of(request)) {
             Inbound::Lost { broken_us: None } => return,
@@ -277,7 +278,7 @@ impl World {
             retry_after_ms: None,
         });
         let at = Time(self.now.0 + after_us);
-        self.queue.plan(at, Happening::Answer { to: from, heard });
+        self.queue.plan(at, WorldEvent::Answer { to: from, heard });
     }
 
     fn is_waited_for(&self, (incarnation, request): (u32, RequestId)) -> bool {
@@ -385,7 +386,7 @@ const fn endpoint_of(request: &Request) -> Endpoint {
         Request::Tokens => Endpoint::Tokens,
         Request::Pools => Endpoint::Pools,
         Request::PoolBalance { .. } => Endpoint::PoolBalance,
-        Request::PoolTransactions(_) => Endpoint::Moves,
+        Request::PoolTransactions(_) => Endpoint::PoolTransactions,
         _ => Endpoint::Depth,
     }
 }

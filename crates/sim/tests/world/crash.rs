@@ -2,7 +2,7 @@
 
 use cambist_core::config::LossConfig;
 use cambist_core::control::Control;
-use cambist_core::event::Levels;
+use cambist_core::event::Restrictions;
 use cambist_core::{MarketId, Time, VenueTime};
 use cambist_sim::{OWN_ACCOUNT, World, WorldConfig};
 use cambist_venue::Random;
@@ -83,7 +83,11 @@ fn a_thousand_crashes_cost_nothing() {
     let proven = world.end();
     assert_sound(&world.outcome(proven), "a thousand crashes");
     let durable = world.disk().durable();
-    assert_eq!(durable.levels, Levels::default(), "nothing was stopped");
+    assert_eq!(
+        durable.levels,
+        Restrictions::default(),
+        "nothing was stopped"
+    );
     assert!(world.counts().traded > 200, "{:?}", world.counts());
     let position = &durable.books.positions[&MarketId(0)];
     let lost = position.lost(VenueTime(0)).unwrap();

@@ -1,7 +1,7 @@
 //! An operator's level: in force at once, durable, and never lowered by a restart.
 
 use cambist_core::Time;
-use cambist_core::event::{Command, Level};
+use cambist_core::event::{Command, TradingState};
 use cambist_sim::{World, WorldConfig};
 
 use crate::{assert_kept, minutes};
@@ -19,12 +19,15 @@ fn a_raised_level_clears_the_book_and_survives_a_crash() {
     };
     assert!(own(&world) >= 2, "quotes rest");
     world.command(Command::Raise {
-        level: Level::CancelOnly,
+        level: TradingState::CancelOnly,
         reason: "test".to_owned(),
     });
     world.run_until(Time::from_ms(65_000));
     assert_eq!(own(&world), 0, "everything is cancelled");
-    assert_eq!(world.disk().durable().levels.level, Level::CancelOnly);
+    assert_eq!(
+        world.disk().durable().levels.state,
+        TradingState::CancelOnly
+    );
     let before = world.counts().orders;
     world.crash();
     world.run_until(Time::from_ms(120_000));
@@ -42,11 +45,11 @@ fn halting_ends_the_daemon_with_proof() {
     let mut world = World::new(minutes(5, WorldConfig::calm(7, "bands"))).unwrap();
     world.run_until(Time::from_ms(60_000));
     world.command(Command::Raise {
-        level: Level::Halted,
+        level: TradingState::Halted,
         reason: "test".to_owned(),
     });
     world.run_until(Time::from_ms(120_000));
     assert_eq!(world.finished(), Some(true));
-    assert_eq!(world.disk().durable().levels.level, Level::Halted);
+    assert_eq!(world.disk().durable().levels.state, TradingState::Halted);
     assert_kept(world.violations(), "halted");
 }

@@ -1,13 +1,13 @@
 //! Limits that bite: trade until they do, and quotes again once a person has relaxed them.
 
-use cambist_sim::{Family, Trial};
+use cambist_sim::{Family, SeedRun};
 
 use crate::assert_sound;
 
 #[test]
 fn tight_limits_are_kept_and_quotes_come_back_between_them() {
     let trial = |seed| {
-        let mut trial = Trial::new(seed, 2_400_000);
+        let mut trial = SeedRun::new(seed, 2_400_000);
         let others = Family::ALL.into_iter();
         trial.without = others.filter(|f| *f != Family::Limits).collect();
         trial

@@ -2,7 +2,7 @@
 
 use cambist_core::Time;
 use cambist_core::request::Endpoint;
-use cambist_sim::{Fault, Trouble, TroubleConfig, World, WorldConfig, run};
+use cambist_sim::{Fault, FaultKind, FaultKindConfig, World, WorldConfig, run};
 
 use crate::{assert_sound, minutes};
 
@@ -37,8 +37,8 @@ fn every_fault_of_the_network_strikes_orders_joins_and_exits() {
         (network.not_sent, network.garbled, network.duplicate) = (800, 800, 800);
         (network.loss_before, network.loss_after) = (800, 800);
         // What is held outside goes up and down by other hands, and the shares follow.
-        config.troubles = TroubleConfig {
-            kinds: [Trouble::Deposit, Trouble::Withdrawal].into(),
+        config.troubles = FaultKindConfig {
+            kinds: [FaultKind::Deposit, FaultKind::Withdrawal].into(),
             mean_ms: 5_000,
             length_max_ms: 1_000,
         };

@@ -3,9 +3,9 @@
 use cambist_core::{Amount, MarketId, Price};
 use serde::{Deserialize, Serialize};
 
-use super::fair::Regimes;
 use super::timeline::Moment;
 use crate::account::{AccountId, Address};
+use crate::agents::fair_price::Regimes;
 
 /// The pool that a population trades with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,12 +5,12 @@
 //! a genuine one.
 
 mod config;
-mod fair;
-mod founder;
+pub(crate) mod fair_price;
+pub(crate) mod liquidity_provider;
+pub(crate) mod market_view;
 mod momentum;
-mod passive;
-mod pooling;
-mod scene;
+pub(crate) mod pool_funder;
+pub(crate) mod pool_traders;
 mod timeline;
 mod trader;
 
@@ -18,13 +18,13 @@ use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 pub use self::config::{AgentsConfig, PoolSeat};
-use self::fair::Fair;
-pub use self::fair::{Regime, Regimes};
-pub use self::founder::found;
-use self::scene::{Scene, to_ticks};
 pub use self::timeline::{Moment, What};
 use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};
+use crate::agents::fair_price::FairPrice;
+pub use crate::agents::fair_price::{Regime, Regimes};
+use crate::agents::market_view::{MarketView, to_ticks};
+pub use crate::agents::pool_funder::found;
 use crate::operator::Operator;
 use crate::random::Random;
 use crate::request::{Caller, Request};
@@ -40,7 +40,7 @@ const FUNDS: Amount = 20_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agents {
     config: AgentsConfig,
-    fair: Fair,
+    fair: FairPrice,
     traders: Vec<Trader>,
     /// Orders made so far, part of every hash.
     made: u64,
@@ -57,7 +57,7 @@ impl Agents {
     /// A population that trades for `accounts`, one each; surplus traders stay away.
     pub fn new(config: AgentsConfig, accounts: &[AccountId]) -> Self {
         let mut random = Random::new(config.seed);
-        let fair = Fair::new(&config, random.fork());
+        let fair = FairPrice::new(&config, random.fork());
         // Passive ones first: they act first, and takers find a book.
         let kinds = (0..config.passive_traders)
             .map(|rank| Kind::Passive { rank })
@@ -125,7 +125,7 @@ impl Agents {
         self.fair.advance(now.ms_since(last) as f64 / 1_000.0);
         self.last = Some(last.max(now));
         let mut requests = self.live_through(now, venue);
-        let Some(mut scene) = Scene::new(&self.config, self.fair.price, now, venue) else {
+        let Some(mut scene) = MarketView::new(&self.config, self.fair.price, now, venue) else {
             return requests;
         };
         scene.liquidity_percent = self.liquidity_percent;
@@ -164,7 +164,7 @@ impl Agents {
             let founder = self.config.pool.map_or(AccountId(0), |seat| seat.founder);
             let mut random = Random::new(self.made);
             let hash = trader::synthetic_hash(founder, now, self.made, &mut random);
-            if let Some(scene) = Scene::new(&self.config, self.fair.price, now, venue) {
+            if let Some(scene) = MarketView::new(&self.config, self.fair.price, now, venue) {
                 requests.extend(timeline::drain(&scene, percent, hash));
             }
         }
@@ -233,7 +233,7 @@ fn owner(account: AccountId) -> Address {
 
 /// Share of the base holding in everything held, from 0 to 1, at a price.
 #[expect(clippy::cast_precision_loss, reason = "a leaning needs no exactness")]
-fn base_share(account: &Account, scene: &Scene<'_>) -> f64 {
+fn base_share(account: &Account, scene: &MarketView<'_>) -> f64 {
     let value = scene
         .scale
         .quote_floor(

@@ -2,8 +2,8 @@
 
 use cambist_core::{OrderKind, Side};
 
-use super::scene::Scene;
 use super::trader::{SLIPPAGE_BPS, Trader};
+use crate::agents::market_view::MarketView;
 use crate::request::{Caller, Request};
 
 impl Trader {
@@ -14,7 +14,7 @@ impl Trader {
     )]
     pub(super) fn follow(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         requests: &mut Vec<(Caller, Request)>,
     ) {
@@ -36,7 +36,7 @@ impl Trader {
         } else {
             return;
         };
-        let limit = Scene::aside(side.opposite(), middle, SLIPPAGE_BPS);
+        let limit = MarketView::aside(side.opposite(), middle, SLIPPAGE_BPS);
         let size = self.usual_size(scene);
         requests.extend(self.order(scene, made, side, limit, size, OrderKind::TakerOnly, 60));
     }

@@ -183,7 +183,7 @@ fn hours_of_trading_neither_starve_nor_grow() {
     assert!(u64::from(market.refusals) * 20 < orders, "few refusals");
     for account in market.world.venue.accounts.values() {
         if account.internal && account.id != testing::FEES {
-            let scene = Scene::new(
+            let scene = MarketView::new(
                 &market.agents.config,
                 market.agents.fair.price,
                 market.world.now,

@@ -5,14 +5,15 @@
 use cambist_core::{Hash, Reason};
 use serde::{Deserialize, Serialize};
 
-use super::fair::Regime;
-use super::scene::Scene;
-use super::{founder, trader};
+use super::trader;
+use crate::agents::fair_price::Regime;
+use crate::agents::market_view::MarketView;
+use crate::agents::pool_funder;
+use crate::authorisation::Proof;
 use crate::fault::Fault;
 use crate::mode::ExchangeMode;
 use crate::offchain::{NewExit, TokenAmount};
 use crate::operator::Operator;
-use crate::proof::Proof;
 use crate::request::{Caller, Request, RequestKind};
 
 /// One thing that happens.
@@ -99,7 +100,7 @@ pub(super) fn wishes(what: What) -> Vec<(Caller, Request)> {
 }
 
 /// The founder's exit from the pool, if there is one and it holds anything.
-pub(super) fn drain(scene: &Scene<'_>, percent: u32, hash: Hash) -> Option<(Caller, Request)> {
+pub(super) fn drain(scene: &MarketView<'_>, percent: u32, hash: Hash) -> Option<(Caller, Request)> {
     let seat = scene.config.pool?;
     let pool = scene.venue.pool(&seat.pool)?;
     let held = scene.venue.account(seat.founder)?.balance(pool.lp).free();
@@ -109,7 +110,7 @@ pub(super) fn drain(scene: &Scene<'_>, percent: u32, hash: Hash) -> Option<(Call
     }
     let exit = NewExit {
         hash,
-        owner: founder::owner(seat.founder),
+        owner: pool_funder::owner(seat.founder),
         pool: seat.pool,
         minimums: pool.pooled.map(|token| TokenAmount::new(token, 0)).into(),
         burned,

@@ -5,9 +5,9 @@ use cambist_core::{Amount, Hash, OrderKind, Side, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
 
 use super::base_share;
-use super::fair::gauss;
-use super::scene::{Scene, to_ticks};
 use crate::account::{AccountId, Address};
+use crate::agents::fair_price::gauss;
+use crate::agents::market_view::{MarketView, to_ticks};
 use crate::random::Random;
 use crate::request::{Caller, NewOrder, Request};
 
@@ -72,7 +72,7 @@ impl Trader {
     /// Acts and chooses when to act again.
     pub fn act(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         requests: &mut Vec<(Caller, Request)>,
     ) {
@@ -118,7 +118,7 @@ impl Trader {
 
     fn trade_at_random(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         requests: &mut Vec<(Caller, Request)>,
     ) {
@@ -136,11 +136,11 @@ impl Trader {
             .random
             .chance(u64::from(scene.config.noise_taker_percent), 100)
         {
-            let limit = Scene::aside(side.opposite(), scene.fair, SLIPPAGE_BPS);
+            let limit = MarketView::aside(side.opposite(), scene.fair, SLIPPAGE_BPS);
             self.order(scene, made, side, limit, usual, OrderKind::TakerOnly, 60)
         } else {
             let distance = scene.config.passive_half_spread_bps * (1.0 + 2.5 * self.random.unit());
-            let limit = Scene::aside(side, scene.fair, distance);
+            let limit = MarketView::aside(side, scene.fair, distance);
             let life_s = self.random.between(5, 25);
             self.order(
                 scene,
@@ -157,7 +157,7 @@ impl Trader {
 
     fn trade_towards_fair(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         requests: &mut Vec<(Caller, Request)>,
     ) {
@@ -165,7 +165,7 @@ impl Trader {
             let Some(best) = scene.venue.best(scene.config.market, side.opposite()) else {
                 continue;
             };
-            let limit = Scene::aside(side, scene.fair, scene.config.informed_threshold_bps);
+            let limit = MarketView::aside(side, scene.fair, scene.config.informed_threshold_bps);
             let limit_ticks = to_ticks(limit, side);
             if side.reaches(limit_ticks, best) {
                 let size = self.usual_size(scene);
@@ -183,7 +183,7 @@ impl Trader {
         clippy::cast_precision_loss,
         reason = "a size needs no exactness, and the factor is within 1/5 and 4"
     )]
-    pub(super) fn usual_size(&mut self, scene: &Scene<'_>) -> Amount {
+    pub(super) fn usual_size(&mut self, scene: &MarketView<'_>) -> Amount {
         let factor = libm::exp(0.6 * gauss(&mut self.random)).clamp(0.2, 4.0);
         (scene.config.size_base as f64 * factor) as Amount
     }
@@ -191,7 +191,7 @@ impl Trader {
     /// An order of about this size at this limit, or nothing if funds or storage ids do not allow it.
     pub(super) fn order(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         side: Side,
         limit: f64,
@@ -218,7 +218,7 @@ impl Trader {
     /// A swap of all of the first for at least the second.
     pub(super) fn swap(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         pair: [(TokenId, Amount); 2],
     ) -> Option<(Caller, Request)> {
@@ -230,7 +230,7 @@ impl Trader {
     /// A complete order that sells the first and buys the second.
     pub(super) fn submit(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &MarketView<'_>,
         made: &mut u64,
         pair: [(TokenId, Amount); 2],
         fill_by: FillBy,

@@ -4,7 +4,7 @@ use cambist_core::{Amount, Hash, TokenId};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address, PublicKey};
-use crate::proof::Proof;
+use crate::authorisation::Proof;
 
 /// A token with an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,12 +2,12 @@
 //! log of it.
 
 mod accounts;
+pub(crate) mod commands;
 mod listing;
-mod wishes;
 
 use cambist_core::{Reason, TokenId};
 
-pub use wishes::{LogEntry, Operator};
+pub use crate::operator::commands::{LogEntry, Operator};
 
 use crate::account::AccountId;
 use crate::checks::MAX_FEE_BIPS;

@@ -3,7 +3,7 @@
 mod config;
 pub(crate) mod curve;
 mod listing;
-pub(crate) mod optimum;
+pub(crate) mod optimal_size;
 mod shares;
 mod swap;
 

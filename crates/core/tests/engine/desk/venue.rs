@@ -112,7 +112,7 @@ impl Desk {
             Query::Account => Reply::Account {
                 frozen: self.frozen,
             },
-            Query::Pools | Query::PoolBalance(_) | Query::Moves(_) => {
+            Query::Pools | Query::PoolBalance(_) | Query::PoolTransactions(_) => {
                 return self.answer(request, Outcome::Refused(Reason::UnknownError));
             }
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::copies::{Place, Written};
 use crate::durable::archive::{self, Retention};
 use crate::durable::disk::Folder;
-use crate::durable::frame::BLOCK;
+use crate::durable::log_format::BLOCK;
 use crate::durable::manifest::Manifest;
 use crate::durable::{DataError, Extent, Told, backup, tell, verify};
 

@@ -7,9 +7,9 @@ use cambist_venue::Random;
 
 use super::history::{Source, happen, venue};
 use crate::durable::archive::Retention;
-use crate::durable::folder::{DataFolder, Ready};
-use crate::durable::frame::{BLOCK, Batch};
-use crate::durable::{DataError, Extent, backup, keeper, restore, verify};
+use crate::durable::data_folder::{DataFolder, Ready};
+use crate::durable::log_format::{BLOCK, Batch};
+use crate::durable::{DataError, Extent, backup, restore, snapshotter, verify};
 use crate::state::State;
 
 /// A folder of this run, gone at its end.
@@ -78,7 +78,7 @@ impl Written {
             self.segments += 1;
             if self.segments.is_multiple_of(2) {
                 let disk = crate::durable::disk::Folder::look(&self.path).unwrap();
-                keeper::keep(&disk, self.retention, before).unwrap();
+                snapshotter::keep(&disk, self.retention, before).unwrap();
             }
         }
     }
@@ -211,7 +211,7 @@ fn a_restored_folder_that_an_earlier_program_went_on_with_is_not_held_to_the_cop
     // What a program without manifests does: it begins a part, and later drops those that are not needed.
     drop(DataFolder::take(&copy).unwrap().resume().unwrap().unwrap());
     let disk = crate::durable::disk::Folder::look(&copy).unwrap();
-    keeper::keep(&disk, Retention::default(), position).unwrap();
+    snapshotter::keep(&disk, Retention::default(), position).unwrap();
     let oldest = names(&copy)
         .into_iter()
         .find(|name| name.starts_with("log-"));

@@ -7,13 +7,13 @@ use cambist_venue::Random;
 
 use super::history::{Source, happen, same, venue};
 use super::model::Model;
+use crate::durable::data_folder::DataFolder;
 use crate::durable::disk::Disk;
-use crate::durable::folder::DataFolder;
-use crate::durable::frame::{
+use crate::durable::log_format::{
     BLOCK, Batch, FORMAT, Found, frame, read_frame, read_segment_opening, segment_opening,
 };
 use crate::durable::recover::recover;
-use crate::durable::{DataError, Retention, keeper, versions};
+use crate::durable::{DataError, Retention, snapshotter, versions};
 use crate::state::{Answers, State};
 
 /// A folder of two snapshots and three segments, and the state after each input.
@@ -41,7 +41,7 @@ fn written() -> (Model, Vec<State>) {
         if began {
             segments += 1;
             if segments == 1 {
-                keeper::keep(&disk, Retention::default(), before).unwrap();
+                snapshotter::keep(&disk, Retention::default(), before).unwrap();
             }
         }
     }

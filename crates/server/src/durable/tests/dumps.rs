@@ -6,7 +6,7 @@ use super::copies::{Place, Written};
 use super::history::crowded;
 use super::upgrades::packed;
 use crate::durable::archive::Retention;
-use crate::durable::folder::DataFolder;
+use crate::durable::data_folder::DataFolder;
 use crate::durable::{DataError, DumpFacts, dump, load, verify};
 use crate::state::State;
 

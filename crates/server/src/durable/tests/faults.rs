@@ -12,9 +12,9 @@ use cambist_venue::{AccountId, Caller, FeeSchedule, Operator, Request};
 use super::history::venue;
 use super::model::{Fault, Model};
 use crate::clock::Clock;
-use crate::durable::folder::DataFolder;
-use crate::machine::{Machine, MachineError};
+use crate::durable::data_folder::DataFolder;
 use crate::state::State;
+use crate::state_machine::{Machine, MachineError};
 
 fn folder(disk: &Model) -> DataFolder {
     DataFolder::on(Arc::new(disk.clone()), 1 << 20)

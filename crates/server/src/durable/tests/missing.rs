@@ -5,7 +5,7 @@ use std::path::Path;
 use super::archives::told;
 use super::copies::{Place, Written, names};
 use crate::durable::archive::Retention;
-use crate::durable::folder::DataFolder;
+use crate::durable::data_folder::DataFolder;
 use crate::durable::{DataError, Extent, MissingInputs, VerifyFacts, backup, verify};
 
 fn written(path: &Path, retention: Retention) -> u64 {

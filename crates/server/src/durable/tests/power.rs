@@ -7,9 +7,9 @@ use cambist_venue::Random;
 
 use super::history::{Happening, Source, crowded, happen, same, venue};
 use super::model::{Fault, Model};
-use crate::durable::folder::{DataFolder, Ready};
-use crate::durable::frame::Batch;
-use crate::durable::{DataError, Retention, keeper};
+use crate::durable::data_folder::{DataFolder, Ready};
+use crate::durable::log_format::Batch;
+use crate::durable::{DataError, Retention, snapshotter};
 use crate::state::State;
 
 const SEEDS: u64 = 3_000;
@@ -107,7 +107,7 @@ impl World {
             .map_err(|error| DataError::io("write", error))?;
         self.acknowledged = self.states.len() - 1;
         if began {
-            keeper::keep(&self.disk, Retention::default(), before)?;
+            snapshotter::keep(&self.disk, Retention::default(), before)?;
         }
         Ok(())
     }

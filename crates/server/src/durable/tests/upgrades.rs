@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cambist_venue::Random;
 
 use super::model::{Fault, Model};
+use crate::durable::data_folder::DataFolder;
 use crate::durable::disk::Disk;
-use crate::durable::folder::DataFolder;
 use crate::durable::generations::GENERATIONS;
 use crate::durable::manifest::MANIFEST;
 use crate::durable::recover::recover;

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use cambist_core::{Amount, TokenId, TokenSpec, VenueTime};
-use cambist_server::{Clock, Durable, Handle, Rate, RateLimits, RunError, Server, ServerConfig};
+use cambist_server::{Clock, Durable, InProcess, Rate, RateLimits, RunError, Server, ServerConfig};
 use cambist_signing::{Address, SecretKey};
 use cambist_venue::agents::Agents;
 use cambist_venue::{
@@ -121,7 +121,7 @@ pub fn config() -> ServerConfig {
 /// A running exchange; ends with the value, and every audit must have passed.
 pub struct Exchange {
     pub address: SocketAddr,
-    pub handle: Handle,
+    pub handle: InProcess,
     pub clock: Clock,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), RunError>>>,

@@ -1,0 +1,164 @@
+//! What one event changed of orders and books, collected until its step is over: it leaves as one booking,
+//! durable as a whole or not at all.
+//!
+//! What is held changes with every trade and is booked with it. The values that losses are measured from
+//! change with the price as well, many times a second: they are booked with whatever else is, and by
+//! themselves every now and then. A run that is cut off in between has seen a little less of the price, as
+//! if it had been cut off a little earlier; what was traded is never missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::books::{Baselines, Booking, Entry, Position};
+use crate::market::MarketId;
+use crate::postings::Postings;
+use crate::time::Time;
+use crate::token::TokenId;
+
+use crate::engine::state::State;
+
+/// A new peak, or a new day, is booked within this; a new high of the hour, and the last mid, later.
+const PEAK_MS: u64 = 1_000;
+const HOUR_MS: u64 = 10_000;
+const MID_MS: u64 = 60_000;
+
+/// What waits for the end of the step.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    entries: Vec<Entry>,
+    tokens: BTreeSet<TokenId>,
+    markets: BTreeSet<MarketId>,
+    opens: bool,
+    differences: bool,
+    /// What was last booked by itself or with anything else, and when.
+    booked: BTreeMap<MarketId, (Time, Option<Baselines>)>,
+}
+
+impl Pending {
+    /// What earlier runs have booked.
+    pub(crate) fn after(now: Time, positions: &BTreeMap<MarketId, Position>) -> Self {
+        let booked = positions.iter();
+        let booked = booked.map(|(id, position)| (*id, (now, position.baselines.clone())));
+        Self {
+            booked: booked.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Something happened.
+    pub(crate) fn entry(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    /// What is held of these tokens, and what a market carries, has changed.
+    pub(crate) fn posted(&mut self, market: Option<MarketId>, postings: &Postings) {
+        self.tokens.extend(postings.iter().map(|(token, _)| token));
+        self.markets.extend(market);
+    }
+
+    /// The position of a market has changed otherwise.
+    pub(crate) fn moved(&mut self, market: MarketId) {
+        self.markets.insert(market);
+    }
+
+    /// The opening balances were taken.
+    pub(crate) fn opens(&mut self) {
+        self.opens = true;
+    }
+
+    /// What differs has changed.
+    pub(crate) fn differs(&mut self) {
+        self.differences = true;
+    }
+}
+
+/// How long values that differ from those that were booked may wait.
+fn may_wait_ms(booked: Option<&Baselines>, now: Option<&Baselines>) -> Option<u64> {
+    let (Some(booked), Some(now)) = (booked, now) else {
+        return (booked != now).then_some(0);
+    };
+    let kept = |of: &Baselines| (of.day, of.day_open, of.total, of.peak);
+    let highs = |of: &Baselines| of.hour.iter().map(|(_, high)| *high).collect::<Vec<_>>();
+    if kept(booked) != kept(now) {
+        Some(PEAK_MS)
+    } else if highs(booked) != highs(now) {
+        Some(HOUR_MS)
+    } else {
+        (booked.mid != now.mid).then_some(MID_MS)
+    }
+}
+
+impl State {
+    /// Has everything that changed since the last time made durable.
+    pub(crate) fn book_pending(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.take_new_baselines(now);
+        let pending = &mut self.pending;
+        let entries = std::mem::take(&mut pending.entries);
+        let tokens = std::mem::take(&mut pending.tokens);
+        let markets = std::mem::take(&mut pending.markets);
+        let opens = std::mem::take(&mut pending.opens);
+        let differences = std::mem::take(&mut pending.differences);
+        let ledger = if opens {
+            self.ledger.totals()
+        } else {
+            let open = tokens.into_iter().filter(|_| self.ledger.is_open());
+            open.map(|token| (token, self.ledger.total(token)))
+                .collect()
+        };
+        let mut positions = BTreeMap::new();
+        for market in markets {
+            if let Some(position) = self.position(now, market) {
+                let booked = (now, position.baselines.clone());
+                self.pending.booked.insert(market, booked);
+                positions.insert(market, position);
+            }
+        }
+        let booking = Booking {
+            entries,
+            opens,
+            ledger,
+            positions,
+            differences: differences.then(|| self.ledger.differing().clone()),
+        };
+        if booking != Booking::default() {
+            actions.push(Action::Book(Box::new(booking)));
+        }
+    }
+
+    fn position(&self, now: Time, id: MarketId) -> Option<Position> {
+        let market = self.market(id);
+        let at = (now, self.clock.at_least(now));
+        market
+            .losses
+            .position(&market.spec, at, market.pool.is_some())
+    }
+
+    /// Takes in which markets have values that may not wait any longer.
+    fn take_new_baselines(&mut self, now: Time) {
+        for index in 0..self.markets.len() {
+            let id = self.markets[index].spec.id;
+            let booked = self.pending.booked.get(&id);
+            let waited_ms = booked.map_or(u64::MAX, |(at, _)| now.ms_since(*at));
+            let meter = &mut self.markets[index].losses;
+            if waited_ms < PEAK_MS || !std::mem::take(&mut meter.looked) {
+                continue;
+            }
+            let booked = self.pending.booked.get(&id);
+            let known = booked.and_then(|(_, baselines)| baselines.clone());
+            let position = self.position(now, id);
+            let found = position.as_ref().and_then(|p| p.baselines.as_ref());
+            if may_wait_ms(known.as_ref(), found).is_some_and(|ms| waited_ms >= ms) {
+                self.pending.moved(id);
+            }
+        }
+    }
+
+    /// Has the values that losses are measured from booked as they are.
+    pub(crate) fn book_all_positions(&mut self) {
+        let open = self.ledger.is_open();
+        let markets = self.markets.iter().map(|market| market.spec.id);
+        self.pending.markets.extend(markets.filter(|_| open));
+    }
+}

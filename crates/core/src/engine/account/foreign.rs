@@ -1,0 +1,288 @@
+//! Orders on the account that somebody else made.
+//!
+//! Tolerated ones are told once and left alone. Managed ones count at their worst like our own, are
+//! cancelled until they are seen dead, and their fills are booked from the moment they are managed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::books::Entry;
+use crate::config::ForeignOrders;
+use crate::event::TradingState;
+use crate::market::{MarketId, MarketSpec, Price, Side};
+use crate::notification::Notification;
+use crate::order::{Hash, OrderReport};
+use crate::postings::{Postings, Traded};
+use crate::request::{Endpoint, Outcome, Query, Reply};
+use crate::time::{Time, VenueTime};
+use crate::token::{Amount, TokenId};
+
+use crate::engine::orders::registry::Increment;
+use crate::engine::state::{RequestPurpose, State};
+
+/// Foreign orders remembered, so that each is told once. More are told again and again, and no proof
+/// rests on remembering them.
+const KEPT: usize = 1_024;
+
+/// A foreign order that is managed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Managed {
+    market: MarketId,
+    pub(crate) side: Side,
+    /// Its price in ticks, rounded towards the other side: it may cross at that.
+    pub(crate) price: Price,
+    sell_token: TokenId,
+    buy_token: TokenId,
+    amounts: (Amount, Amount),
+    filled: (Amount, Amount, Amount),
+    valid_until: VenueTime,
+    /// When a cancel or a reading is due.
+    next_step_at: Time,
+    /// The next step is to read it; otherwise to cancel it.
+    reads_next: bool,
+    in_flight: bool,
+    steps: u32,
+}
+
+/// All foreign orders known to be open.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Foreign {
+    orders: BTreeMap<Hash, Option<Managed>>,
+}
+
+impl Foreign {
+    /// Managed orders.
+    pub(crate) fn managed(&self) -> impl Iterator<Item = &Managed> {
+        self.orders.values().flatten()
+    }
+
+    /// Whether any order of somebody else may be open.
+    pub(crate) fn is_any_known(&self) -> bool {
+        !self.orders.is_empty()
+    }
+
+    /// Whether a managed order may be open.
+    pub(crate) fn is_any_managed(&self) -> bool {
+        self.managed().next().is_some()
+    }
+
+    /// Units of a token that managed orders may still pay.
+    pub(crate) fn paying(&self, token: TokenId) -> Amount {
+        let paying = self.managed().filter(|m| m.sell_token == token);
+        paying.map(|m| m.left(m.side == Side::Sell)).sum()
+    }
+
+    /// Units of a token that managed orders may still bring.
+    pub(crate) fn bringing(&self, token: TokenId) -> Amount {
+        let bringing = self.managed().filter(|m| m.buy_token == token);
+        bringing.map(|m| m.left(m.side == Side::Buy)).sum()
+    }
+
+    /// Whether an order of ours would trade with a managed one.
+    pub(crate) fn is_crossed(&self, market: MarketId, side: Side, price: Price) -> bool {
+        self.managed()
+            .any(|m| m.market == market && m.side != side && side.reaches(price, m.price))
+    }
+
+    /// When something is due for a managed order.
+    pub(crate) fn due(&self) -> Option<Time> {
+        let waiting = self.managed().filter(|m| !m.in_flight);
+        waiting.map(|m| m.next_step_at).min()
+    }
+}
+
+impl Managed {
+    fn of(now: Time, spec: &MarketSpec, report: &OrderReport) -> Self {
+        Self {
+            market: spec.id,
+            side: report.side,
+            price: price_towards_other(spec, report),
+            sell_token: spec.sell_token(report.side),
+            buy_token: spec.buy_token(report.side),
+            amounts: (report.base_amount, report.quote_amount),
+            filled: (report.base_filled, report.quote_filled, report.fee),
+            valid_until: VenueTime::from_s(u64::from(report.valid_until_s)),
+            next_step_at: now,
+            reads_next: false,
+            in_flight: false,
+            steps: 0,
+        }
+    }
+
+    fn left(&self, base: bool) -> Amount {
+        let (amount, filled) = if base {
+            (self.amounts.0, self.filled.0)
+        } else {
+            (self.amounts.1, self.filled.1)
+        };
+        amount.saturating_sub(filled)
+    }
+}
+
+/// Ticks of a price that may lie between two: up for a bid, down for an ask.
+fn price_towards_other(spec: &MarketSpec, report: &OrderReport) -> Price {
+    let above = report.quote_amount.saturating_mul(spec.lot);
+    let below = report
+        .base_amount
+        .saturating_mul(spec.quote_per_lot_tick)
+        .max(1);
+    let ticks = match report.side {
+        Side::Buy => above.div_ceil(below),
+        Side::Sell => above / below,
+    };
+    Price(u64::try_from(ticks).unwrap_or(u64::MAX))
+}
+
+impl State {
+    /// A report about somebody else's order.
+    pub(crate) fn observe_foreign(
+        &mut self,
+        now: Time,
+        report: &OrderReport,
+        actions: &mut Vec<Action>,
+    ) {
+        self.observe_foreign_as(now, self.config.foreign, report, actions);
+    }
+
+    /// A report about an order that was made elsewhere and is ours to manage, whatever the file says of
+    /// others.
+    pub(crate) fn manage_foreign(
+        &mut self,
+        now: Time,
+        report: &OrderReport,
+        actions: &mut Vec<Action>,
+    ) {
+        self.observe_foreign_as(now, ForeignOrders::Adopt, report, actions);
+    }
+
+    fn observe_foreign_as(
+        &mut self,
+        now: Time,
+        meaning: ForeignOrders,
+        report: &OrderReport,
+        actions: &mut Vec<Action>,
+    ) {
+        if let Some(Some(managed)) = self.foreign.orders.get_mut(&report.hash) {
+            let (market, side) = (managed.market, managed.side);
+            if let Some(step) = Increment::between(managed.filled, report) {
+                managed.filled.0 += step.base;
+                managed.filled.1 += step.quote;
+                managed.filled.2 += step.fee;
+                let covered = self.book_flow(now, market, side, step);
+                self.tell_foreign_fill(market, side, step, actions);
+                if !covered {
+                    let detail = format!("fills of {} take more than is held", report.hash);
+                    self.violated("ledger_negative", detail, actions);
+                }
+            }
+        }
+        if report.status.is_final() {
+            self.foreign.orders.remove(&report.hash);
+            return;
+        }
+        if self.foreign.orders.contains_key(&report.hash) || self.foreign.orders.len() >= KEPT {
+            return;
+        }
+        let hash = report.hash;
+        actions.push(Action::Notify(Notification::Foreign { hash }));
+        let spec = self.markets.iter().map(|market| &market.spec);
+        let spec = spec.clone().find(|spec| spec.name == report.market);
+        let managed = match meaning {
+            ForeignOrders::Alarm => {
+                self.raise(TradingState::CancelOnly, "foreign_order", actions);
+                None
+            }
+            ForeignOrders::Tolerate => None,
+            ForeignOrders::Adopt => spec.map(|spec| Managed::of(now, spec, report)),
+        };
+        if managed.is_some() {
+            actions.push(Action::Notify(Notification::ForeignAdopted { hash }));
+            self.touch_all();
+        }
+        self.foreign.orders.insert(hash, managed);
+    }
+
+    /// What somebody else's order traded is no fill of ours: it is an explained flow.
+    fn tell_foreign_fill(
+        &mut self,
+        market: MarketId,
+        side: Side,
+        step: Increment,
+        actions: &mut Vec<Action>,
+    ) {
+        let Increment { base, quote, fee } = step;
+        let traded = Traded { base, quote, fee };
+        let postings = Postings::of_trade(&self.market(market).spec, side, traded);
+        for (token, amount) in postings.iter() {
+            let reason = "fill of a managed foreign order".to_owned();
+            self.pending.entry(Entry::Flow {
+                token,
+                amount,
+                reason: reason.clone(),
+            });
+            actions.push(Action::Notify(Notification::Adopted {
+                token,
+                amount,
+                reason,
+            }));
+        }
+    }
+
+    /// Cancels managed orders, and reads them in between, until they are seen dead or have expired.
+    pub(crate) fn cancel_foreign(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let dead = self.clock.at_least(now).minus_ms(self.config.grace_ms);
+        self.foreign
+            .orders
+            .retain(|_, managed| managed.as_ref().is_none_or(|m| m.valid_until >= dead));
+        let due: Vec<_> = self
+            .foreign
+            .orders
+            .iter()
+            .filter_map(|(hash, managed)| Some((*hash, managed.as_ref()?)))
+            .filter(|(_, m)| !m.in_flight && m.next_step_at <= now)
+            .map(|(hash, m)| (hash, m.reads_next))
+            .collect();
+        for (hash, reads) in due {
+            let (endpoint, query) = if reads {
+                (Endpoint::Order, Query::Order(hash))
+            } else {
+                (Endpoint::Cancel, Query::Cancel(hash))
+            };
+            if !self.budget.take(now, endpoint) {
+                self.budget_denied = true;
+                return;
+            }
+            self.send(now, RequestPurpose::Foreign { hash, reads }, query, actions);
+            if let Some(Some(managed)) = self.foreign.orders.get_mut(&hash) {
+                managed.in_flight = true;
+            }
+        }
+    }
+
+    /// The answer to a cancel or a reading of a managed order.
+    pub(crate) fn handle_foreign(
+        &mut self,
+        now: Time,
+        (hash, read): (Hash, bool),
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        let pause_ms = self.config.resend_after_ms;
+        if let Some(Some(managed)) = self.foreign.orders.get_mut(&hash) {
+            managed.in_flight = false;
+            managed.reads_next = !read;
+            managed.steps = managed.steps.saturating_add(1);
+            managed.next_step_at = now.plus_ms(pause_ms << managed.steps.min(10).div_euclid(2));
+        }
+        if let Outcome::Reply(Reply::Order(report)) = outcome
+            && report.hash == hash
+        {
+            match report.client_id {
+                Some(_) => self.manage_foreign(now, report, actions),
+                None => self.observe_foreign(now, report, actions),
+            }
+        }
+    }
+}

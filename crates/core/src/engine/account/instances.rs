@@ -1,0 +1,241 @@
+//! Orders of other cambist instances on our account: ids of our form with another instance number.
+//!
+//! One that was created after our start is of a daemon that trades beside this one: nothing new is ordered
+//! until a person has looked. One that was created before may be of such a daemon, or may have been left
+//! by an earlier state folder of ours: nothing new is ordered until it has ended, or until the venue's clock
+//! has passed its expiry and grace; and for some seconds after one that has ended, because between two orders
+//! of a daemon that trades none is open. A person who knows that an instance is gone has its orders adopted:
+//! they are cancelled, and count until then. Nobody else's order is ever cancelled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::event::TradingState;
+use crate::notification::{Control, Notification, OtherOrder, Withheld};
+use crate::order::{ClientOrderId, Hash, OrderReport};
+use crate::time::{Time, VenueTime};
+
+use crate::engine::orders::unquoted::waits;
+use crate::engine::state::State;
+
+/// Orders remembered: of more, those that live longest.
+const KEPT: usize = 1_024;
+/// The venue's clock may be so far ahead of what was heard of it at the start: a header tells whole seconds,
+/// and one answer may be from a cache. What was created within it is waited for like what was before.
+const SLACK_MS: u64 = 6_000;
+/// Whoever quotes makes an order more often than this: one that has ended is a sign of a daemon that trades for
+/// so long after it was created, because between two orders of it nothing is open.
+const RECENT_MS: u64 = 10_000;
+/// Orders named in a status.
+const NAMED: usize = 20;
+
+/// What is known of other instances.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Instances {
+    /// What was created later is of a daemon that trades now.
+    since: VenueTime,
+    /// Orders that may be alive, as they were last shown.
+    alive: BTreeMap<Hash, (ClientOrderId, OrderReport)>,
+    /// Until then one that has ended is waited for to be followed by another; 0 if there is none.
+    quiet_at: VenueTime,
+    /// Orders created later that a level was raised for.
+    raised: BTreeSet<Hash>,
+    /// Instances whose orders a person took for ours.
+    adopted: BTreeSet<u32>,
+}
+
+impl Instances {
+    /// Nothing is known but the time.
+    pub(crate) fn new(venue_time: VenueTime) -> Self {
+        Self {
+            since: venue_time.plus_ms(SLACK_MS),
+            ..Self::default()
+        }
+    }
+
+    /// When the last order that may be alive is certainly dead, and none has followed one that ended.
+    pub(crate) fn gone_at(&self, grace_ms: u64) -> Option<VenueTime> {
+        let until = self.alive.values().map(|(_, report)| expiry(report));
+        let dead_at = until.max().map(|until| until.plus_ms(grace_ms));
+        let quiet_at = Some(self.quiet_at).filter(|at| *at > VenueTime(0));
+        dead_at.max(quiet_at)
+    }
+
+    /// The orders that may be alive, the longest-lived first, as far as they are named.
+    pub(crate) fn named(&self) -> Vec<OtherOrder> {
+        let mut all: Vec<_> = self
+            .alive
+            .values()
+            .map(|(id, report)| OtherOrder {
+                order: *id,
+                side: report.side,
+                valid_until_s: report.valid_until_s,
+            })
+            .collect();
+        all.sort_by_key(|other| (std::cmp::Reverse(other.valid_until_s), other.order));
+        all.truncate(NAMED);
+        all
+    }
+
+    /// Takes an order in that may be alive; whether it was known. With too many, the one that dies first is
+    /// left out: lists show it again while it is open, and it is not what is waited for.
+    fn remember(&mut self, id: ClientOrderId, report: &OrderReport) -> bool {
+        let known = self
+            .alive
+            .insert(report.hash, (id, report.clone()))
+            .is_some();
+        if self.alive.len() > KEPT {
+            let first = self
+                .alive
+                .iter()
+                .min_by_key(|(_, (_, kept))| kept.valid_until_s);
+            if let Some(first) = first.map(|(hash, _)| *hash) {
+                self.alive.remove(&first);
+            }
+        }
+        known
+    }
+
+    /// Whether another instance may be there.
+    pub(crate) fn is_any_there(&self) -> bool {
+        !self.alive.is_empty() || self.quiet_at > VenueTime(0)
+    }
+
+    /// Whether a person took any instance for ours.
+    pub(crate) fn is_any_adopted(&self) -> bool {
+        !self.adopted.is_empty()
+    }
+}
+
+fn expiry(report: &OrderReport) -> VenueTime {
+    VenueTime::from_s(report.valid_until_s.into())
+}
+
+impl State {
+    /// A report about an order with the id of another instance.
+    pub(crate) fn observe_instance(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        report: &OrderReport,
+        actions: &mut Vec<Action>,
+    ) {
+        let hash = report.hash;
+        let adopted = self.instances.adopted.contains(&id.instance);
+        let later = report.valid_since > self.instances.since;
+        if later && self.instances.raised.len() < KEPT && self.instances.raised.insert(hash) {
+            self.tell_other(id, report, true, actions);
+            self.raise(TradingState::CancelOnly, "another_instance", actions);
+            self.ramp.begin_again(now);
+            self.touch_all();
+        }
+        if adopted && !later {
+            return self.manage_foreign(now, report, actions);
+        }
+        if report.status.is_final() {
+            let quiet_at = report.valid_since.plus_ms(RECENT_MS);
+            let recent = quiet_at > self.clock.at_least(now).max(self.instances.quiet_at);
+            if recent {
+                self.instances.quiet_at = quiet_at;
+            }
+            if self.instances.alive.remove(&hash).is_some() || recent {
+                self.touch_all();
+            }
+            return;
+        }
+        if !self.instances.remember(id, report) {
+            if !later {
+                self.tell_other(id, report, false, actions);
+            }
+            self.touch_all();
+        }
+    }
+
+    fn tell_other(
+        &self,
+        id: ClientOrderId,
+        report: &OrderReport,
+        later: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        let until = expiry(report).plus_ms(self.config.grace_ms);
+        actions.push(Action::Notify(Notification::OtherInstance {
+            order: id,
+            hash: report.hash,
+            until,
+            later,
+        }));
+    }
+
+    /// Why nothing new is ordered beside another instance, as long as it may be there.
+    pub(crate) fn beside_instance(&self, now: Time) -> Option<Withheld> {
+        let gone_at = self.instances.gone_at(self.config.grace_ms)?;
+        let left_ms = gone_at.ms_since(self.clock.at_least(now));
+        Some(waits(Control::OtherInstance, left_ms))
+    }
+
+    /// Whether the opening has to wait: what orders of others trade meanwhile would be in it half.
+    pub(crate) fn instances_bar_opening(&self) -> bool {
+        let adopted = self.instances.is_any_adopted() && self.foreign.is_any_managed();
+        self.instances.is_any_there() || adopted
+    }
+
+    /// Forgets what is certainly dead.
+    pub(crate) fn tend_instances(&mut self, now: Time) {
+        let venue_now = self.clock.at_least(now);
+        let dead = venue_now.minus_ms(self.config.grace_ms);
+        let quiet_at = self.instances.quiet_at;
+        if quiet_at > VenueTime(0) && quiet_at < venue_now {
+            self.instances.quiet_at = VenueTime(0);
+            self.touch_all();
+        }
+        let before = self.instances.alive.len();
+        let lives = |report: &OrderReport| expiry(report) >= dead;
+        self.instances.alive.retain(|_, (_, report)| lives(report));
+        if self.instances.alive.len() < before {
+            self.touch_all();
+        }
+    }
+
+    /// A person has looked: what was created before is no news any more.
+    pub(crate) fn forgive_instances(&mut self, now: Time) {
+        self.instances.since = self.clock.at_least(now).plus_ms(SLACK_MS);
+        self.instances.raised.clear();
+    }
+
+    /// A person says that an instance is gone and its orders are ours.
+    pub(crate) fn adopt_instance(
+        &mut self,
+        now: Time,
+        instance: u32,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let of = |id: &ClientOrderId| id.instance == instance;
+        let alive = &self.instances.alive;
+        let (mut found, mut later) = (Vec::new(), false);
+        for (id, report) in alive.values().filter(|(id, _)| of(id)) {
+            later |= report.valid_since > self.instances.since;
+            found.push((*id, report.clone()));
+        }
+        if found.is_empty() {
+            return Err(format!("no open order of instance {instance:08x} is known"));
+        }
+        if later || self.restrictions.level() > TradingState::Active {
+            return Err(format!(
+                "instance {instance:08x} has made orders since this daemon began, or the level is raised: whoever trades beside this daemon has to end first"
+            ));
+        }
+        self.instances.adopted.insert(instance);
+        for (_, report) in &found {
+            self.instances.alive.remove(&report.hash);
+            self.manage_foreign(now, report, actions);
+        }
+        self.touch_all();
+        Ok(format!(
+            "{} orders of instance {instance:08x} are ours now, and are cancelled",
+            found.len()
+        ))
+    }
+}

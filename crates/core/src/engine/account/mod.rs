@@ -1,0 +1,8 @@
+//! The account: ledger, reconciliation with the venue, storage ids, orders that are not ours.
+
+pub(crate) mod booking;
+pub(crate) mod foreign;
+pub(crate) mod instances;
+pub(crate) mod ledger;
+pub(crate) mod reconciliation;
+pub(crate) mod storage_ids;

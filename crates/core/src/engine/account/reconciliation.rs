@@ -1,0 +1,327 @@
+//! Reconciliation: the ledger against the venue's balances, and what follows from a difference.
+//!
+//! The first reconciliation of all takes the opening balances. Every later one, the first of a start
+//! included, compares: the ledger outlives the run, and what fills and settled joins or exits explain is in
+//! it. A difference is told, and nothing is guessed: it holds everything back at once if it was found at a
+//! start, or if it is worth more than `risk.mismatch_max`; otherwise after five minutes. It is over when
+//! ledger and venue agree, because a person has explained it or because it is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::books::Entry;
+use crate::event::Amounts;
+use crate::market::MarketId;
+use crate::notification::{BooksHold, BooksStatus, Control, Notification, Withheld};
+use crate::planted::{self, Defect};
+use crate::postings::Postings;
+use crate::shares;
+use crate::time::Time;
+use crate::token::{Amount, TokenId};
+use crate::withheld::{Compared, Unit};
+
+use crate::engine::account::ledger::{Differences, ReconciliationResult};
+use crate::engine::risk::controls::value_at;
+use crate::engine::state::State;
+
+/// A small difference may last for this long before it holds everything back.
+const LASTING_MS: u64 = 300_000;
+
+/// What is known about ledger and venue.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Reconciliation {
+    /// Ledger and venue have agreed since the start, or a person has explained why not.
+    agreed: bool,
+    /// Since when they differ at every reconciliation.
+    since: Option<Time>,
+    /// Worth of what differs, by quote token.
+    worth: Amounts,
+    /// Why nothing new is sent.
+    hold: Option<BooksHold>,
+    /// What differed when that was last told.
+    told: Differences,
+}
+
+/// What an amount of a token is worth.
+enum Worth {
+    /// So much of a quote token.
+    Of(TokenId, Amount),
+    /// It is traded here, and nobody knows.
+    Unknown,
+    /// It is traded nowhere here.
+    Untraded,
+}
+
+impl Worth {
+    fn new(quote: TokenId, value: Option<Amount>) -> Self {
+        value.map_or(Self::Unknown, |value| Self::Of(quote, value))
+    }
+}
+
+impl State {
+    /// A pass over the orders that confirms the candidate balances has ended.
+    pub(crate) fn reconciled(
+        &mut self,
+        now: Time,
+        cut: ReconciliationResult,
+        actions: &mut Vec<Action>,
+    ) {
+        match cut {
+            ReconciliationResult::Opening(_) => {
+                self.pending.opens();
+                self.begin_ready(actions);
+                self.books_agree(actions);
+            }
+            ReconciliationResult::Balanced => {
+                self.begin_ready(actions);
+                self.books_agree(actions);
+                self.drain_cut();
+            }
+            ReconciliationResult::Differs(tokens) => {
+                self.begin_ready(actions);
+                self.books_differ(now, &tokens, actions);
+                self.drain_cut();
+            }
+        }
+    }
+
+    /// The first reconciliation of the run: every order of earlier runs is accounted for.
+    fn begin_ready(&mut self, actions: &mut Vec<Action>) {
+        if std::mem::replace(&mut self.ready, true) {
+            return;
+        }
+        self.open_meters();
+        self.touch_all();
+        actions.push(Action::Notify(Notification::Ready {
+            opening: self.ledger.totals(),
+            recovered: self.recovered,
+        }));
+    }
+
+    /// Every base token is carried by the first market that trades it.
+    fn open_meters(&mut self) {
+        let mut carried = BTreeSet::new();
+        for market in &mut self.markets {
+            let base = market.spec.base.id;
+            let held = if carried.insert(base) {
+                self.ledger.total(base)
+            } else {
+                0
+            };
+            market.losses.open(held);
+            self.pending.moved(market.spec.id);
+        }
+    }
+
+    fn books_agree(&mut self, actions: &mut Vec<Action>) {
+        actions.push(Action::Notify(Notification::Balanced));
+        self.nothing_differs(actions);
+    }
+
+    /// Ledger and venue agree, or everything that differed is explained.
+    fn nothing_differs(&mut self, actions: &mut Vec<Action>) {
+        let differed = self.reconciliation.since.is_some();
+        self.reconciliation = Reconciliation {
+            agreed: true,
+            ..Reconciliation::default()
+        };
+        if differed {
+            self.pending.differs();
+            self.touch_all();
+            self.tell_books(actions);
+        }
+    }
+
+    fn books_differ(&mut self, now: Time, tokens: &Differences, actions: &mut Vec<Action>) {
+        let since = *self.reconciliation.since.get_or_insert(now);
+        let (worth, fits) = self.worth_of(tokens);
+        let hold = if !self.reconciliation.agreed {
+            Some(BooksHold::Start)
+        } else if !fits {
+            Some(BooksHold::Limit)
+        } else if now.ms_since(since) >= LASTING_MS {
+            Some(BooksHold::Lasting)
+        } else {
+            None
+        };
+        // What holds everything back does so until they agree, whatever the price does to its worth.
+        let hold = hold.or(self.reconciliation.hold);
+        let changed = self.reconciliation.told != *tokens || self.reconciliation.hold != hold;
+        (self.reconciliation.worth, self.reconciliation.hold) = (worth, hold);
+        for (token, difference) in tokens {
+            actions.push(Action::Notify(Notification::Mismatch {
+                token: *token,
+                ledger: difference.ledger,
+                venue: difference.venue,
+            }));
+        }
+        if changed {
+            self.pending.differs();
+            self.touch_all();
+            self.tell_books(actions);
+        }
+    }
+
+    fn tell_books(&mut self, actions: &mut Vec<Action>) {
+        self.reconciliation.told.clone_from(self.ledger.differing());
+        actions.push(Action::Notify(Notification::Books(Box::new(
+            self.books_status(),
+        ))));
+    }
+
+    /// As [`State::books_hold`], with what differs in the quote token of a market, and how much may.
+    pub(crate) fn books_withhold(&self, market: MarketId) -> Option<Withheld> {
+        let hold = self.books_hold()?;
+        let quote = self.market(market).spec.quote.id;
+        let of = |amounts: &Amounts| amounts.get(&quote).and_then(|n| i128::try_from(*n).ok());
+        let compared = Compared {
+            key: "risk.mismatch_max",
+            unit: Unit::Quote,
+            value: of(&self.reconciliation.worth),
+            limit: match hold {
+                BooksHold::Start | BooksHold::Lasting => None,
+                BooksHold::Limit => Some(of(&self.config.risk.mismatch_max).unwrap_or(0)),
+            },
+        };
+        Some(Withheld::compared(Control::BooksDiffer, compared))
+    }
+
+    /// Why nothing new may be sent as far as the books go.
+    pub(crate) fn books_hold(&self) -> Option<BooksHold> {
+        planted::unless(Defect::DifferenceIgnored, self.reconciliation.hold)
+    }
+
+    /// What people and metrics see of it.
+    pub(crate) fn books_status(&self) -> BooksStatus {
+        BooksStatus {
+            confirmed: self.ready,
+            differences: self.ledger.differing().clone(),
+            since: self.reconciliation.since,
+            worth: self.reconciliation.worth.clone(),
+            hold: self.reconciliation.hold,
+        }
+    }
+
+    /// Worth of differences by quote token, whichever way they go, rounded up; and whether it is within the
+    /// limit. A token that is traded here and cannot be valued is beyond it. What is traded nowhere here is
+    /// worth nothing to what is limited.
+    fn worth_of(&self, tokens: &Differences) -> (Amounts, bool) {
+        let mut worth = Amounts::new();
+        let mut counted = true;
+        for (token, difference) in tokens {
+            let size = difference.ledger.abs_diff(difference.venue);
+            match self.worth_in_quote(*token, size) {
+                Worth::Of(quote, value) => {
+                    let sum = worth.entry(quote).or_default();
+                    *sum = Amount::saturating_add(*sum, value);
+                }
+                Worth::Unknown => counted = false,
+                Worth::Untraded => {}
+            }
+        }
+        let most = &self.config.risk.mismatch_max;
+        let within =
+            |(quote, value): (&TokenId, &Amount)| most.get(quote).is_some_and(|most| value <= most);
+        let fits = counted && worth.iter().all(within);
+        (worth, fits)
+    }
+
+    /// What so much of a token is worth: of a base token at the mid, at the ceiling before there is one; of
+    /// shares what they cost.
+    fn worth_in_quote(&self, token: TokenId, size: Amount) -> Worth {
+        let price = |index: usize| {
+            let ceiling = self.config.markets[index].price_max.0.saturating_mul(2);
+            self.markets[index].mid.unwrap_or(ceiling)
+        };
+        let markets = || self.markets.iter().enumerate();
+        if let Some((index, market)) = markets().find(|(_, m)| m.spec.base.id == token) {
+            let value = value_at(&market.spec, size, price(index));
+            return Worth::new(market.spec.quote.id, value);
+        }
+        if markets().any(|(_, m)| m.spec.quote.id == token) {
+            return Worth::Of(token, size);
+        }
+        let beside = |m: &crate::engine::market::Market| {
+            m.pool.as_ref().is_some_and(|p| p.spec.lp.id == token)
+        };
+        let Some((index, market)) = markets().find(|(_, m)| beside(m)) else {
+            return Worth::Untraded;
+        };
+        let value = market.pool.as_ref().and_then(|pool| {
+            let cost = shares::join(&pool.known()?, size, 0)?.amounts;
+            let base_at = pool.base_at(market.spec.base.id);
+            value_at(&market.spec, cost[base_at], price(index))?.checked_add(cost[1 - base_at])
+        });
+        Worth::new(market.spec.quote.id, value)
+    }
+
+    /// Books a flow that a person, or the venue's report of a managed order, explains. Nothing changes if
+    /// there is less than leaves.
+    pub(crate) fn explain(
+        &mut self,
+        token: TokenId,
+        amount: i128,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), String> {
+        if !self.ledger.is_open() {
+            return Err("the opening balances are not taken yet, and will contain it".to_owned());
+        }
+        self.ledger
+            .adopt(token, amount)
+            .map_err(|error| error.to_string())?;
+        let carrying = self.markets.iter_mut().find(|m| m.spec.base.id == token);
+        let mut of = carrying.map(|market| {
+            market.losses.adopt(&market.spec, amount);
+            market.spec.id
+        });
+        let shares = |m: &crate::engine::market::Market| {
+            m.pool.as_ref().is_some_and(|p| p.spec.lp.id == token)
+        };
+        if let Some(index) = self.markets.iter().position(shares) {
+            let id = self.markets[index].spec.id;
+            let due = self.shares_due(id);
+            let market = &mut self.markets[index];
+            market.losses.adopt_shares(&market.spec, due);
+            of = Some(id);
+        }
+        self.pending.posted(of, &Postings::of_token(token, amount));
+        self.pending.differs();
+        self.pending.entry(Entry::Flow {
+            token,
+            amount,
+            reason: reason.to_owned(),
+        });
+        actions.push(Action::Notify(Notification::Adopted {
+            token,
+            amount,
+            reason: reason.to_owned(),
+        }));
+        self.touch_all();
+        if self.ledger.differing().is_empty() && self.ready {
+            self.nothing_differs(actions);
+        } else if self.reconciliation.since.is_some() {
+            self.tell_books(actions);
+        }
+        Ok(())
+    }
+
+    /// Takes over what the venue holds of every token that differs, with a person's reason: what was taken,
+    /// by token.
+    pub(crate) fn accept_differences(
+        &mut self,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<BTreeMap<TokenId, i128>, String> {
+        let differing = self.ledger.differing().clone();
+        let mut taken = BTreeMap::new();
+        for (token, difference) in differing {
+            let amount = difference.unexplained();
+            self.explain(token, amount, reason, actions)?;
+            taken.insert(token, amount);
+        }
+        Ok(taken)
+    }
+}

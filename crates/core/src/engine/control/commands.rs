@@ -1,0 +1,232 @@
+//! What people tell the engine, and what it answers.
+
+use crate::action::Action;
+use crate::config::EngineConfig;
+use crate::event::{Command, Filter, Pause, Restrictions, TradingState};
+use crate::notification::Notification;
+use crate::reload::{self, Units};
+use crate::time::Time;
+use crate::token::TokenId;
+
+use crate::engine::state::State;
+
+impl State {
+    /// Takes a wish or refuses it, and says which.
+    pub(crate) fn execute(&mut self, now: Time, wish: &Command, actions: &mut Vec<Action>) {
+        let done = match wish {
+            Command::Drain => {
+                let detail = self.draining();
+                self.begin_drain(now, actions);
+                Ok(detail)
+            }
+            Command::Leave => self.begin_leaving(now, actions),
+            Command::Raise { level, reason } => self.raise_by_hand(*level, reason, actions),
+            Command::Lower {
+                level,
+                reason,
+                forget_losses,
+            } => self.lower_by_hand(now, (*level, *forget_losses), reason, actions),
+            Command::Pause { filter, reason } => self.pause_by_hand(now, *filter, reason, actions),
+            Command::Unpause { filter, reason } => {
+                self.unpause_by_hand(now, *filter, reason, actions)
+            }
+            Command::Adopt {
+                token,
+                amount,
+                reason,
+            } => self.adopt(*token, *amount, reason, actions),
+            Command::AdoptInstance { instance, reason } => {
+                said(reason).and_then(|_| self.adopt_instance(now, *instance, actions))
+            }
+            Command::Reconfigure {
+                config,
+                allow_loosening,
+            } => self.reconfigure(config, *allow_loosening),
+        };
+        let command = wish.name().to_owned();
+        actions.push(Action::Notify(match done {
+            Ok(detail) => Notification::CommandTaken { command, detail },
+            Err(why) => Notification::CommandRefused { command, why },
+        }));
+    }
+
+    fn reconfigure(
+        &mut self,
+        config: &EngineConfig,
+        allow_loosening: bool,
+    ) -> Result<String, String> {
+        let mut pools: Vec<_> = self
+            .markets
+            .iter()
+            .filter_map(|market| Some((market.pool.as_ref()?.config_index, &market.spec)))
+            .collect();
+        pools.sort_by_key(|(at, _)| *at);
+        let units = Units {
+            markets: self.markets.iter().map(|market| &market.spec).collect(),
+            pools: pools.into_iter().map(|(_, spec)| spec).collect(),
+        };
+        let done = reload::judge(&self.config, config, allow_loosening, &units)?;
+        self.budget.reconfigure(&config.budget);
+        self.config = config.clone();
+        for pool in self.markets.iter_mut().filter_map(|m| m.pool.as_mut()) {
+            pool.config = config.pools[pool.config_index].clone();
+        }
+        self.touch_all();
+        Ok(done)
+    }
+
+    fn raise_by_hand(
+        &mut self,
+        level: TradingState,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let held = self.restrictions.level();
+        if level < held {
+            let (held, wanted) = (held.name(), level.name());
+            return Err(format!(
+                "the level is {held} already; to make it {wanted}, lower it with a reason"
+            ));
+        }
+        self.raise(level, reason_or(reason, "operator"), actions);
+        Ok(format!("the level is {}", level.name()))
+    }
+
+    fn pause_by_hand(
+        &mut self,
+        now: Time,
+        filter: Filter,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        self.known(filter)?;
+        let venue_now = self.clock.at_least(now);
+        let cause = reason_or(reason, "operator").to_owned();
+        let pause = Pause {
+            filter,
+            since: venue_now,
+            until: None,
+            cause,
+        };
+        let mut fits = true;
+        let cause = pause.cause.clone();
+        let is_held = |p: &&Pause| p.until.is_none() && p.filter == filter;
+        let held = self.newest().pauses.iter().filter(is_held);
+        let reasons: Vec<_> = held.map(|pause| pause.cause.clone()).collect();
+        let add = |levels: &mut Restrictions| {
+            if reasons.contains(&pause.cause) {
+                return;
+            }
+            Self::forget_old_pauses(levels, venue_now);
+            fits = levels.pauses.len() < Restrictions::PAUSES_MAX;
+            if fits {
+                levels.pauses.push(pause);
+            }
+        };
+        self.change_levels(&cause, false, add, actions);
+        self.touch_all();
+        match (fits, reasons.join("; ")) {
+            (true, held) if held.is_empty() => {
+                Ok("it is held back until a person lifts it".to_owned())
+            }
+            (true, held) if reasons.contains(&cause) => {
+                Ok(format!("it is held back already ({held})"))
+            }
+            (true, held) => Ok(format!(
+                "it is held back already ({held}); this reason is kept beside it"
+            )),
+            (false, held) if held.is_empty() => Err(format!(
+                "{} pauses are held already; pause a wider part",
+                Restrictions::PAUSES_MAX
+            )),
+            (false, held) => Ok(format!(
+                "it is held back already ({held}); there is no room for another reason"
+            )),
+        }
+    }
+
+    fn unpause_by_hand(
+        &mut self,
+        now: Time,
+        filter: Filter,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let reason = said(reason)?;
+        self.known(filter)?;
+        let venue_now = self.clock.at_least(now);
+        let newest = self.newest().holding(venue_now);
+        let lifted = newest.filter(|p| filter.contains(&p.filter)).count();
+        let lift = |levels: &mut Restrictions| {
+            Self::forget_old_pauses(levels, venue_now);
+            levels
+                .pauses
+                .retain(|pause| !pause.holds(venue_now) || !filter.contains(&pause.filter));
+        };
+        self.change_levels(reason, true, lift, actions);
+        let still = self.restrictions.durable().holding(venue_now);
+        let wider = still.filter(|p| p.filter != filter && p.filter.contains(&filter));
+        let wider = match wider.count() {
+            0 => String::new(),
+            wider => format!("; {wider} wider pauses stay"),
+        };
+        Ok(match lifted {
+            0 => format!("nothing to lift: no pause holds it back{wider}"),
+            1 => format!("1 pause is lifted once that is stored{wider}"),
+            many => format!("{many} pauses are lifted once that is stored{wider}"),
+        })
+    }
+
+    /// A filter that names what does not exist would hold nothing back, unnoticed.
+    fn known(&self, filter: Filter) -> Result<(), String> {
+        if let Some(market) = filter.market
+            && usize::from(market.0) >= self.markets.len()
+        {
+            return Err(format!("there is no market {}", market.0));
+        }
+        let named =
+            |seat: &crate::engine::state::StrategySlot| Some(seat.strategy) == filter.strategy;
+        if let Some(strategy) = filter.strategy
+            && !self.slots.iter().any(named)
+        {
+            return Err(format!("there is no strategy {}", strategy.0));
+        }
+        Ok(())
+    }
+
+    fn adopt(
+        &mut self,
+        token: TokenId,
+        amount: i128,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let reason = said(reason)?.to_owned();
+        self.explain(token, amount, &reason, actions)?;
+        let held = i128::try_from(self.ledger.total(token)).unwrap_or(i128::MAX);
+        let mut text = vec![format!(
+            "{} booked as explained; the ledger holds {}",
+            self.amount_text(token, amount),
+            self.amount_text(token, held).trim_start_matches('+')
+        )];
+        text.extend(self.ledger.differing().iter().map(|(token, left)| {
+            let left = self.amount_text(*token, left.unexplained());
+            format!("{left} is not explained yet")
+        }));
+        Ok(text.join("; "))
+    }
+}
+
+fn reason_or<'a>(reason: &'a str, otherwise: &'a str) -> &'a str {
+    said(reason).unwrap_or(otherwise)
+}
+
+/// What allows something again needs a reason that can be read later.
+pub(crate) fn said(reason: &str) -> Result<&str, String> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        Err("a reason is needed: it is recorded".to_owned())
+    } else {
+        Ok(reason)
+    }
+}

@@ -1,0 +1,202 @@
+//! Ending: cancel everything, prove that nothing rests, compare the books once more, then finish. Or
+//! leave: order nothing more, and say what may rest and until when.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::notification::Notification;
+use crate::order::Hash;
+use crate::planted::{self, Defect};
+use crate::time::Time;
+
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::state::State;
+use crate::engine::venue::list_scan::ListScan;
+
+/// An ending under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states of one thing"
+)]
+pub(crate) struct Drain {
+    deadline: Time,
+    /// Nothing is cancelled.
+    leaves: bool,
+    /// A complete list showed nothing of ours that is open, and nothing may be alive.
+    proved: bool,
+    /// The books were compared after that.
+    compared: bool,
+    finished: bool,
+}
+
+impl Drain {
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub(crate) fn leaves(&self) -> bool {
+        self.leaves
+    }
+
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+}
+
+impl State {
+    /// Begins to end. Saying it again changes nothing.
+    pub(crate) fn begin_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.drain.as_ref().is_none_or(Drain::leaves) {
+            let deadline = now.plus_ms(self.config.drain_deadline_ms);
+            self.drain = Some(Drain {
+                deadline,
+                leaves: false,
+                proved: false,
+                compared: false,
+                finished: false,
+            });
+            self.touch_all();
+            actions.push(Action::Notify(Notification::Draining));
+            self.book_all_positions();
+        }
+    }
+
+    /// What an ending cancels and proves, for people.
+    pub(crate) fn draining(&self) -> String {
+        let orders = self.orders.iter().count();
+        let moves = self.orders.lives().count() - orders;
+        let lives = self.orders.lives();
+        let unknown = lives.filter(|(_, life)| life.unknown_since().is_some());
+        let unknown = unknown.count();
+        let within_s = self.config.drain_deadline_ms / 1_000;
+        format!(
+            "draining: {orders} orders may be alive and are cancelled, {moves} joins and exits are undecided, {unknown} of all these unknown; the program ends when it is proven that nothing rests, after {within_s} s at the latest"
+        )
+    }
+
+    /// Begins to end without cancelling. What is on its way to the venue is waited for.
+    pub(crate) fn begin_leaving(
+        &mut self,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        if self.drain.as_ref().is_some_and(|drain| !drain.leaves) {
+            return Err("everything is being cancelled already".to_owned());
+        }
+        if self.drain.is_none() {
+            self.drain = Some(Drain {
+                deadline: now.plus_ms(self.config.drain_deadline_ms),
+                leaves: true,
+                proved: false,
+                compared: false,
+                finished: false,
+            });
+            actions.push(Action::Notify(Notification::Draining));
+            self.book_all_positions();
+        }
+        Ok("nothing more is ordered or cancelled; what rests runs out by itself".to_owned())
+    }
+
+    /// What rests is left alone.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.drain.as_ref().is_some_and(Drain::leaves)
+    }
+
+    /// Finishes when no answer to a submit or cancel is outstanding any more.
+    fn finish_leaving(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let waits = self
+            .in_flight
+            .values()
+            .any(|asked| asked.purpose.is_about_an_order());
+        let sealing = self.orders.lives().any(|(_, life)| !life.may_have_left());
+        let Some(drain) = &mut self.drain else { return };
+        if drain.finished || ((waits || sealing) && now < drain.deadline) {
+            return;
+        }
+        drain.finished = true;
+        self.book_all_positions();
+        self.book_pending(now, actions);
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let lives = || self.orders.lives().map(|(_, life)| life);
+        let unknown = lives().filter(|life| life.phase != Phase::Live).count();
+        let last = lives().map(|life| life.valid_until).max();
+        let now_there = self.clock.at_least(now);
+        let note = Notification::Left {
+            orders: count(lives().count()),
+            unknown: count(unknown),
+            until: last.map_or(now_there, |last| last.plus_ms(self.config.grace_ms)),
+        };
+        actions.push(Action::Notify(note));
+        self.status_due = now;
+        self.tell_status(now, actions);
+        // That nothing is remembered would be no proof that nothing rests.
+        actions.push(Action::Finished { proven: false });
+    }
+
+    fn nothing_alive(&self) -> bool {
+        let mut unknown = self.orders.iter().map(|t| t.life.unknown_since().is_some());
+        self.orders.is_empty()
+            || planted::armed(Defect::DrainForgetsUnknown) && unknown.all(|unknown| unknown)
+    }
+
+    /// Whether only the proof is missing.
+    pub(crate) fn drain_wants_proof(&self) -> bool {
+        let cancels = |drain: &Drain| !drain.proved && !drain.leaves;
+        self.nothing_alive() && self.drain.as_ref().is_some_and(cancels)
+    }
+
+    /// A complete list has been read.
+    pub(crate) fn drain_proved(&mut self, pass: &ListScan, actions: &mut Vec<Action>) {
+        let nothing_alive = self.nothing_alive();
+        // An open order is somebody else's unless it bears our id or was ours once: however many there
+        // are, they need not be remembered for that.
+        let ours =
+            |hash: &Hash| self.unrecognised_own_ids.contains(hash) || self.orders.remembers(*hash);
+        let open: Vec<_> = pass.open.iter().copied().filter(ours).collect();
+        let Some(drain) = &mut self.drain else { return };
+        if !nothing_alive || drain.proved || self.foreign.is_any_managed() {
+            return;
+        }
+        if !open.is_empty() {
+            // One that ended while the list was read is in it as it was: no proof, and no contradiction.
+            let ended_since = |hash: &Hash| self.orders.ended_since(*hash, pass.begun);
+            if !open.iter().all(ended_since) {
+                let detail = "the venue shows an open order that had ended here".to_owned();
+                self.violated("open_after_end", detail, actions);
+            }
+            return;
+        }
+        drain.proved = true;
+        self.polls.balances_soon();
+    }
+
+    /// The books were compared at a cut.
+    pub(crate) fn drain_cut(&mut self) {
+        if let Some(drain) = &mut self.drain {
+            drain.compared |= drain.proved;
+        }
+    }
+
+    /// Finishes when all is proven, or when the deadline has passed.
+    pub(crate) fn finish_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.is_leaving() {
+            return self.finish_leaving(now, actions);
+        }
+        let opened = self.ready;
+        let Some(drain) = &mut self.drain else { return };
+        let proven = drain.proved && (drain.compared || !opened);
+        if drain.finished || !(proven || now >= drain.deadline) {
+            return;
+        }
+        drain.finished = true;
+        self.book_all_positions();
+        self.book_pending(now, actions);
+        let Some(drain) = &mut self.drain else { return };
+        // A deadline that passes between proof and comparison leaves the orders proven.
+        let proven = drain.proved;
+        self.status_due = now;
+        self.tell_status(now, actions);
+        actions.push(Action::Finished { proven });
+    }
+}

@@ -1,0 +1,7 @@
+//! Operator commands, draining, wake-up times, status.
+
+pub(crate) mod commands;
+pub(crate) mod drain;
+pub(crate) mod resume;
+pub(crate) mod status;
+pub(crate) mod timers;

@@ -1,0 +1,162 @@
+//! A person allows trading again: the level is lowered, books that differ and hold trading back are taken
+//! over as the venue has them, and losses are forgotten only if that is asked for.
+
+use crate::action::Action;
+use crate::books::Entry;
+use crate::control::Control;
+use crate::event::TradingState;
+use crate::time::Time;
+use crate::token::{TokenId, TokenSpec};
+
+use crate::engine::control::commands::said;
+use crate::engine::risk::loss_meter::LossMeter;
+use crate::engine::state::State;
+
+/// Losses of a market above nothing, or above their limits: which, how much, and how much may be.
+struct Lost {
+    market: String,
+    control: Control,
+    amount: String,
+    most: String,
+}
+
+impl State {
+    /// Lowers the level for a reason; while a limit of losses is exceeded only together with the losses.
+    pub(crate) fn lower_by_hand(
+        &mut self,
+        now: Time,
+        (level, forget): (TradingState, bool),
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let reason = said(reason)?;
+        let held = self.restrictions.level();
+        if held == TradingState::Halted {
+            return Err(
+                "trading is halted and the program is ending; lower the level when it has stopped"
+                    .to_owned(),
+            );
+        }
+        if level > held {
+            return Err(format!("the level is only {}", held.name()));
+        }
+        if !forget {
+            self.no_limit_is_exceeded()?;
+        }
+        let mut done = Vec::new();
+        if self.books_hold().is_some() {
+            done.push(self.take_venue_over(reason, actions)?);
+        }
+        if forget {
+            done.push(self.forget_losses());
+        }
+        // Before the level is lower: what is forgotten must not raise it again.
+        self.book_pending(now, actions);
+        if level < self.newest().state {
+            self.lower(level, reason, actions);
+            let name = level.name();
+            done.push(format!("the level becomes {name} once that is stored"));
+        }
+        if done.is_empty() {
+            done.push(format!("nothing to lower: the level is {}", held.name()));
+        }
+        Ok(done.join("; "))
+    }
+
+    fn take_venue_over(
+        &mut self,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<String, String> {
+        let taken = self.accept_differences(reason, actions)?;
+        let each = taken.into_iter();
+        let each = each.map(|(token, amount)| self.amount_text(token, amount));
+        let each: Vec<_> = each.collect();
+        Ok(format!(
+            "the venue's books are taken over, {} booked as explained",
+            each.join(", ")
+        ))
+    }
+
+    /// Refuses while a market has lost more than it may: it would be stopped again at once.
+    fn no_limit_is_exceeded(&self) -> Result<(), String> {
+        let exceeded = self.losses(|lost, most| lost > most);
+        let Some(Lost {
+            market,
+            control,
+            amount,
+            most,
+        }) = exceeded.into_iter().next()
+        else {
+            return Ok(());
+        };
+        let key = control.keys().first().copied().unwrap_or(control.name());
+        Err(format!(
+            "{market} has lost {amount}, {key} is {most}: trading would stop again at once; raise the key and reload, or resume with --forget-losses, which counts losses anew"
+        ))
+    }
+
+    /// Losses are counted anew from what is held now.
+    fn forget_losses(&mut self) -> String {
+        let forgotten = self.losses(|lost, _| lost > 0);
+        for market in &mut self.markets {
+            market.losses.begin_anew();
+        }
+        self.pending.entry(Entry::LossesForgotten);
+        self.book_all_positions();
+        self.touch_all();
+        let each = forgotten.into_iter().map(|lost| {
+            let Lost {
+                market,
+                control,
+                amount,
+                ..
+            } = lost;
+            format!("{market} {} {amount}", control.name())
+        });
+        let each: Vec<_> = each.collect();
+        if each.is_empty() {
+            "no market has lost anything; losses are counted anew".to_owned()
+        } else {
+            format!("losses are forgotten: {}", each.join(", "))
+        }
+    }
+
+    /// Losses of every market that pass a test of loss and limit, as text.
+    fn losses(&self, passes: impl Fn(i128, i128) -> bool) -> Vec<Lost> {
+        let markets = self.markets.iter().zip(&self.config.markets);
+        let each = markets.flat_map(|(market, limits)| {
+            let spec = &market.spec;
+            let found = market.losses.against(spec, &limits.loss).into_iter();
+            let found = found.filter(|(_, lost, most)| passes(*lost, *most));
+            found.map(|(control, amount, most)| Lost {
+                market: spec.name.clone(),
+                control,
+                amount: LossMeter::shown(spec, amount),
+                most: LossMeter::shown(spec, most),
+            })
+        });
+        each.collect()
+    }
+
+    /// A token that is traded here.
+    pub(crate) fn traded(&self, token: TokenId) -> Option<&TokenSpec> {
+        let of_markets = self.markets.iter().map(|market| &market.spec);
+        let mut of_markets = of_markets.flat_map(|spec| [&spec.base, &spec.quote]);
+        let pools = self.markets.iter().filter_map(|m| m.pool.as_ref());
+        let mut shares = pools.map(|pool| &pool.spec.lp);
+        let of_market = of_markets.find(|spec| spec.id == token);
+        of_market.or_else(|| shares.find(|spec| spec.id == token))
+    }
+
+    /// A signed amount for people.
+    pub(crate) fn amount_text(&self, token: TokenId, amount: i128) -> String {
+        self.traded(token).map_or_else(
+            || format!("{amount:+} base units of token {}", token.0),
+            |spec| {
+                let sign = if amount > 0 { "+" } else { "" };
+                format!("{sign}{}", spec.show(amount))
+            },
+        )
+    }
+}

@@ -1,0 +1,140 @@
+//! What people and metrics see, from the same state that decisions see.
+
+use crate::action::Action;
+use crate::market::{MarketId, Side};
+use crate::notification::{MarketStatus, Notification, Status};
+use crate::time::Time;
+
+use crate::engine::market::BreakBeforeMake;
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::orders::registry::Tracked;
+use crate::engine::state::State;
+
+impl State {
+    /// Tells a change of both-sidedness at once and everything now and then, and after a command or a change
+    /// of what is held back: who asks then sees what it came to.
+    pub(crate) fn tell_status(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for index in 0..self.markets.len() {
+            let market = self.markets[index].spec.id;
+            self.tell_dark(now, market, actions);
+            self.tell_unquoted(now, index, actions);
+            let both = Side::BOTH
+                .iter()
+                .all(|side| self.is_quoted(now, market, *side));
+            if both != self.markets[index].both_sides_quoted {
+                self.markets[index].both_sides_quoted = both;
+                actions.push(Action::Notify(Notification::BothSides { market, both }));
+            }
+        }
+        let changed = actions.iter().any(|action| match action {
+            Action::Notify(note) => matches!(
+                note,
+                Notification::CommandTaken { .. }
+                    | Notification::Paused(_)
+                    | Notification::Unpaused { .. }
+                    | Notification::TradingStateChanged { .. }
+            ),
+            _ => false,
+        });
+        if changed || now >= self.status_due {
+            self.status_due = now.plus_ms(self.config.status_ms.max(1));
+            actions.push(Action::Notify(Notification::Status(Box::new(
+                self.status(now),
+            ))));
+        }
+    }
+
+    /// Tells for how long a side was dark that had to be broken before it could be made again.
+    fn tell_dark(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
+        for side in Side::BOTH {
+            let quoted = self.is_quoted(now, market, side);
+            let broken = &mut self.market_mut(market).break_before_make[side as usize];
+            match (*broken, quoted) {
+                (BreakBeforeMake::No, _)
+                | (BreakBeforeMake::Decided, true)
+                | (BreakBeforeMake::SideEmpty(_), false) => {}
+                (BreakBeforeMake::Decided, false) => *broken = BreakBeforeMake::SideEmpty(now),
+                (BreakBeforeMake::SideEmpty(since), true) => {
+                    *broken = BreakBeforeMake::No;
+                    let ms = now.ms_since(since);
+                    actions.push(Action::Notify(Notification::Dark { market, side, ms }));
+                }
+            }
+        }
+    }
+
+    /// A live order that is neither being cancelled nor past its validity.
+    pub(crate) fn is_quoted(&self, now: Time, market: MarketId, side: Side) -> bool {
+        let venue_now = self.clock.at_least(now);
+        self.orders.of_market(market).any(|t| {
+            t.order.side == side
+                && t.life.phase == Phase::Live
+                && t.life.cancel.is_none()
+                && venue_now < t.valid_until()
+        })
+    }
+
+    fn status(&self, now: Time) -> Status {
+        let unknown_since = self
+            .orders
+            .lives()
+            .filter_map(|(_, life)| life.unknown_since())
+            .min();
+        Status {
+            markets: self
+                .markets
+                .iter()
+                .map(|m| self.market_status(now, m.spec.id))
+                .collect(),
+            pools: self
+                .markets
+                .iter()
+                .filter_map(|m| self.pool_status(now, m.spec.id))
+                .collect(),
+            ledger: self.ledger.totals(),
+            venue: self.ledger.venue_totals(),
+            books: self.books_status(),
+            level: self.restrictions.level(),
+            pauses: self
+                .restrictions
+                .durable()
+                .holding(self.clock.at_least(now))
+                .cloned()
+                .collect(),
+            ready: self.ready,
+            draining: self.drain.is_some(),
+            used: self.used_together(now),
+            ramp_bps: self.ramp.share_bps(now, &self.config.ramp),
+            tokens: self.budget.tokens(now),
+            sent: self.budget.sent(),
+            allowed: self.budget.allowed(now),
+            unknown_since,
+            others: self.instances.named(),
+        }
+    }
+
+    fn market_status(&self, now: Time, id: MarketId) -> MarketStatus {
+        let market = self.market(id);
+        let count = |wanted: &dyn Fn(&Tracked) -> bool| {
+            let n = self.orders.of_market(id).filter(|t| wanted(t)).count();
+            u32::try_from(n).unwrap_or(u32::MAX)
+        };
+        let live = |side: Side| {
+            count(&|t| {
+                t.order.side == side && t.life.phase == Phase::Live && t.life.cancel.is_none()
+            })
+        };
+        MarketStatus {
+            mid: self.prices(id).mid,
+            bid: self.orders.best_price(id, Side::Buy),
+            ask: self.orders.best_price(id, Side::Sell),
+            live: [live(Side::Buy), live(Side::Sell)],
+            in_flight: count(&|t| !t.may_have_left() || t.life.phase == Phase::InFlight),
+            unknown: count(&|t| matches!(t.life.phase, Phase::Unknown { .. })),
+            cancelling: count(&|t| t.life.phase == Phase::Live && t.life.cancel.is_some()),
+            withheld: self.unquoted_sides(now, id),
+            depth_time: market.book.timestamp(),
+            used: self.used_of(now, market),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! When the engine wants to be woken: the earliest time at which anything is due without being told.
+
+use crate::time::{Time, VenueTime};
+
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::state::{RequestPurpose, State};
+
+impl State {
+    /// The earliest time at which something is due by itself.
+    pub(crate) fn earliest(&self, now: Time) -> Time {
+        let mut wake = self.status_due;
+        let mut at = |time: Time| wake = wake.min(time);
+        for (index, market) in self.markets.iter().enumerate() {
+            let asked = self.is_asked(|purpose| purpose.is_depth_of(market.spec.id));
+            if !asked {
+                at(self.polls.depth.get(index).copied().unwrap_or(now));
+            }
+            market.backoff.left(now).into_iter().for_each(&mut at);
+            if let Some(pool) = &market.pool {
+                let id = market.spec.id;
+                if !self.is_asked(|p| matches!(p, RequestPurpose::PoolBalance(of) if *of == id)) {
+                    at(pool.poll_at);
+                }
+                pool.backoff.left(now).into_iter().for_each(&mut at);
+            }
+        }
+        if self.pool_scan.is_none() {
+            at(self.moves_at(now));
+        }
+        if self.has_pools() && !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Pools)) {
+            at(self.polls.pools);
+        }
+        if self.scan.is_none() {
+            at(self.polls.presence);
+            if self.proof_is_wanted(now) {
+                at(self.polls.absence);
+            }
+        }
+        if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Balances { .. })) {
+            at(self.polls.balances);
+        }
+        if !self.is_asked(|purpose| {
+            matches!(purpose, RequestPurpose::Markets | RequestPurpose::Account)
+        }) {
+            at(self.polls.markets.min(self.polls.account));
+        }
+        if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Tokens)) {
+            at(self.polls.tokens);
+        }
+        if let Some((_, oldest)) = self.in_flight.first_key_value() {
+            at(self.lost_at(oldest));
+        }
+        let venue_now = self.clock.at_least(now);
+        let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
+        for (_, life) in self.orders.lives() {
+            if self.may_be_resent(now, life) {
+                self.resend_at(life).into_iter().for_each(&mut at);
+            }
+            self.cancel_at(life).into_iter().for_each(&mut at);
+            if life.may_have_left() {
+                let fence = life.valid_until.plus_ms(self.config.grace_ms);
+                if venue_now <= fence {
+                    at(local(fence));
+                }
+            }
+            if life.phase == Phase::Sealed {
+                at(now.plus_ms(100));
+            }
+        }
+        for tracked in self.orders.iter() {
+            if tracked.life.cancel.is_none() && venue_now < self.refresh_at(tracked) {
+                at(local(self.refresh_at(tracked)));
+            }
+        }
+        self.restrictions.retry_at().into_iter().for_each(&mut at);
+        self.restrictions
+            .heals_at()
+            .map(local)
+            .into_iter()
+            .for_each(&mut at);
+        self.foreign.due().into_iter().for_each(&mut at);
+        let others_gone = self.instances.gone_at(self.config.grace_ms);
+        others_gone.map(local).into_iter().for_each(&mut at);
+        let frees = self.signed_frees_at();
+        frees.map(local).into_iter().for_each(&mut at);
+        self.ramp
+            .grows_at(now, &self.config.ramp)
+            .into_iter()
+            .for_each(&mut at);
+        if let Some(drain) = &self.drain {
+            at(drain.deadline());
+        }
+        // What was denied budget, and what is overdue for another reason, is tried again soon.
+        let again = now.plus_ms(20);
+        if self.budget_denied {
+            at(again);
+        }
+        if wake <= now {
+            again
+        } else {
+            wake.max(now.plus_ms(1))
+        }
+    }
+}

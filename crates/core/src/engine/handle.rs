@@ -1,0 +1,346 @@
+//! Taking events in. Every answer moves the venue's clock, frees its request, and changes what is
+//! known; what follows from that is decided afterwards, in the step.
+
+use crate::action::Action;
+use crate::event::{BatchId, Event, SealFailure, TradingState};
+use crate::market::MarketId;
+use crate::notification::{DepthFault, End, Notification};
+use crate::order::ClientOrderId;
+use crate::planted::{self, Defect};
+use crate::reason::Reason;
+use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
+use crate::time::{Time, VenueTime};
+use crate::token::TokenSpec;
+
+use crate::engine::market_data::book::OwnLevels;
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::state::{InFlightRequest, RequestPurpose, State};
+
+/// Longest rest that a venue can make an endpoint take: cancels may need it.
+const RETRY_AFTER_MAX_MS: u64 = 60_000;
+
+impl RequestPurpose {
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Depth { .. } => Endpoint::Depth,
+            Self::Balances { .. } => Endpoint::Balances,
+            Self::OrdersPage => Endpoint::Orders,
+            Self::Markets => Endpoint::Markets,
+            Self::Tokens => Endpoint::Tokens,
+            Self::Account => Endpoint::Account,
+            Self::Pools => Endpoint::Pools,
+            Self::PoolBalance(_) => Endpoint::PoolBalance,
+            Self::PoolTransactionsPage => Endpoint::PoolTransactions,
+            Self::Submit(_, endpoint) => *endpoint,
+            Self::OrderReport(_) | Self::Foreign { reads: true, .. } => Endpoint::Order,
+            Self::Cancel(_) | Self::Foreign { reads: false, .. } => Endpoint::Cancel,
+        }
+    }
+
+    pub(crate) fn is_depth_of(&self, wanted: MarketId) -> bool {
+        matches!(self, Self::Depth { market, .. } if *market == wanted)
+    }
+
+    /// A submit or a cancel.
+    pub(crate) fn is_about_an_order(&self) -> bool {
+        self.order().is_some()
+    }
+
+    fn order(&self) -> Option<ClientOrderId> {
+        match self {
+            Self::Submit(id, _) | Self::Cancel(id) => Some(*id),
+            Self::Depth { .. }
+            | Self::Balances { .. }
+            | Self::OrdersPage
+            | Self::Markets
+            | Self::Tokens
+            | Self::Account
+            | Self::Foreign { .. }
+            | Self::Pools
+            | Self::PoolBalance(_)
+            | Self::PoolTransactionsPage
+            | Self::OrderReport(_) => None,
+        }
+    }
+}
+
+impl State {
+    /// Takes one event in.
+    pub(crate) fn handle_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
+        match event {
+            // A latch found at the start: what may rest is cancelled, and the program ends.
+            Event::Start(_) if self.restrictions.level() == TradingState::Halted => {
+                self.begin_drain(now, actions);
+            }
+            Event::Start(_) | Event::Wake => {}
+            Event::Answer {
+                request,
+                outcome,
+                venue_time,
+                retry_after_ms,
+            } => {
+                if let Some(told) = venue_time {
+                    self.clock.hear(now, *told);
+                    let venue_now = self.clock.for_ages(now);
+                    for market in &mut self.markets {
+                        market.book.reckon(now, venue_now);
+                    }
+                }
+                let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
+                self.handle_answer(now, *request, outcome, *venue_time, actions);
+                let heard = !planted::armed(Defect::RetryAfterIgnored);
+                if let (Some(endpoint), Some(ms), true) = (endpoint, retry_after_ms, heard) {
+                    self.budget
+                        .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));
+                }
+            }
+            Event::Sealed { hashes, .. } => self.handle_sealed(now, hashes, actions),
+            Event::SealFailed { batch, cause } => {
+                self.handle_seal_failed(now, *batch, *cause, actions);
+            }
+            Event::RestrictionsStored(levels) => self.handle_levels_stored(now, levels, actions),
+            Event::RestrictionsFailed(_) => self.handle_levels_failed(now, actions),
+            Event::Operator(wish) => self.execute(now, wish, actions),
+        }
+    }
+
+    fn handle_seal_failed(
+        &mut self,
+        now: Time,
+        batch: BatchId,
+        cause: SealFailure,
+        actions: &mut Vec<Action>,
+    ) {
+        let sealing: Vec<_> = self
+            .orders
+            .lives()
+            .filter(|(_, life)| life.phase == Phase::Sealing && life.batch == batch)
+            .map(|(id, _)| id)
+            .collect();
+        for id in sealing {
+            self.end(now, id, End::NeverSent, actions);
+        }
+        match cause {
+            // A failed sync is never retried: what reached the disk is not known any more.
+            SealFailure::Store => {
+                self.store_failed = true;
+                self.raise(TradingState::CancelOnly, "store", actions);
+            }
+            SealFailure::Signature => self.raise(TradingState::Halted, "signature", actions),
+        }
+    }
+
+    pub(crate) fn handle_answer(
+        &mut self,
+        now: Time,
+        request: RequestId,
+        outcome: &Outcome,
+        told: Option<VenueTime>,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(InFlightRequest { purpose, sent }) = self.in_flight.remove(&request) else {
+            return;
+        };
+        let endpoint = purpose.endpoint();
+        if let Some(told) = told.filter(|_| endpoint.is_of_the_account()) {
+            self.clock.compare(now, sent, told);
+        }
+        let order = purpose.order();
+        actions.push(Action::Notify(Notification::Answered {
+            endpoint,
+            micros: now.micros_since(sent),
+        }));
+        match outcome {
+            Outcome::Refused(reason) => {
+                actions.push(Action::Notify(Notification::Refused {
+                    endpoint,
+                    order,
+                    reason: *reason,
+                }));
+                self.handle_refusal(now, endpoint, *reason, actions);
+            }
+            Outcome::Unknown(cause) => {
+                actions.push(Action::Notify(Notification::Unknown {
+                    endpoint,
+                    order,
+                    cause: *cause,
+                }));
+            }
+            Outcome::Reply(_) | Outcome::NotSent => {}
+        }
+        if !matches!(outcome, Outcome::Reply(_)) {
+            self.polls.unanswered(now, endpoint);
+        }
+        match purpose {
+            RequestPurpose::Submit(id, _) => self.handle_submit(now, id, sent, outcome, actions),
+            RequestPurpose::Cancel(id) => {
+                self.handle_cancel(now, id, outcome);
+                let death = match outcome {
+                    Outcome::Reply(_) => planted::armed(Defect::CancelTakenIsDeath),
+                    Outcome::Refused(_) => planted::armed(Defect::NothingToCancelIsDeath),
+                    Outcome::NotSent | Outcome::Unknown(_) => false,
+                };
+                if death {
+                    self.end(now, id, End::Cancelled, actions);
+                }
+            }
+            RequestPurpose::OrdersPage => self.handle_page(now, request, outcome, actions),
+            RequestPurpose::Depth { market, mut own } => {
+                if let Outcome::Reply(Reply::Depth(depth)) = outcome {
+                    // A depth has two times; a cache, or a clock that errs, may have touched either.
+                    let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
+                    let drawn = self.drawn(now, sent, Some(told));
+                    self.market(market).book.add_parted(drawn, &mut own);
+                    self.handle_depth(now, drawn, (market, own), depth, actions);
+                }
+            }
+            RequestPurpose::Balances { fills, own_locked } => {
+                if let Outcome::Reply(Reply::Balances(balances)) = outcome {
+                    self.ledger.balances(sent, now, fills, own_locked, balances);
+                    if !self.ready {
+                        // The less time lies between, the less likely does a fill.
+                        self.polls.look_soon();
+                    }
+                }
+            }
+            RequestPurpose::PoolBalance(market) => {
+                let drawn = self.drawn(now, sent, told);
+                self.handle_pool_balance(now, drawn, market, outcome);
+            }
+            RequestPurpose::Pools => self.handle_pools(outcome),
+            RequestPurpose::PoolTransactionsPage => {
+                self.handle_moves_page(now, request, outcome, actions);
+            }
+            RequestPurpose::Markets => self.handle_markets(outcome),
+            RequestPurpose::Tokens => self.handle_tokens(outcome),
+            RequestPurpose::Account => {
+                if let Outcome::Reply(Reply::Account { frozen }) = outcome
+                    && self.frozen.replace(*frozen) != Some(*frozen)
+                {
+                    self.touch_all();
+                }
+            }
+            RequestPurpose::OrderReport(id) => self.handle_read(now, id, sent, outcome, actions),
+            RequestPurpose::Foreign { hash, reads } => {
+                self.handle_foreign(now, (hash, reads), outcome, actions);
+            }
+        }
+    }
+
+    /// When an answer was drawn up at the latest: one whose own clock lies behind was drawn up that long
+    /// ago, however fast it came, because a cache in front of the venue answers at once.
+    fn drawn(&self, now: Time, sent: Time, told: Option<VenueTime>) -> Time {
+        let behind = told.map_or(0, |told| self.clock.for_ages(now).ms_since(told));
+        sent.min(now.minus_ms(behind))
+    }
+
+    fn handle_refusal(
+        &mut self,
+        now: Time,
+        endpoint: Endpoint,
+        reason: Reason,
+        actions: &mut Vec<Action>,
+    ) {
+        if reason == Reason::RateLimited {
+            self.budget.punish(now, endpoint);
+        }
+        if reason.is_key_refusal() {
+            self.raise(TradingState::Halted, "keys refused", actions);
+        }
+    }
+
+    /// Whether the depth shows less than an own order that rested before it was drawn up: most likely a
+    /// fill. That is no evidence, but a reason to read the list at once instead of when it is due.
+    fn misses_own(&self, market: MarketId, drawn: Time) -> bool {
+        let book = &self.market(market).book;
+        self.orders
+            .of_market(market)
+            .filter(|t| t.life.phase == Phase::Live && t.life.cancel.is_none())
+            .filter(|t| t.life.last_sent.is_some_and(|sent| sent < drawn))
+            .any(|t| book.shows_less(&t.level()))
+    }
+
+    fn handle_depth(
+        &mut self,
+        now: Time,
+        drawn: Time,
+        (market, mut own): (MarketId, OwnLevels),
+        depth: &Depth,
+        actions: &mut Vec<Action>,
+    ) {
+        // What was sent meanwhile may be shown too; what was filled meanwhile may be shown unfilled.
+        for (id, level) in self.orders.levels(market) {
+            own.entry(id).or_insert(level);
+        }
+        if depth.market != market {
+            let (endpoint, cause) = (Endpoint::Depth, UnknownCause::Undecodable);
+            actions.push(Action::Notify(Notification::Unknown {
+                endpoint,
+                order: None,
+                cause,
+            }));
+            return;
+        }
+        self.clock.hear(now, depth.timestamp);
+        let taken = if depth.timestamp > self.clock.at_least(now) {
+            // A time that the clock does not believe would make every later snapshot look old.
+            Err(DepthFault::Malformed)
+        } else {
+            let book = &mut self.market_mut(market).book;
+            book.take(drawn, now, depth, own)
+        };
+        if let Err(fault) = taken {
+            actions.push(Action::Notify(Notification::DepthRefused { market, fault }));
+            return;
+        }
+        if self.misses_own(market, drawn) {
+            self.polls.look_soon();
+        }
+        self.market_mut(market).decision_due = true;
+        let mid = self.prices(market).mid;
+        self.watch(now, market, actions);
+        actions.push(Action::Notify(Notification::DepthTaken {
+            market,
+            mid,
+            timestamp: depth.timestamp,
+        }));
+    }
+
+    /// Amounts were scaled and bounded by what was listed at the start: nothing else is quoted, nor a
+    /// token that is not listed any more.
+    fn handle_tokens(&mut self, outcome: &Outcome) {
+        let Outcome::Reply(Reply::Tokens(listed)) = outcome else {
+            return;
+        };
+        let judged = |t: &TokenSpec| (t.decimals, t.precision, t.minimum, t.maximum);
+        let fits = |known: &TokenSpec| {
+            let mut listed = listed.iter();
+            let found = listed.find(|listed| listed.id == known.id);
+            found.is_some_and(|found| found.enabled && judged(found) == judged(known))
+        };
+        for market in &mut self.markets {
+            let misfit = !(fits(&market.spec.base) && fits(&market.spec.quote));
+            market.decision_due |= market.listing_change.token != misfit;
+            market.listing_change.token = misfit;
+        }
+    }
+
+    fn handle_markets(&mut self, outcome: &Outcome) {
+        let Outcome::Reply(Reply::Markets { listed }) = outcome else {
+            return;
+        };
+        for market in &mut self.markets {
+            let spec = &mut market.spec;
+            let found = listed.iter().find(|listed| listed.name == spec.name);
+            let enabled = found.is_some_and(|listed| listed.enabled);
+            // Amounts and prices were scaled for what was listed at the start: nothing else is quoted.
+            let misfit = found.is_some_and(|listed| {
+                (listed.base, listed.quote, listed.price_decimals)
+                    != (spec.base.id, spec.quote.id, spec.price_decimals)
+            });
+            market.decision_due |=
+                spec.enabled != enabled || market.listing_change.market != misfit;
+            (spec.enabled, market.listing_change.market) = (enabled, misfit);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What is known of one market: the last accepted depth, own orders taken out, and whether anybody
+//! should price from it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{EmptyBook, MarketConfig};
+use crate::market::{MarketSpec, Price, Qty, Side};
+use crate::notification::{Control, DepthFault, Withheld};
+use crate::order::ClientOrderId;
+use crate::planted::{self, Defect};
+use crate::request::{Depth, DepthLevel};
+use crate::strategy::BookLevel;
+use crate::time::{Time, VenueTime};
+use crate::token::Amount;
+use crate::withheld::{Compared, Unit};
+
+/// Refused snapshots with rising timestamps after which a restarted venue is believed.
+const RESYNC_AFTER: u32 = 3;
+/// Ended own orders that an old snapshot may still show are kept for so long,
+const PARTED_MS: u64 = 60_000;
+/// and no more than these.
+const PARTED_KEPT: usize = 256;
+
+/// An own order as a snapshot may show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnLevel {
+    pub(crate) side: Side,
+    pub(crate) price: Price,
+    /// Base units it may have rested with.
+    pub(crate) left: Amount,
+}
+
+/// The own orders that a snapshot may show: alive when it was drawn up, or sent before it arrived.
+pub(crate) type OwnLevels = BTreeMap<ClientOrderId, OwnLevel>;
+
+/// The last accepted depth of one market.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct MarketBook {
+    depth: Option<Depth>,
+    /// The own orders in it. They belong to the snapshot: what ends or begins later is still, or not
+    /// yet, in these levels.
+    own: OwnLevels,
+    /// Own orders that ended or were filled in part, and when that was seen: a snapshot drawn up before
+    /// shows them whole.
+    departed: BTreeMap<ClientOrderId, (Time, OwnLevel)>,
+    /// The accepted depth may have been drawn up as early as that,
+    snapshot_at: Time,
+    /// and this is the time it told.
+    snapshot_time: VenueTime,
+    /// When its content last changed.
+    content_changed_at: Time,
+    refused: u32,
+    refused_at: VenueTime,
+}
+
+/// What the book is worth for pricing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prices {
+    pub(crate) bids: Vec<BookLevel>,
+    pub(crate) asks: Vec<BookLevel>,
+    /// Half ticks: best bid + best ask, own orders removed.
+    pub(crate) mid: Option<u64>,
+}
+
+impl MarketBook {
+    /// Takes in a snapshot drawn up no earlier than `drawn` that arrived at `now` and may show `own`.
+    pub(crate) fn take(
+        &mut self,
+        drawn: Time,
+        now: Time,
+        depth: &Depth,
+        own: OwnLevels,
+    ) -> Result<(), DepthFault> {
+        check_shape(depth)?;
+        if let Some(known) = &self.depth {
+            let same = known.bids == depth.bids && known.asks == depth.asks;
+            let backwards =
+                depth.version < known.version || (depth.version == known.version && !same);
+            if backwards {
+                let newer = depth.timestamp > self.refused_at && depth.timestamp > known.timestamp;
+                self.refused_at = depth.timestamp;
+                self.refused = if newer { self.refused + 1 } else { 0 };
+                if self.refused < RESYNC_AFTER {
+                    return Err(DepthFault::Version);
+                }
+            }
+            if !same {
+                self.content_changed_at = now;
+            }
+        } else {
+            self.content_changed_at = now;
+        }
+        self.refused = 0;
+        self.snapshot_at = drawn;
+        self.snapshot_time = depth.timestamp;
+        self.depth = Some(depth.clone());
+        self.own = own;
+        Ok(())
+    }
+
+    /// The venue's clock is known to show `venue_now`: later than was thought when the depth came, it may
+    /// be, and then the depth is older.
+    pub(crate) fn reckon(&mut self, now: Time, venue_now: VenueTime) {
+        let drawn = now.minus_ms(venue_now.ms_since(self.snapshot_time));
+        self.snapshot_at = self.snapshot_at.min(drawn);
+    }
+
+    /// An own order has ended, or a part of it has.
+    pub(crate) fn part(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
+        self.departed
+            .retain(|_, (ended, _)| now.ms_since(*ended) < PARTED_MS);
+        if self.departed.len() >= PARTED_KEPT {
+            self.departed.pop_first();
+        }
+        self.departed.insert(id, (now, level));
+    }
+
+    /// Adds what ended or was filled after a snapshot may have been drawn up.
+    pub(crate) fn add_parted(&self, drawn: Time, own: &mut OwnLevels) {
+        let forgotten = planted::armed(Defect::PartsForgotten);
+        for (id, (_, level)) in self.departed.iter().filter(|(_, (at, _))| *at >= drawn) {
+            let shown = own.entry(*id).or_insert(*level);
+            if !forgotten {
+                shown.left = shown.left.max(level.left);
+            }
+        }
+    }
+
+    /// It may be older than it seems: nobody prices from it until another one is taken in.
+    pub(crate) fn doubt(&mut self) {
+        self.snapshot_at = Time(0);
+    }
+
+    /// Age of the accepted depth in milliseconds; `None` before the first.
+    pub(crate) fn age_ms(&self, now: Time) -> Option<u64> {
+        self.depth.is_some().then(|| now.ms_since(self.snapshot_at))
+    }
+
+    /// Venue time of the accepted depth.
+    pub(crate) fn timestamp(&self) -> Option<VenueTime> {
+        self.depth.as_ref().map(|depth| depth.timestamp)
+    }
+
+    /// Whether the accepted depth shows less at an own order's level than is left of it. Beyond the
+    /// last level shown nothing is known.
+    pub(crate) fn shows_less(&self, own: &OwnLevel) -> bool {
+        let levels = self.depth.as_ref().map(|depth| match own.side {
+            Side::Buy => &depth.bids,
+            Side::Sell => &depth.asks,
+        });
+        levels.is_some_and(|levels| {
+            let within = levels
+                .last()
+                .is_none_or(|last| own.side.reaches(own.price, last.price));
+            let size = levels
+                .iter()
+                .find(|level| level.price == own.price)
+                .map_or(0, |level| level.size);
+            within && size < own.left
+        })
+    }
+
+    /// The book less our own orders.
+    pub(crate) fn prices(&self, spec: &MarketSpec) -> Prices {
+        let Some(depth) = &self.depth else {
+            return Prices::default();
+        };
+        let without = |levels: &[DepthLevel], side: Side| -> Vec<BookLevel> {
+            levels
+                .iter()
+                .filter_map(|level| {
+                    let ours: Amount = self
+                        .own
+                        .values()
+                        .filter(|own| own.side == side && own.price == level.price)
+                        .filter(|_| !planted::armed(Defect::OwnOrdersPriced))
+                        .map(|own| own.left)
+                        .sum();
+                    let qty = spec.lots_floor(level.size.saturating_sub(ours));
+                    (qty.0 > 0).then_some(BookLevel {
+                        price: level.price,
+                        qty,
+                    })
+                })
+                .collect()
+        };
+        let bids = without(&depth.bids, Side::Buy);
+        let asks = without(&depth.asks, Side::Sell);
+        let mid = match (bids.first(), asks.first()) {
+            (Some(bid), Some(ask)) => Some(bid.price.0.saturating_add(ask.price.0)),
+            _ => None,
+        };
+        Prices { bids, asks, mid }
+    }
+
+    /// Why time alone makes the book worthless.
+    pub(crate) fn lapsed(
+        &self,
+        now: Time,
+        config: &MarketConfig,
+        depth_age_max_ms: u64,
+    ) -> Option<Withheld> {
+        let age_ms = self.age_ms(now);
+        let old = age_ms.is_none_or(|age| age > depth_age_max_ms);
+        if old && !planted::armed(Defect::StaleDepthTrusted) {
+            let key = "poll.depth_age_max_ms";
+            let compared = Compared::of(Unit::Ms, key, age_ms, depth_age_max_ms);
+            return Some(Withheld::compared(Control::StaleData, compared));
+        }
+        let (still_ms, most_ms) = (
+            now.ms_since(self.content_changed_at),
+            config.frozen_after_ms,
+        );
+        (most_ms > 0 && still_ms > most_ms).then(|| {
+            let compared = Compared::new(Unit::Ms, "market.frozen_after_s", still_ms, most_ms);
+            Withheld::compared(Control::FrozenBook, compared)
+        })
+    }
+
+    /// The mid to price from, in half ticks, or why there is none.
+    pub(crate) fn usable_mid(
+        &self,
+        now: Time,
+        prices: &Prices,
+        config: &MarketConfig,
+        depth_age_max_ms: u64,
+    ) -> Result<u64, Withheld> {
+        if let Some(lapsed) = self.lapsed(now, config, depth_age_max_ms) {
+            return Err(lapsed);
+        }
+        let (Some(bid), Some(ask), Some(mid)) =
+            (prices.bids.first(), prices.asks.first(), prices.mid)
+        else {
+            return match config.empty {
+                EmptyBook::NoQuote => Err(Control::EmptyBook.into()),
+                EmptyBook::Seed(price) => Ok(price.0.saturating_mul(2)),
+            };
+        };
+        // spread / (mid / 2) in bps, cross-multiplied: mid is in half ticks.
+        let spread = u128::from(ask.price.0.saturating_sub(bid.price.0));
+        let most_bps = config.spread_max_bps;
+        if spread * 20_000 > u128::from(most_bps) * u128::from(mid) {
+            let found_bps = (spread * 20_000).div_ceil(u128::from(mid.max(1)));
+            let key = "market.spread_max_bps";
+            let compared = Compared::new(Unit::Bps, key, found_bps, most_bps);
+            return Err(Withheld::compared(Control::Spread, compared));
+        }
+        let lots = |levels: &[BookLevel]| {
+            Qty(levels
+                .iter()
+                .fold(0, |sum: u64, level| sum.saturating_add(level.qty.0)))
+        };
+        let (thinner, least) = (lots(&prices.bids).min(lots(&prices.asks)), config.depth_min);
+        if thinner < least {
+            let compared = Compared::new(Unit::Lots, "market.depth_min", thinner.0, least.0);
+            return Err(Withheld::compared(Control::ThinBook, compared));
+        }
+        Ok(mid)
+    }
+}
+
+/// Sorted best first, no level twice, no size zero, not crossed.
+fn check_shape(depth: &Depth) -> Result<(), DepthFault> {
+    let ordered = depth
+        .bids
+        .windows(2)
+        .all(|pair| pair[0].price > pair[1].price)
+        && depth
+            .asks
+            .windows(2)
+            .all(|pair| pair[0].price < pair[1].price);
+    let positive = depth
+        .bids
+        .iter()
+        .chain(&depth.asks)
+        .all(|l| l.size > 0 && l.price.0 > 0);
+    if !ordered || !positive {
+        return Err(DepthFault::Malformed);
+    }
+    match (depth.bids.first(), depth.asks.first()) {
+        (Some(bid), Some(ask)) if bid.price >= ask.price => Err(DepthFault::Crossed),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_depth_is_older_when_the_venue_turns_out_to_be_later() {
+        let (mut book, now) = (MarketBook::default(), Time::from_ms(1_000));
+        let depth = Depth {
+            market: crate::MarketId(0),
+            version: 1,
+            timestamp: VenueTime(50_000),
+            bids: Vec::new(),
+            asks: Vec::new(),
+        };
+        let taken = book.take(now.minus_ms(100), now, &depth, OwnLevels::new());
+        assert_eq!(taken, Ok(()));
+        book.reckon(now, VenueTime(50_050));
+        assert_eq!(book.age_ms(now), Some(100), "never younger");
+        book.reckon(now, VenueTime(50_900));
+        assert_eq!(book.age_ms(now), Some(900));
+        book.reckon(now, VenueTime(50_200));
+        assert_eq!(book.age_ms(now), Some(900), "what was known is known");
+    }
+
+    #[test]
+    fn a_depth_that_shows_less_than_rests_is_noticed_and_what_lies_beyond_it_is_not_judged() {
+        let level = |price, size| DepthLevel {
+            price: Price(price),
+            size,
+        };
+        let depth = Depth {
+            market: crate::MarketId(0),
+            version: 1,
+            timestamp: VenueTime(0),
+            bids: vec![level(100, 7), level(98, 5)],
+            asks: Vec::new(),
+        };
+        let mut book = MarketBook::default();
+        let taken = book.take(Time(0), Time(0), &depth, OwnLevels::new());
+        assert_eq!(taken, Ok(()));
+        let less = |side, price, left| {
+            let price = Price(price);
+            book.shows_less(&OwnLevel { side, price, left })
+        };
+        assert!(!less(Side::Buy, 100, 7) && less(Side::Buy, 100, 8));
+        assert!(less(Side::Buy, 99, 1), "between two levels");
+        assert!(!less(Side::Buy, 97, 1), "beyond the last one");
+        assert!(less(Side::Sell, 200, 1), "an empty side hides nothing");
+        let nothing = MarketBook::default();
+        assert!(!nothing.shows_less(&OwnLevel {
+            side: Side::Buy,
+            price: Price(1),
+            left: 1
+        }));
+    }
+
+    #[test]
+    fn what_ended_is_taken_out_of_older_snapshots_only() {
+        let id = ClientOrderId {
+            instance: 1,
+            strategy: crate::StrategyId(0),
+            number: 7,
+        };
+        let level = OwnLevel {
+            side: Side::Buy,
+            price: Price(100),
+            left: 7,
+        };
+        let mut book = MarketBook::default();
+        book.part(Time(50), id, level);
+        let shown = |book: &MarketBook, drawn| {
+            let mut own = OwnLevels::new();
+            book.add_parted(Time(drawn), &mut own);
+            own.contains_key(&id)
+        };
+        assert!(shown(&book, 50), "as late as it was seen");
+        assert!(!shown(&book, 51), "gone by then");
+        let left = |drawn| {
+            let rest = OwnLevel { left: 3, ..level };
+            let mut own = OwnLevels::from([(id, rest)]);
+            book.add_parted(Time(drawn), &mut own);
+            own[&id].left
+        };
+        assert_eq!((left(50), left(51)), (7, 3), "whole before it was filled");
+        for number in 0..2 * PARTED_KEPT as u64 {
+            book.part(Time(60), ClientOrderId { number, ..id }, level);
+        }
+        assert_eq!(book.departed.len(), PARTED_KEPT);
+    }
+}

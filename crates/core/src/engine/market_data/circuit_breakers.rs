@@ -1,0 +1,116 @@
+//! What a new reference says about a market: how far it moved, what was lost by it, and whether those who
+//! trade with us know better. What follows is a pause, or a level.
+
+use crate::action::Action;
+use crate::control::Control;
+use crate::event::TradingState;
+use crate::market::MarketId;
+use crate::notification::Notification;
+use crate::time::Time;
+
+use crate::engine::state::State;
+
+/// An engine that is woken this much later than it asked for was not there meanwhile: the host slept, or
+/// something held it up.
+const SLEPT_MS: u64 = 5_000;
+
+impl State {
+    /// Looks at a market whose depth was just taken in.
+    pub(crate) fn watch(&mut self, now: Time, id: MarketId, actions: &mut Vec<Action>) {
+        let prices = self.prices(id);
+        let limits = &self.config.markets[usize::from(id.0)];
+        let age_max_ms = self.config.poll.depth_age_max_ms;
+        let market = self.market(id);
+        let usable = market.book.usable_mid(now, &prices, limits, age_max_ms);
+        // A runaway shows in any mid; money is counted at one that may be priced from.
+        if let Some(mid) = prices.mid {
+            self.watch_move(now, id, mid, actions);
+        }
+        let Ok(mid) = usable else { return };
+        self.market_mut(id).mid = Some(mid);
+        let venue_now = self.clock.at_least(now);
+        let index = usize::from(id.0);
+        let due = self.shares_due(id);
+        let (limits, risk) = (&self.config.markets[index].loss, &self.config.risk);
+        let market = &mut self.markets[index];
+        let exceeded = market
+            .losses
+            .look((now, venue_now), &market.spec, (mid, due), limits);
+        let streak = market.losses.markouts.mark(now, &market.spec, mid, risk);
+        for control in exceeded {
+            self.lost(now, id, control, actions);
+        }
+        if streak {
+            self.pause_market(now, id, Control::LossStreak, actions);
+        }
+        if std::mem::take(&mut self.markets[index].losses.uncountable) {
+            let detail = format!("the value of market {} cannot be counted", id.0);
+            self.violated("loss_uncountable", detail, actions);
+        }
+    }
+
+    fn watch_move(&mut self, now: Time, id: MarketId, mid: u64, actions: &mut Vec<Action>) {
+        let (window_ms, most) = (self.config.risk.move_ms, self.config.risk.move_bps);
+        let market = self.market_mut(id);
+        let (low, high) = market.mid_extremes.take(now, i128::from(mid), window_ms);
+        let moved_bps = ((high - low) * 10_000 + low - 1) / low.max(1);
+        market.mid_range_bps = u64::try_from(moved_bps).unwrap_or(u64::MAX);
+        if market.mid_range_bps > u64::from(most) {
+            self.pause_market(now, id, Control::PriceMove, actions);
+        }
+    }
+
+    /// What reaching a loss limit does: the shorter its time, the milder.
+    fn lost(&mut self, now: Time, id: MarketId, control: Control, actions: &mut Vec<Action>) {
+        actions.push(Action::Notify(Notification::RiskRefused {
+            market: id,
+            control,
+        }));
+        // Whoever resumes sees what was lost, also when nothing runs any more.
+        self.pending.moved(id);
+        match control {
+            Control::LossDay | Control::Drawdown => {
+                self.raise(TradingState::CancelOnly, control.name(), actions);
+            }
+            Control::LossTotal => self.raise(TradingState::Halted, control.name(), actions),
+            _ => {
+                // What engaged a pause is done with: it heals, and an hour may lose as much again. What is
+                // lost meanwhile engages the next one.
+                if self.pause_market(now, id, control, actions) {
+                    self.market_mut(id).losses.baselines.forget_hour();
+                }
+            }
+        }
+    }
+
+    /// More transmissions or fills than any budget explains: whatever it is, it ends here.
+    pub(crate) fn latch_if_wild(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let most = self.config.risk.executions_per_min;
+        let (sent, filled) = (&self.counters.transmissions, &self.counters.filled);
+        if sent.count(now) >= most || filled.count(now) >= most {
+            self.raise(
+                TradingState::CancelOnly,
+                Control::Executions.name(),
+                actions,
+            );
+        }
+    }
+
+    /// Notices that time has passed unseen. What was known before is then known no more: nothing new is
+    /// ordered until orders, balances and books have been read again.
+    pub(crate) fn notice_gap(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let late_ms = now.ms_since(self.next_wakeup_at);
+        if late_ms < SLEPT_MS {
+            return;
+        }
+        self.last_complete_scan_at = None;
+        self.ledger.doubt();
+        for market in &mut self.markets {
+            market.book.doubt();
+            market.decision_due = true;
+        }
+        self.polls.all_soon();
+        self.ramp.begin_again(now);
+        actions.push(Action::Notify(Notification::Slept { ms: late_ms }));
+    }
+}

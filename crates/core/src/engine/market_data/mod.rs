@@ -1,0 +1,4 @@
+//! Market data: books with own orders removed, mids, circuit breakers.
+
+pub(crate) mod book;
+pub(crate) mod circuit_breakers;

@@ -1,0 +1,163 @@
+//! From one quote that has no order to a complete unsigned order: gate → budget → ids → amounts.
+//!
+//! Which quotes have none is decided elsewhere; so is what happens to those that are refused.
+
+use crate::event::BatchId;
+use crate::market::{Qty, Side};
+use crate::notification::{Control, Withheld};
+use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
+use crate::planted::{self, Defect};
+use crate::request::Endpoint;
+use crate::strategy::Quote;
+use crate::time::{Time, VenueTime};
+use crate::token::Amount;
+
+use crate::engine::account::storage_ids::Parity;
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::orders::registry::Tracked;
+use crate::engine::orders::unquoted::waits;
+use crate::engine::risk::counters::OrderShape;
+use crate::engine::risk::gate::{Approved, Proposal};
+use crate::engine::state::State;
+
+/// One quote to be made an order.
+#[derive(Clone, Copy)]
+pub(crate) struct WantedQuote {
+    pub(crate) strategy: StrategyId,
+    pub(crate) quote: Quote,
+    /// How many like it are wanted.
+    pub(crate) alike: usize,
+}
+
+impl State {
+    /// Passes one quote through gate and budget and makes it an order on its way to the store.
+    pub(crate) fn propose(
+        &mut self,
+        now: Time,
+        index: usize,
+        wanted: WantedQuote,
+        mid: Result<u64, Withheld>,
+        batch: BatchId,
+    ) -> Result<UnsignedOrder, Withheld> {
+        let WantedQuote {
+            strategy,
+            quote,
+            alike,
+        } = wanted;
+        let spec = &self.markets[index].spec;
+        let amounts = spec
+            .base_amount(quote.qty)
+            .zip(spec.quote_amount(quote.price, quote.qty));
+        let (base, quote_amount) = amounts.ok_or(Control::OrderAmount)?;
+        let proposal = Proposal {
+            side: quote.side,
+            price: quote.price,
+            qty: quote.qty,
+            base,
+            quote: quote_amount,
+        };
+        let approved = self
+            .situation(now, index, mid)
+            .approve(strategy, proposal, alike)?;
+        if self.store_lags(batch) {
+            return Err(Control::Store.into());
+        }
+        if let Some(until) = self.markets[index].backoff.left(now) {
+            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
+        }
+        if !self.budget.take(now, Endpoint::Submit) {
+            self.budget_denied = true;
+            return Err(Control::Budget.into());
+        }
+        let sell_token = self.markets[index].spec.sell_token(quote.side);
+        let storage_id = self
+            .storage
+            .take(sell_token, Parity::Even)
+            .ok_or(Control::StorageIds)?;
+        let order = self.complete(now, index, strategy, approved, storage_id);
+        self.signed.add_order(&order);
+        self.orders.insert(Tracked::sealing(order.clone(), batch));
+        let like = OrderShape {
+            market: order.market,
+            strategy,
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+        };
+        self.counters.made(now, like);
+        Ok(order)
+    }
+
+    /// Whether an earlier batch is still on its way to the disk: what queues there would be too old when
+    /// it comes back.
+    pub(crate) fn store_lags(&self, batch: BatchId) -> bool {
+        self.orders
+            .lives()
+            .any(|(_, life)| life.phase == Phase::Sealing && life.batch != batch)
+    }
+
+    /// Gives an approved proposal its ids, amounts by token, and expiry.
+    fn complete(
+        &mut self,
+        now: Time,
+        index: usize,
+        strategy: StrategyId,
+        approved: Approved<Proposal>,
+        storage_id: u32,
+    ) -> UnsignedOrder {
+        let Proposal {
+            side,
+            price,
+            qty,
+            base,
+            quote,
+        } = approved.into_inner();
+        let times = 1 + u64::from(planted::armed(Defect::LotsDoubled));
+        let (qty, base) = (Qty(qty.0 * times), base * Amount::from(times));
+        let quote = quote * Amount::from(times);
+        let client_id = self.next_id(strategy);
+        let spec = &self.markets[index].spec;
+        let venue_now = self.clock.at_least(now);
+        let (sell_amount, buy_amount, fill_by) = match side {
+            Side::Buy => (quote, base, FillBy::Buy),
+            Side::Sell => (base, quote, FillBy::Sell),
+        };
+        UnsignedOrder {
+            client_id,
+            market: spec.id,
+            side,
+            price,
+            qty,
+            kind: if self.config.maker_only {
+                OrderKind::MakerOnly
+            } else {
+                OrderKind::Limit
+            },
+            sell_token: spec.sell_token(side),
+            sell_amount,
+            buy_token: spec.buy_token(side),
+            buy_amount,
+            fill_by,
+            storage_id,
+            valid_until_s: self.expiry_s(venue_now),
+            max_fee_bips: self.config.max_fee_bips,
+            made_at: venue_now,
+        }
+    }
+
+    /// Numbers an intent.
+    pub(crate) fn next_id(&mut self, strategy: StrategyId) -> ClientOrderId {
+        let number = self.next_number;
+        self.next_number += 1;
+        ClientOrderId {
+            instance: self.instance,
+            strategy,
+            number,
+        }
+    }
+
+    /// Until when what is made now is valid.
+    pub(crate) fn expiry_s(&self, venue_now: VenueTime) -> u32 {
+        u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,396 @@
+//! From a changed market to orders: view → strategy → comparison → gate → budget → seal.
+
+use std::collections::BTreeSet;
+
+use crate::action::Action;
+use crate::intent::Intent;
+use crate::market::{MarketId, Side};
+use crate::notification::{Control, Notification, Withheld};
+use crate::order::{ClientOrderId, StrategyId};
+use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
+use crate::time::{Time, VenueTime};
+use crate::withheld::{Compared, Unit};
+
+use crate::engine::market_data::book::Prices;
+use crate::engine::orders::builder::WantedQuote;
+use crate::engine::orders::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
+use crate::engine::orders::lifecycle::{CancelState, Phase};
+use crate::engine::orders::registry::Tracked;
+use crate::engine::risk::ramp::scaled;
+
+use crate::engine::market::BreakBeforeMake;
+use crate::engine::orders::unquoted::{Findings, waits};
+use crate::engine::state::{State, StrategySlot};
+
+impl State {
+    /// Asks the strategies of every changed market and acts on what they want.
+    pub(crate) fn decide(
+        &mut self,
+        now: Time,
+        strategies: &mut [Box<dyn Strategy>],
+        actions: &mut Vec<Action>,
+    ) {
+        if self.is_leaving() {
+            return;
+        }
+        let batch = self.batch();
+        let mut sealed = Vec::new();
+        for index in 0..self.markets.len() {
+            self.markets[index].decision_due |= self.something_lapsed(now, index);
+            if std::mem::take(&mut self.markets[index].decision_due) {
+                self.decide_market(now, index, batch, strategies, &mut sealed, actions);
+            }
+        }
+        self.last_decision_at = now;
+        if !sealed.is_empty() {
+            actions.push(Action::Seal {
+                batch,
+                intents: sealed,
+            });
+        }
+    }
+
+    fn decide_market(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: crate::event::BatchId,
+        strategies: &mut [Box<dyn Strategy>],
+        sealed: &mut Vec<Intent>,
+        actions: &mut Vec<Action>,
+    ) {
+        let id = self.markets[index].spec.id;
+        let prices = self.prices(id);
+        let mid = self.quoting_mid(now, id, &prices);
+        let mut findings = Findings::default();
+        match mid {
+            Ok(_) => self.ramp.begin(now),
+            Err(_) => self.ramp.begin_again(now),
+        }
+        let recovering = mid.is_err_and(|withheld| withheld.control == Control::Recovering);
+        if recovering && !self.recovery_is_held_up() {
+            // Orders of an earlier run are judged when it is known which of them rest.
+            self.markets[index].unquoted.decide(mid.err(), &findings);
+            return;
+        }
+        self.cancel_orphans(now, id);
+        let mut refused = BTreeSet::new();
+        let mut shares = None;
+        for (seat, strategy) in strategies.iter_mut().enumerate() {
+            if self.slots[seat].market != id {
+                continue;
+            }
+            let working = self.working_of(now, seat);
+            let mut targets = match mid {
+                Ok(mid) => self.ask(now, seat, strategy.as_mut(), &working, &prices, mid),
+                Err(_) => Targets::default(),
+            };
+            findings.wanted(&targets);
+            let held_back = self.drop_held_back(now, seat, &mut targets);
+            if held_back.contains(&true) {
+                refused.insert(Control::Paused);
+                findings.taken_out(held_back, self.paused(now, id));
+            }
+            let share_bps = self.ramp.share_bps(now, &self.config.ramp);
+            let scaled_away = targets.scale(|qty| scaled(qty, share_bps));
+            findings.taken_out(scaled_away, ramped(share_bps));
+            let limits = &self.config.markets[index];
+            let tolerance = Tolerance {
+                price_bps: limits.price_tolerance_bps,
+                qty_bps: limits.qty_tolerance_bps,
+            };
+            let Diff { cancel, place } = diff(targets.quotes(), &working, tolerance);
+            for order in cancel {
+                self.want_cancel(now, order);
+            }
+            let strategy = self.slots[seat].strategy;
+            // The pool has one holder: the first strategy that says something about it.
+            shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
+            for side in Side::BOTH {
+                let wanted = targets.quotes().iter().filter(|quote| quote.side == side);
+                let missing = place.iter().filter(|missing| missing.quote.side == side);
+                if wanted.count() > missing.count() {
+                    findings.served(side);
+                }
+            }
+            for missing in &place {
+                let Quote { side, qty, .. } = missing.quote;
+                self.counters.decided(batch, id, strategy, side, qty);
+            }
+            for missing in place {
+                let alike = |quote: &&Quote| missing.quote.is_like(quote);
+                let alike = targets.quotes().iter().filter(alike).count();
+                let wanted = WantedQuote {
+                    strategy,
+                    quote: missing.quote,
+                    alike,
+                };
+                match self.propose(now, index, wanted, mid, batch) {
+                    Ok(order) => {
+                        findings.served(order.side);
+                        sealed.push(Intent::Order(order));
+                    }
+                    Err(withheld) => {
+                        let control = withheld.control;
+                        // What had no token is thought over again at the next wake.
+                        self.markets[index].decision_due |= is_tried_again(control);
+                        refused.insert(control);
+                        findings.refused(missing.quote.side, withheld);
+                        self.break_before_make(now, control, &missing);
+                    }
+                }
+            }
+        }
+        match shares.map_or(Ok(None), |(strategy, wanted)| {
+            self.propose_move(now, index, strategy, wanted, mid, batch)
+        }) {
+            Ok(proposed) => {
+                sealed.extend(proposed.map(Intent::PoolTransaction));
+                self.withhold_move(index, None);
+            }
+            Err(withheld) => {
+                refused.insert(withheld.control);
+                self.withhold_move(index, Some(withheld));
+            }
+        }
+        for control in refused.difference(&self.markets[index].refused_by) {
+            actions.push(Action::Notify(Notification::RiskRefused {
+                market: id,
+                control: *control,
+            }));
+        }
+        self.markets[index].refused_by = refused;
+        self.markets[index].unquoted.decide(mid.err(), &findings);
+    }
+
+    /// Why a wanted join or exit was not made.
+    fn withhold_move(&mut self, index: usize, withheld: Option<Withheld>) {
+        let market = &mut self.markets[index];
+        market.decision_due |= withheld.is_some_and(|why| is_tried_again(why.control));
+        if let Some(pool) = &mut market.pool {
+            pool.withheld = withheld;
+        }
+    }
+
+    /// The list has been read and an order of an earlier run is still unknown: readiness may have to
+    /// wait for its fence, and until then nobody would look after those that rest.
+    pub(crate) fn recovery_is_held_up(&self) -> bool {
+        let mut lives = self.orders.lives();
+        self.last_complete_scan_at.is_some()
+            && lives.any(|(_, life)| life.unknown_since().is_some())
+    }
+
+    /// Orders of an earlier run whose strategy does not quote this market any more: nobody wants them.
+    fn cancel_orphans(&mut self, now: Time, market: MarketId) {
+        let has_seat = |strategy: StrategyId| {
+            self.slots
+                .iter()
+                .any(|seat| seat.strategy == strategy && seat.market == market)
+        };
+        let orphans: Vec<_> = self
+            .orders
+            .of_market(market)
+            .map(|t| t.order.client_id)
+            .filter(|id| !has_seat(id.strategy))
+            .collect();
+        for id in orphans {
+            self.want_cancel(now, id);
+        }
+    }
+
+    /// Shows the market to a strategy and takes what it wants.
+    fn ask(
+        &mut self,
+        now: Time,
+        seat: usize,
+        strategy: &mut dyn Strategy,
+        working: &[Working],
+        prices: &Prices,
+        mid: u64,
+    ) -> Targets {
+        let fills = std::mem::take(&mut self.slots[seat].fills);
+        let spec = &self.market(self.slots[seat].market).spec;
+        let own: Vec<_> = working.iter().filter_map(own_order).collect();
+        let view = View {
+            now,
+            market: spec,
+            bids: &prices.bids,
+            asks: &prices.asks,
+            mid,
+            holdings: Holdings {
+                base: self.ledger.total(spec.base.id),
+                quote: self.ledger.total(spec.quote.id),
+            },
+            pool: self.pool_view(now, spec.id),
+            own: &own,
+            fills: &fills,
+        };
+        let mut targets = Targets::default();
+        strategy.decide(&view, &mut targets);
+        targets
+    }
+
+    /// Takes out what a pause holds back; by side, whether there was something.
+    fn drop_held_back(&self, now: Time, seat: usize, targets: &mut Targets) -> [bool; 2] {
+        let venue_now = self.clock.at_least(now);
+        let StrategySlot {
+            strategy, market, ..
+        } = self.slots[seat];
+        let held = |side| {
+            self.restrictions
+                .hold_back(venue_now, market, side, strategy)
+        };
+        targets.retain(|quote| !held(quote.side))
+    }
+
+    /// Until when the market, or a part of it, is held back.
+    fn paused(&self, now: Time, market: MarketId) -> Withheld {
+        let venue_now = self.clock.at_least(now);
+        let concerns = |id: &Option<MarketId>| id.is_none_or(|id| id == market);
+        let holding = self.newest().holding(venue_now);
+        let ends = holding.filter(|pause| concerns(&pause.filter.market));
+        let ends: Option<Vec<_>> = ends.map(|pause| pause.until).collect();
+        // Only a person lifts one that has no end.
+        let last = ends.and_then(|ends| ends.into_iter().max());
+        last.map_or_else(
+            || Control::Paused.into(),
+            |last| waits(Control::Paused, last.ms_since(venue_now)),
+        )
+    }
+
+    /// The orders of a seat as the comparison sees them, oldest first.
+    fn working_of(&self, now: Time, seat: usize) -> Vec<Working> {
+        let StrategySlot {
+            strategy, market, ..
+        } = self.slots[seat];
+        self.orders
+            .of_strategy(market, strategy)
+            .map(|t| self.working(now, t))
+            .collect()
+    }
+
+    /// Where funds or limits do not allow old and new at once, the expiring order goes first.
+    fn break_before_make(&mut self, now: Time, control: Control, missing: &Missing) {
+        let short = matches!(
+            control,
+            Control::Balance | Control::InventoryBand | Control::OpenOrders | Control::SelfCross
+        );
+        if let (true, Some(old)) = (short, missing.replaces) {
+            if let Some(market) = self.orders.get(old).map(|t| t.order.market) {
+                let broken =
+                    &mut self.market_mut(market).break_before_make[missing.quote.side as usize];
+                if *broken == BreakBeforeMake::No {
+                    *broken = BreakBeforeMake::Decided;
+                }
+            }
+            self.want_cancel(now, old);
+        }
+    }
+
+    /// Decides to cancel an order. From now on its bytes do not leave any more; what may be resting is
+    /// cancelled at the venue, which is a matter of budget, and what never left is dropped.
+    pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
+        if let Some(tracked) = self.orders.get_mut(id)
+            && tracked.life.cancel.is_none()
+        {
+            tracked.life.cancel = Some(CancelState {
+                decided: now,
+                last_sent: None,
+                in_flight: None,
+                answered: None,
+                attempts: 0,
+            });
+        }
+    }
+
+    fn working(&self, now: Time, tracked: &Tracked) -> Working {
+        let spec = &self.market(tracked.order.market).spec;
+        let standing = match tracked.life.phase {
+            _ if tracked.life.cancel.is_some() => Standing::Leaving,
+            Phase::InFlight => Standing::Coming,
+            Phase::Sealing | Phase::Sealed => Standing::Pending,
+            Phase::Unknown {
+                answered: false, ..
+            } if self.may_be_resent(now, &tracked.life) => Standing::Pending,
+            Phase::Unknown { .. } => Standing::Doubtful,
+            Phase::Live => Standing::Live,
+        };
+        Working {
+            id: tracked.order.client_id,
+            side: tracked.order.side,
+            price: tracked.order.price,
+            remaining: spec.lots_floor(tracked.base_left(tracked.base_amount())),
+            standing,
+            expiring: self.clock.at_least(now) >= self.refresh_at(tracked),
+        }
+    }
+
+    /// The venue time from which an order is to be replaced.
+    pub(crate) fn refresh_at(&self, tracked: &Tracked) -> VenueTime {
+        tracked
+            .valid_until()
+            .minus_ms(self.config.refresh_before_ms)
+    }
+
+    /// Whether something other than the book or the orders changed what should be done: an order is due
+    /// for replacement, prices became too old to quote from, or quoting was allowed or forbidden.
+    fn something_lapsed(&self, now: Time, index: usize) -> bool {
+        let market = &self.markets[index];
+        let (id, limits) = (market.spec.id, &self.config.markets[index]);
+        let age_max_ms = self.config.poll.depth_age_max_ms;
+        let barred = self
+            .closed(now, id)
+            .or_else(|| market.book.lapsed(now, limits, age_max_ms));
+        let changed = match barred {
+            Some(why) => !market.unquoted.barred.is_some_and(|was| was.is_alike(&why)),
+            // What the book itself forbids was decided when it was taken in.
+            None => matches!(
+                market.unquoted.barred.map(|why| why.control),
+                Some(
+                    Control::Level
+                        | Control::Recovering
+                        | Control::OtherInstance
+                        | Control::BooksDiffer
+                        | Control::Permission
+                        | Control::Listing
+                        | Control::StaleData
+                        | Control::FrozenBook
+                )
+            ),
+        };
+        let venue_now = self.clock.at_least(now);
+        let expires = |t: &Tracked| t.life.cancel.is_none() && venue_now >= self.refresh_at(t);
+        let grown = self.ramp.share_bps(now, &self.config.ramp)
+            != self
+                .ramp
+                .share_bps(self.last_decision_at, &self.config.ramp);
+        changed || grown || self.orders.of_market(id).any(expires)
+    }
+}
+
+/// What had no request to spend is wanted again at the next wake.
+fn is_tried_again(control: Control) -> bool {
+    matches!(control, Control::Budget | Control::VenueRefusal)
+}
+
+/// The share of full size leaves less than a lot.
+fn ramped(share_bps: u32) -> Withheld {
+    let compared = Compared::new(Unit::Bps, "ramp.start_bps", share_bps, 10_000);
+    Withheld::compared(Control::Ramp, compared)
+}
+
+fn own_order(working: &Working) -> Option<OwnOrder> {
+    let cancelling = match working.standing {
+        Standing::Live | Standing::Coming | Standing::Pending => false,
+        Standing::Leaving => true,
+        Standing::Doubtful => return None,
+    };
+    Some(OwnOrder {
+        id: working.id,
+        side: working.side,
+        price: working.price,
+        remaining: working.remaining,
+        expiring: working.expiring,
+        cancelling,
+    })
+}

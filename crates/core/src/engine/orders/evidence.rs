@@ -1,0 +1,286 @@
+//! What answers prove about orders and moves: acknowledgements, complete lists, cuts. The rules of one
+//! intent are in `lifecycle`; what a single report changes is in `execution_reports`, and in `transaction_reports` for moves.
+//!
+//! An unknown order ends by evidence only: seen final by list or hash; or the venue's clock has passed
+//! its expiry and grace **and** a complete list begun after that does not show it, nor, if the venue ever
+//! took it, does asking by hash. Counting how often it was not found proves nothing.
+
+use crate::action::Action;
+use crate::event::TradingState;
+use crate::fence::{self, ListScan, Progress, ScanPurpose, VenueEvidence};
+use crate::notification::{Control, End, Notification};
+use crate::order::{ClientOrderId, Hash};
+use crate::planted::{self, Defect};
+use crate::reason::Reason;
+use crate::request::{Outcome, Reply, RequestId};
+use crate::time::Time;
+
+use crate::engine::orders::lifecycle::{Phase, TransmissionOutcome};
+use crate::engine::orders::unquoted::waits;
+use crate::engine::state::State;
+
+impl State {
+    /// The answer to a transmission.
+    pub(crate) fn handle_submit(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        sent: Time,
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(market) = self.orders.market_of(id) else {
+            return;
+        };
+        let Some(life) = self.orders.life_mut(id) else {
+            return;
+        };
+        let endpoint = life.endpoint;
+        let after = life.hear(now, outcome);
+        if matches!(life.phase, Phase::Unknown { answered: true, .. })
+            || after == TransmissionOutcome::ProvenDead
+        {
+            let pause_ms = self.config.resend_after_ms;
+            self.never_rested(id, waits(Control::VenueRefusal, pause_ms));
+        }
+        match after {
+            TransmissionOutcome::Accepted { hash, newly } => {
+                if newly {
+                    let micros = now.micros_since(sent);
+                    actions.push(Action::Notify(Notification::Acknowledged {
+                        order: id,
+                        hash,
+                        micros,
+                    }));
+                }
+                self.rest_of(market, endpoint).taken();
+                self.acknowledged(id, outcome);
+            }
+            TransmissionOutcome::Contradicted => {
+                let said = reply_name(outcome);
+                let detail = format!("{} of {id} answered with {said}", endpoint.name());
+                self.violated("submit_answer", detail, actions);
+            }
+            TransmissionOutcome::ProvenDead => {
+                self.end(now, id, End::Refused, actions);
+                let pause_ms = self.config.resend_after_ms;
+                self.rest_of(market, endpoint).refused(now, pause_ms);
+            }
+            TransmissionOutcome::ScanNeeded if endpoint.is_pool_transaction() => {
+                self.polls.moves_soon();
+            }
+            TransmissionOutcome::ScanNeeded => self.polls.look_soon(),
+            TransmissionOutcome::Nothing => {}
+        }
+        self.market_mut(market).decision_due = true;
+    }
+
+    /// The word in an acknowledgement is no report: what changed hands comes with the report.
+    fn acknowledged(&mut self, id: ClientOrderId, outcome: &Outcome) {
+        let is_final =
+            matches!(outcome, Outcome::Reply(Reply::Submitted { status, .. }) if status.is_final());
+        match self.orders.get_mut(id) {
+            Some(tracked) => tracked.read_wanted |= is_final,
+            None => self.polls.moves_soon(),
+        }
+    }
+
+    /// The answer to a cancel. Nothing it can say ends the order: fills may have come before.
+    pub(crate) fn handle_cancel(&mut self, now: Time, id: ClientOrderId, outcome: &Outcome) {
+        let Some(tracked) = self.orders.get_mut(id) else {
+            return;
+        };
+        if let Some(cancel) = &mut tracked.life.cancel {
+            cancel.in_flight = None;
+            let done = Outcome::Refused(Reason::NothingToCancel);
+            if matches!(outcome, Outcome::Reply(_)) || *outcome == done {
+                cancel.answered = Some(now);
+            }
+        }
+        match outcome {
+            Outcome::Reply(_) => self.polls.look_soon(),
+            Outcome::Refused(_) => tracked.read_wanted = true,
+            Outcome::NotSent | Outcome::Unknown(_) => {}
+        }
+    }
+
+    /// The report of one order. That it is not there is evidence only behind the fence, and only beside
+    /// a complete list.
+    pub(crate) fn handle_read(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        sent: Time,
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        match outcome {
+            Outcome::Reply(Reply::Order(report)) => self.observe(now, report, actions),
+            // Any other refusal is about the one who asks.
+            Outcome::Refused(reason)
+                if *reason == Reason::OrderNotFound
+                    || planted::armed(Defect::EveryRefusalDisowns) =>
+            {
+                let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
+                let grace_ms = self.config.grace_ms;
+                if let Some(tracked) = self.orders.get_mut(id)
+                    && fence::is_behind(asked_at, tracked.valid_until(), grace_ms)
+                {
+                    tracked.life.evidence = VenueEvidence::Denied;
+                }
+                if planted::armed(Defect::NotFoundIsDeath) {
+                    self.end(now, id, End::Fenced, actions);
+                }
+            }
+            Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
+        }
+    }
+
+    /// A page of the orders list.
+    pub(crate) fn handle_page(
+        &mut self,
+        now: Time,
+        request: RequestId,
+        outcome: &Outcome,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(mut pass) = answered(&mut self.scan, request) else {
+            return;
+        };
+        let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
+            if pass.ask_again() {
+                self.scan = Some(pass);
+            } else {
+                self.polls.pass_failed(pass.purpose, now);
+            }
+            return;
+        };
+        for report in orders {
+            self.observe(now, report, actions);
+        }
+        match pass.take(orders, *total) {
+            Progress::More => self.scan = Some(pass),
+            Progress::Abandoned => self.polls.pass_failed(pass.purpose, now),
+            Progress::Complete => self.pass_ended(now, &pass, actions),
+        }
+    }
+
+    fn pass_ended(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
+        if pass.purpose == ScanPurpose::Resting {
+            self.polls.resting = now.plus_ms(self.config.poll.meta_ms);
+            self.resting_listed_at = Some(pass.begun);
+            return;
+        }
+        self.last_complete_scan_at = Some(pass.begun);
+        self.polls.pass_ended(pass.purpose, now);
+        let shown = u32::try_from(pass.seen.len()).unwrap_or(u32::MAX);
+        actions.push(Action::Notify(Notification::Reconciled { orders: shown }));
+        for tracked in self.orders.iter_mut() {
+            let missed = tracked.life.passed(pass);
+            tracked.read_wanted |= missed && tracked.life.evidence != VenueEvidence::None;
+        }
+        if planted::armed(Defect::AbsenceIsDeath) {
+            let missed = self.orders.iter().filter(|t| t.life.missed);
+            let missed: Vec<_> = missed.map(|t| t.order.client_id).collect();
+            for id in missed {
+                self.end(now, id, End::Fenced, actions);
+            }
+        }
+        if !self.ready && self.recovery_is_held_up() {
+            self.touch_all();
+        }
+        if pass.purpose == ScanPurpose::Absence {
+            self.apply_fence(now, pass, actions);
+            self.drain_proved(pass, actions);
+        }
+        let all_seen = self.ledger.candidate_arrived().is_some_and(|arrived| {
+            // A move is booked when it ends; until then its part in the balances is not known.
+            let mut moves = self.orders.pool_transactions.iter();
+            self.orders
+                .iter()
+                .all(|t| t.life.is_accounted(arrived, Some(pass)))
+                && (moves.all(|t| t.life.is_accounted(arrived, None))
+                    || planted::armed(Defect::CutAcrossMoves))
+        });
+        let stood = self.resting_listed_at.is_some() || planted::armed(Defect::RestingForgotten);
+        let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
+        match self.ledger.pass_ended(pass.begun, all_seen && stood) {
+            // A fill came between, and nothing else is in the way of the opening.
+            None if all_seen && !self.ready => self.polls.balances_soon(),
+            None => {}
+            Some(cut) => self.reconciled(now, cut, actions),
+        }
+    }
+
+    /// Ends what a complete list, begun after its fence, does not show. What the venue once took or
+    /// showed has to be unknown to it by hash as well.
+    fn apply_fence(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
+        let grace_ms = self.config.grace_ms;
+        let dead: Vec<_> = self
+            .orders
+            .iter()
+            .filter(|t| t.life.is_dead_by(pass, grace_ms))
+            .map(|t| t.order.client_id)
+            .collect();
+        for id in dead {
+            self.end(now, id, End::Fenced, actions);
+        }
+    }
+
+    /// A batch is durable: what is in it may leave.
+    pub(crate) fn handle_sealed(
+        &mut self,
+        now: Time,
+        hashes: &[(ClientOrderId, Hash)],
+        actions: &mut Vec<Action>,
+    ) {
+        for (id, hash) in hashes {
+            self.orders.set_hash(*id, *hash);
+            if let Some(life) = self.orders.life_mut(*id)
+                && life.phase == Phase::Sealing
+            {
+                life.phase = Phase::Sealed;
+                // What waited for the store is thought over again.
+                if let Some(market) = self.orders.market_of(*id) {
+                    self.market_mut(market).decision_due = true;
+                }
+            }
+        }
+        for (id, _) in hashes {
+            self.transmit_first(now, *id, actions);
+        }
+    }
+
+    /// Whether a level forbids new orders.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.drain.is_some()
+            || self.store_failed
+            || (self.restrictions.level() > TradingState::Active
+                && !planted::armed(Defect::LevelIgnored))
+    }
+}
+
+/// Takes out the pass that a page belongs to.
+pub(crate) fn answered(slot: &mut Option<ListScan>, request: RequestId) -> Option<ListScan> {
+    slot.take_if(|pass| pass.request == Some(request))
+}
+
+fn reply_name(outcome: &Outcome) -> &'static str {
+    let Outcome::Reply(reply) = outcome else {
+        return "no reply";
+    };
+    match reply {
+        Reply::Depth(_) => "a depth",
+        Reply::Balances(_) => "balances",
+        Reply::Orders { .. } => "orders",
+        Reply::Order(_) => "an order",
+        Reply::Submitted { .. } => "another order's hash",
+        Reply::CancelTaken { .. } => "a cancel",
+        Reply::Markets { .. } => "markets",
+        Reply::Tokens(_) => "tokens",
+        Reply::Account { .. } => "an account",
+        Reply::Pools(_) => "pools",
+        Reply::PoolBalance(_) => "what a pool holds",
+        Reply::PoolTransactions { .. } => "joins and exits",
+    }
+}

@@ -1,0 +1,238 @@
+//! What a report about an order changes: its fills are booked once, its end is taken in, and what does
+//! not fit what we believed is told.
+
+use crate::action::Action;
+use crate::books::Entry;
+use crate::notification::{End, Fill, Notification};
+use crate::order::{ClientOrderId, OrderReport, OrderStatus};
+use crate::planted::{self, Defect};
+use crate::postings::{Postings, Traded};
+use crate::time::Time;
+
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::orders::registry::Increment;
+use crate::engine::state::State;
+
+/// Forgotten orders of ours remembered: the first one stops everything.
+const STRAYS_KEPT: usize = 1_024;
+
+/// Fills kept for a strategy that is not asked; older ones are in its holdings anyway.
+const FILLS_KEPT: usize = 256;
+
+impl State {
+    /// Takes in what the venue reports about one order.
+    pub(crate) fn observe(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
+        let Some(id) = self.orders.id_of(report.hash) else {
+            self.observe_other(now, report, actions);
+            return;
+        };
+        let Some(tracked) = self.orders.get_mut(id) else {
+            return;
+        };
+        let (market, side) = (tracked.order.market, tracked.order.side);
+        tracked.read_wanted = false;
+        let new = tracked.life.phase != Phase::Live;
+        if tracked.life.shown() {
+            let status = report.status;
+            actions.push(Action::Notify(Notification::Resolved { order: id, status }));
+        }
+        self.markets[usize::from(market.0)].decision_due |= new;
+        let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
+        let expired = report.status == OrderStatus::Expired;
+        let dropped = planted::armed(Defect::LastFillDropped) && report.status.is_final()
+            || planted::armed(Defect::ExpiredFillsDropped) && expired;
+        if let Some(step) = Increment::between(known, report).filter(|_| !dropped) {
+            tracked.base_filled += step.base;
+            tracked.quote_filled += step.quote;
+            if !planted::armed(Defect::FeesBookedAgain) {
+                tracked.fee += step.fee;
+            }
+            let (over, whole) = (tracked.is_overfilled(), tracked.level_whole());
+            self.market_mut(market).book.part(now, id, whole);
+            self.book(now, (id, market, side), step, actions);
+            if planted::armed(Defect::FillBookedTwice) {
+                self.book(now, (id, market, side), step, actions);
+            }
+            if over {
+                self.violated(
+                    "overfill",
+                    format!("order {id} filled past its amount"),
+                    actions,
+                );
+            }
+        }
+        if report.status.is_final() {
+            let cancel = self
+                .orders
+                .get(id)
+                .and_then(|t| t.life.cancel)
+                .map(|c| c.decided);
+            let end = match report.status {
+                OrderStatus::Processed => End::Filled,
+                OrderStatus::Expired => End::Expired,
+                OrderStatus::Failed => End::FailedLate,
+                OrderStatus::Cancelled
+                | OrderStatus::Waiting
+                | OrderStatus::Processing
+                | OrderStatus::Cancelling
+                | OrderStatus::Other => End::Cancelled,
+            };
+            let cancel_micros = cancel.map(|decided| now.micros_since(decided));
+            self.end_with(now, id, end, cancel_micros, actions);
+            if end == End::Filled {
+                self.counters.filled.add(now);
+                self.latch_if_wild(now, actions);
+            }
+        }
+    }
+
+    /// A report about an order that is not among those that may be alive.
+    fn observe_other(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
+        if let Some(ended) = self.orders.ended_mut(report.hash) {
+            let known = (ended.base_filled, ended.quote_filled, ended.fee);
+            let (id, market, side) = (ended.id, ended.market, ended.side);
+            if let Some(step) = Increment::between(known, report) {
+                ended.base_filled += step.base;
+                ended.quote_filled += step.quote;
+                ended.fee += step.fee;
+                // Money moved: it is booked whatever we believed, and then it is an alarm.
+                self.book(now, (id, market, side), step, actions);
+                let detail = format!("order {id} filled after its end");
+                self.violated("fill_after_end", detail, actions);
+            } else if ended.concluded && !report.status.is_final() {
+                // An older page may show what has ended since; a conclusion must never be contradicted.
+                ended.concluded = false;
+                let detail = format!("order {id} is open after it was concluded to be dead");
+                self.violated("alive_after_end", detail, actions);
+            }
+            return;
+        }
+        let ours = report.client_id.filter(|id| id.instance == self.instance);
+        let Some(id) = ours else {
+            return match report.client_id {
+                Some(id) => self.observe_instance(now, id, report, actions),
+                None => self.observe_foreign(now, report, actions),
+            };
+        };
+        if report.status.is_final() {
+            return;
+        }
+        if self.unrecognised_own_ids.len() < STRAYS_KEPT
+            && self.unrecognised_own_ids.insert(report.hash)
+        {
+            let detail = format!("order {id} is open at the venue and nobody knows it here");
+            self.violated("forgotten_order", detail, actions);
+        }
+    }
+
+    fn book(
+        &mut self,
+        now: Time,
+        (id, market, side): (ClientOrderId, crate::MarketId, crate::Side),
+        step: Increment,
+        actions: &mut Vec<Action>,
+    ) {
+        let mid = self.prices(market).mid;
+        let covered = self.book_flow(now, market, side, step);
+        let Increment { base, quote, fee } = step;
+        let got = if side == crate::Side::Buy {
+            base
+        } else {
+            quote
+        };
+        let bips = self.maker_fee_bips.max(self.taker_fee_bips);
+        let expected = got.saturating_mul(u128::from(bips)) / 10_000;
+        let fill = Fill {
+            order: id,
+            market,
+            side,
+            base,
+            quote,
+            fee,
+            mid,
+        };
+        for seat in &mut self.slots {
+            if seat.strategy == id.strategy && seat.market == market {
+                if seat.fills.len() >= FILLS_KEPT {
+                    seat.fills.remove(0);
+                }
+                seat.fills.push(fill.clone());
+            }
+        }
+        self.pending.entry(Entry::Fill(fill.clone()));
+        actions.push(Action::Notify(Notification::Filled(fill)));
+        if fee > expected {
+            actions.push(Action::Notify(Notification::FeeAbove {
+                order: id,
+                fee,
+                expected,
+            }));
+        }
+        if !covered {
+            let detail = format!("fills of {id} take more than the ledger holds");
+            self.violated("ledger_negative", detail, actions);
+        }
+        self.market_mut(market).decision_due = true;
+    }
+
+    /// Books what was traded; false if it takes more than the ledger holds.
+    pub(crate) fn book_flow(
+        &mut self,
+        now: Time,
+        market: crate::MarketId,
+        side: crate::Side,
+        step: Increment,
+    ) -> bool {
+        self.counters.fills.add(now);
+        let Increment { base, quote, fee } = step;
+        let market = &mut self.markets[usize::from(market.0)];
+        let postings = Postings::of_trade(&market.spec, side, Traded { base, quote, fee });
+        market.losses.post(&market.spec, &postings);
+        market.losses.filled(now, side, step);
+        self.pending.posted(Some(market.spec.id), &postings);
+        self.ledger.book(&market.spec, side, step)
+    }
+
+    /// Ends an order or a move: the only way out of what may be alive.
+    pub(crate) fn end(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        end: End,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.orders.pool_transactions.get(id).is_some() {
+            self.end_move(now, id, end, actions);
+        } else {
+            self.end_with(now, id, end, None, actions);
+        }
+    }
+
+    fn end_with(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        end: End,
+        cancel_micros: Option<u64>,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(tracked) = self.orders.end(now, id, end.is_concluded()) else {
+            return;
+        };
+        self.storage
+            .free(tracked.order.sell_token, tracked.order.storage_id);
+        let market = tracked.order.market;
+        if tracked.may_have_left() {
+            let shown = tracked.level_whole();
+            self.market_mut(market).book.part(now, id, shown);
+        }
+        self.market_mut(market).decision_due = true;
+        self.pending.entry(Entry::Ended(id, end));
+        actions.push(Action::Notify(Notification::Ended {
+            order: id,
+            market,
+            end,
+            cancel_micros,
+        }));
+    }
+}

@@ -1,0 +1,267 @@
+//! The life of an intent, and what proves its end: the rules of `fence` applied once, for orders and for
+//! moves.
+//!
+//! Knows no prices and no tokens: only whether bytes may have left, what the venue said about them, and
+//! how long they can still have an effect. Evidence moves one way: an end is never taken back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::BatchId;
+use crate::fence::{self, ListScan, VenueEvidence};
+use crate::order::Hash;
+use crate::planted::{self, Defect};
+use crate::reason::Reason;
+use crate::request::{Endpoint, Outcome, Reply, RequestId};
+use crate::time::{Time, VenueTime};
+
+/// How far an intent has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Phase {
+    /// Handed to the shell to be sealed; nothing may have left.
+    Sealing,
+    /// Durable, never transmitted.
+    Sealed,
+    /// A transmission is under way.
+    InFlight,
+    /// Transmitted, and what came of it is not known.
+    Unknown {
+        /// Since when.
+        since: Time,
+        /// The venue answered, but with a refusal that proves nothing.
+        answered: bool,
+    },
+    /// Taken by the venue or seen there.
+    Live,
+}
+
+/// A cancel in progress. Moves have none: what left cannot be called back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CancelState {
+    /// When it was decided.
+    pub(crate) decided: Time,
+    /// The last cancel request.
+    pub(crate) last_sent: Option<Time>,
+    /// A cancel request is under way.
+    pub(crate) in_flight: Option<RequestId>,
+    /// When the venue last said that it took the cancel, or that there is nothing to cancel.
+    pub(crate) answered: Option<Time>,
+    /// Requests so far.
+    pub(crate) attempts: u32,
+}
+
+/// What follows from the answer to a transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransmissionOutcome {
+    /// The venue took it; `newly` if that was not known.
+    Accepted { hash: Hash, newly: bool },
+    /// The answer names something else.
+    Contradicted,
+    /// Every transmission was refused for a reason that proves it: it is dead.
+    ProvenDead,
+    /// Nothing is proven; the list should be read.
+    ScanNeeded,
+    /// Nothing follows.
+    Nothing,
+}
+
+/// How far one intent has come, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lifecycle {
+    /// Where its bytes go.
+    pub(crate) endpoint: Endpoint,
+    /// The last venue second at which it is valid, in milliseconds.
+    pub(crate) valid_until: VenueTime,
+    /// Lower bound of the venue's clock when it was made.
+    pub(crate) made_at: VenueTime,
+    /// The batch it was sealed in; the zeroth for recovered ones.
+    pub(crate) batch: BatchId,
+    /// Known from the moment it is sealed.
+    pub(crate) hash: Option<Hash>,
+    pub(crate) phase: Phase,
+    /// Transmissions so far.
+    pub(crate) attempts: u8,
+    /// Transmissions refused for a reason that proves the copy dead, or that provably never left.
+    pub(crate) disproved: u8,
+    pub(crate) first_sent: Option<Time>,
+    pub(crate) last_sent: Option<Time>,
+    /// A pass over the list that began after the last transmission did not show it.
+    pub(crate) missed: bool,
+    pub(crate) evidence: VenueEvidence,
+    pub(crate) cancel: Option<CancelState>,
+}
+
+impl Lifecycle {
+    /// On its way to the store.
+    pub(crate) fn sealing(
+        endpoint: Endpoint,
+        valid_until_s: u32,
+        made_at: VenueTime,
+        batch: BatchId,
+    ) -> Self {
+        Self {
+            endpoint,
+            valid_until: VenueTime::from_s(u64::from(valid_until_s)),
+            made_at,
+            batch,
+            hash: None,
+            phase: Phase::Sealing,
+            attempts: 0,
+            disproved: 0,
+            first_sent: None,
+            last_sent: None,
+            missed: false,
+            evidence: VenueEvidence::None,
+            cancel: None,
+        }
+    }
+
+    /// Makes it one of an earlier run, which may have used up its transmissions: this one adds none.
+    pub(crate) fn recover(&mut self, now: Time, hash: Hash, attempts_max: u8) {
+        self.hash = Some(hash);
+        self.phase = Phase::Unknown {
+            since: now,
+            answered: false,
+        };
+        self.attempts = attempts_max;
+        if planted::armed(Defect::RecoveredUnsent) {
+            self.phase = Phase::Sealed;
+        }
+    }
+
+    /// Whether any byte of it may have left.
+    pub(crate) fn may_have_left(&self) -> bool {
+        match self.phase {
+            Phase::Sealing | Phase::Sealed => false,
+            Phase::InFlight | Phase::Unknown { .. } | Phase::Live => true,
+        }
+    }
+
+    /// Since when nothing is known of it, if so.
+    pub(crate) fn unknown_since(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Unknown { since, .. } => Some(since),
+            Phase::Sealing | Phase::Sealed | Phase::InFlight | Phase::Live => None,
+        }
+    }
+
+    /// A transmission begins.
+    pub(crate) fn leaves(&mut self, now: Time) {
+        self.phase = Phase::InFlight;
+        self.attempts = self.attempts.saturating_add(1);
+        self.first_sent.get_or_insert(now);
+        self.last_sent = Some(now);
+        self.missed = false;
+    }
+
+    /// Takes in the answer to a transmission. A refusal ends it only for reasons that a delivered twin
+    /// cannot cause, and only if every transmission got one.
+    pub(crate) fn hear(&mut self, now: Time, outcome: &Outcome) -> TransmissionOutcome {
+        let waiting = self.phase == Phase::InFlight;
+        let unknown = |answered| Phase::Unknown {
+            since: now,
+            answered,
+        };
+        match outcome {
+            Outcome::Reply(Reply::Submitted { hash, .. }) if self.hash == Some(*hash) => {
+                let newly = self.phase != Phase::Live;
+                self.phase = Phase::Live;
+                self.evidence = VenueEvidence::Seen;
+                return TransmissionOutcome::Accepted { hash: *hash, newly };
+            }
+            Outcome::Reply(_) => {
+                if waiting {
+                    self.phase = unknown(false);
+                }
+                return TransmissionOutcome::Contradicted;
+            }
+            Outcome::Refused(reason)
+                if reason.proves_submit_dead() || planted::armed(Defect::EveryRefusalIsDeath) =>
+            {
+                self.disproved = self.disproved.saturating_add(1);
+                if waiting && fence::are_all_disproved(self.attempts, self.disproved) {
+                    return TransmissionOutcome::ProvenDead;
+                }
+                if waiting {
+                    self.phase = unknown(true);
+                }
+                return TransmissionOutcome::Nothing;
+            }
+            Outcome::Refused(reason) => {
+                if waiting {
+                    // "Exists" and 429 say nothing against it: it still stands for what was wanted.
+                    let open = matches!(reason, Reason::OrderExists | Reason::RateLimited);
+                    self.phase = unknown(!open);
+                }
+            }
+            Outcome::NotSent => {
+                self.disproved = self.disproved.saturating_add(1);
+                if waiting {
+                    let never_left = fence::are_all_disproved(self.attempts, self.disproved)
+                        || planted::armed(Defect::NeverLeftIsDeath);
+                    self.phase = if never_left {
+                        Phase::Sealed
+                    } else {
+                        unknown(false)
+                    };
+                }
+                return TransmissionOutcome::Nothing;
+            }
+            Outcome::Unknown(_) if planted::armed(Defect::SilenceIsDeath) => {
+                return TransmissionOutcome::ProvenDead;
+            }
+            Outcome::Unknown(_) => {
+                if waiting {
+                    self.phase = unknown(false);
+                }
+            }
+        }
+        TransmissionOutcome::ScanNeeded
+    }
+
+    /// The venue shows it. True if that was unknown.
+    pub(crate) fn shown(&mut self) -> bool {
+        let unknown = self.unknown_since().is_some();
+        self.evidence = VenueEvidence::Seen;
+        self.missed = false;
+        self.phase = Phase::Live;
+        unknown
+    }
+
+    /// Takes in a pass over the list: whether it had to show it, and did not.
+    pub(crate) fn passed(&mut self, pass: &ListScan) -> bool {
+        let had_to = self.last_sent.is_none_or(|sent| sent < pass.begun);
+        let missed = had_to && !self.is_in(pass);
+        self.missed |= missed;
+        missed
+    }
+
+    /// Whether a pass showed it.
+    pub(crate) fn is_in(&self, pass: &ListScan) -> bool {
+        self.hash.is_some_and(|hash| pass.seen.contains(&hash))
+    }
+
+    /// Whether it cannot be in balances that arrived at `arrived`, or was shown by a pass begun after
+    /// that, so that what it changed is booked.
+    pub(crate) fn is_accounted(&self, arrived: Time, pass: Option<&ListScan>) -> bool {
+        !self.may_have_left()
+            || self.first_sent.is_some_and(|sent| sent >= arrived)
+            || pass.is_some_and(|pass| self.is_in(pass))
+    }
+
+    /// The venue's clock has passed its expiry and grace.
+    pub(crate) fn is_past_fence(&self, venue_now: VenueTime, grace_ms: u64) -> bool {
+        self.may_have_left() && fence::is_behind(venue_now, self.valid_until, grace_ms)
+    }
+
+    /// Whether a complete list, begun after its fence, does not show it.
+    pub(crate) fn is_absent_from(&self, pass: &ListScan, grace_ms: u64) -> bool {
+        self.is_past_fence(pass.begun_venue, grace_ms) && !self.is_in(pass)
+    }
+
+    /// Whether that list ends it.
+    pub(crate) fn is_dead_by(&self, pass: &ListScan, grace_ms: u64) -> bool {
+        let (begun, shown) = (pass.begun_venue, self.is_in(pass));
+        self.may_have_left()
+            && fence::is_proven_dead(begun, self.valid_until, grace_ms, shown, self.evidence)
+    }
+}

@@ -1,0 +1,11 @@
+//! Orders: from wanted quotes to sealed intents, their transmissions, and what the venue reports of them.
+
+pub(crate) mod builder;
+pub(crate) mod decide;
+pub(crate) mod diff;
+pub(crate) mod evidence;
+pub(crate) mod execution_reports;
+pub(crate) mod lifecycle;
+pub(crate) mod registry;
+pub(crate) mod transmission;
+pub(crate) mod unquoted;

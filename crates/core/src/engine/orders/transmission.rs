@@ -1,0 +1,261 @@
+//! What leaves: first transmissions, resends of the same bytes, and cancels.
+
+use crate::action::Action;
+use crate::fence;
+use crate::notification::{Control, End, Notification, Withheld};
+use crate::order::ClientOrderId;
+use crate::planted::{self, Defect};
+use crate::pool::UnsignedPoolTransaction;
+use crate::request::{Endpoint, Query};
+use crate::time::Time;
+
+use crate::engine::orders::lifecycle::{Lifecycle, Phase};
+use crate::engine::risk::gate::Approved;
+use crate::engine::state::{RequestPurpose, State};
+
+/// A pause between cancels of one order doubles so often.
+const DOUBLINGS: u32 = 4;
+
+impl State {
+    /// The first transmission of a sealed intent, whose token was paid when it was approved. Judged
+    /// again: between approval and durability the world may have changed.
+    pub(crate) fn transmit_first(
+        &mut self,
+        now: Time,
+        id: ClientOrderId,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(life) = self.orders.life(id).filter(|l| l.phase == Phase::Sealed) else {
+            return;
+        };
+        if life.cancel.is_some() {
+            self.end(now, id, End::NeverSent, actions);
+            return;
+        }
+        match self.approve_leaving(now, id) {
+            Ok(approved) => {
+                let id = approved.into_inner();
+                self.transmit(now, id, actions);
+            }
+            Err(withheld) => {
+                if let Some(market) = self.orders.market_of(id) {
+                    let control = withheld.control;
+                    actions.push(Action::Notify(Notification::RiskRefused {
+                        market,
+                        control,
+                    }));
+                }
+                self.never_rested(id, withheld);
+                self.end(now, id, End::NeverSent, actions);
+            }
+        }
+    }
+
+    /// An order came to nothing, and what there is to say about it.
+    pub(crate) fn never_rested(&mut self, id: ClientOrderId, why: Withheld) {
+        let tracked = self.orders.get(id);
+        if let Some((market, side)) = tracked.map(|t| (t.order.market, t.order.side)) {
+            self.market_mut(market).unquoted.fail(side, why);
+        }
+    }
+
+    /// The gate's word on bytes that are about to leave.
+    fn approve_leaving(
+        &self,
+        now: Time,
+        id: ClientOrderId,
+    ) -> Result<Approved<ClientOrderId>, Withheld> {
+        if let Some(tracked) = self.orders.get(id) {
+            let situation = self.situation_now(now, tracked.order.market);
+            return situation.approve_transmission(tracked);
+        }
+        let tracked = self
+            .orders
+            .pool_transactions
+            .get(id)
+            .ok_or(Control::Permission)?;
+        let market = tracked.wanted.market;
+        let pool = self.pool_situation(now, market)?;
+        let situation = self.situation_now(now, market);
+        situation.approve_move_transmission(&pool, tracked)
+    }
+
+    fn transmit(&mut self, now: Time, id: ClientOrderId, actions: &mut Vec<Action>) {
+        let Some(endpoint) = self.orders.life(id).map(|life| life.endpoint) else {
+            return;
+        };
+        self.counters.transmissions.add(now);
+        if let Some(tracked) = self.orders.get(id).filter(|t| t.life.attempts == 0) {
+            self.counters.left(tracked.life.batch, &tracked.order);
+        }
+        let request = self.register(now, RequestPurpose::Submit(id, endpoint));
+        let Some(life) = self.orders.life_mut(id) else {
+            return;
+        };
+        life.leaves(now);
+        let attempt = life.attempts;
+        let first = (attempt == 1).then(|| self.first_note(id)).flatten();
+        actions.push(Action::Notify(
+            first.unwrap_or(Notification::Resent { order: id, attempt }),
+        ));
+        actions.push(Action::Transmit {
+            request,
+            order: id,
+            endpoint,
+        });
+        self.latch_if_wild(now, actions);
+    }
+
+    fn first_note(&self, id: ClientOrderId) -> Option<Notification> {
+        if let Some(tracked) = self.orders.pool_transactions.get(id) {
+            return Some(sent_note(&tracked.wanted));
+        }
+        let order = &self.orders.get(id)?.order;
+        Some(Notification::Submitted {
+            order: id,
+            market: order.market,
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+            valid_until_s: order.valid_until_s,
+        })
+    }
+
+    /// Whether the same bytes may leave once more at all.
+    pub(crate) fn may_be_resent(&self, now: Time, life: &Lifecycle) -> bool {
+        let cancelled = life.cancel.is_some();
+        let venue_now = self.clock.at_least(now);
+        let margin_ms = self.config.resend_margin_ms;
+        let left =
+            life.attempts < self.config.attempts_max || planted::armed(Defect::AttemptsUnbounded);
+        left && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
+    }
+
+    /// Sends again what got no answer and was not seen since, and what provably never left.
+    pub(crate) fn resend(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let due: Vec<_> = self
+            .orders
+            .lives()
+            .filter(|(_, life)| self.resend_at(life).is_some_and(|at| at <= now))
+            .filter(|(_, life)| self.may_be_resent(now, life))
+            .map(|(id, life)| (id, life.endpoint))
+            .collect();
+        for (id, endpoint) in due {
+            // A refusal of a resend ends nothing: an earlier copy may have been taken.
+            let Ok(approved) = self.approve_leaving(now, id) else {
+                continue;
+            };
+            if !self.budget.take(now, endpoint) {
+                self.budget_denied = true;
+                return;
+            }
+            self.transmit(now, approved.into_inner(), actions);
+        }
+    }
+
+    /// When an intent is due for another transmission, if it ever is.
+    pub(crate) fn resend_at(&self, life: &Lifecycle) -> Option<Time> {
+        let unanswered = matches!(
+            life.phase,
+            Phase::Unknown {
+                answered: false,
+                ..
+            }
+        );
+        let never_left = life.phase == Phase::Sealed;
+        let wanted = (unanswered && life.missed) || never_left;
+        let last = life.last_sent.filter(|_| wanted)?;
+        Some(last.plus_ms(self.config.resend_after_ms))
+    }
+
+    /// Drops sealed intents that never left when nothing new may leave, they are not wanted any more, or
+    /// their time is over.
+    pub(crate) fn drop_unsent(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let stopped = self.is_stopped();
+        let unsent: Vec<_> = self
+            .orders
+            .lives()
+            .filter(|(_, life)| life.phase == Phase::Sealed)
+            .filter(|(_, life)| stopped || !self.may_be_resent(now, life))
+            .map(|(id, _)| id)
+            .collect();
+        for id in unsent {
+            self.end(now, id, End::NeverSent, actions);
+        }
+    }
+
+    /// Sends every cancel that is decided and due, by strategy and oldest first. Cancels have the whole
+    /// budget; one without a token is tried again soon.
+    pub(crate) fn send_cancels(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let due: Vec<_> = self
+            .orders
+            .lives()
+            .filter(|(_, life)| self.cancel_at(life).is_some_and(|at| at <= now))
+            .filter_map(|(id, life)| Some((id, life.hash?)))
+            .collect();
+        let first = due.first().map(|(_, hash)| *hash);
+        let misdirected = first.filter(|_| planted::armed(Defect::CancelsMisdirected));
+        for (id, hash) in due {
+            let hash = misdirected.unwrap_or(hash);
+            if !self.budget.take(now, Endpoint::Cancel) {
+                self.budget_denied = true;
+                return;
+            }
+            let request = self.send(
+                now,
+                RequestPurpose::Cancel(id),
+                Query::Cancel(hash),
+                actions,
+            );
+            self.counters.cancels.add(now);
+            actions.push(Action::Notify(Notification::CancelSent { order: id }));
+            if let Some(cancel) = self
+                .orders
+                .life_mut(id)
+                .and_then(|life| life.cancel.as_mut())
+            {
+                cancel.in_flight = Some(request);
+                cancel.last_sent = Some(now);
+                cancel.attempts = cancel.attempts.saturating_add(1);
+            }
+        }
+    }
+
+    /// When a cancel is due to be sent, again or for the first time. An order on its way is not
+    /// cancelled before its answer: a cancel that overtakes it finds nothing.
+    pub(crate) fn cancel_at(&self, life: &Lifecycle) -> Option<Time> {
+        let cancel = life.cancel?;
+        let reachable = matches!(life.phase, Phase::Live | Phase::Unknown { .. });
+        if !reachable || cancel.in_flight.is_some() {
+            return None;
+        }
+        // Whether an answered cancel did anything, only the list tells: until it was read, asking again
+        // costs budget and says nothing. Without a list, the longest pause has to do.
+        let unread = cancel
+            .answered
+            .is_some_and(|at| self.last_complete_scan_at < Some(at));
+        Some(match cancel.last_sent {
+            None => cancel.decided,
+            // Doubling pauses: a venue that does not answer is not helped by more of the same.
+            Some(last) => {
+                let doublings = if unread {
+                    DOUBLINGS
+                } else {
+                    cancel.attempts.saturating_sub(1).min(DOUBLINGS)
+                };
+                last.plus_ms(self.config.resend_after_ms << doublings)
+            }
+        })
+    }
+}
+
+fn sent_note(wanted: &UnsignedPoolTransaction) -> Notification {
+    Notification::PoolTransactionSubmitted {
+        order: wanted.client_id,
+        market: wanted.market,
+        kind: wanted.kind,
+        amounts: wanted.amounts,
+        lp: wanted.lp_amount,
+        valid_until_s: wanted.valid_until_s,
+    }
+}

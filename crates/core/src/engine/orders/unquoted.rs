@@ -1,0 +1,206 @@
+//! Why a side of a market has no quotes: found by the decision, kept until the next one, and told when
+//! it changes.
+//!
+//! A side that has a quote alive has no reason. One that has none has exactly one: that nothing may be
+//! quoted at all; that its orders never get as far as to rest; what stopped the wanted quotes; why none
+//! is wanted; or that an order of unknown state stands in their place.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::market::{MarketId, Side};
+use crate::notification::{Control, Notification, Withheld};
+use crate::planted::{self, Defect};
+use crate::strategy::Targets;
+use crate::time::Time;
+use crate::withheld::{Compared, Unit};
+
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::state::State;
+
+/// A reason that ends by itself after so long.
+pub(crate) fn waits(control: Control, left_ms: u64) -> Withheld {
+    let keys = control.keys();
+    let compared = Compared {
+        key: keys.first().copied().unwrap_or(""),
+        unit: Unit::Ms,
+        value: Some(left_ms.into()),
+        limit: None,
+    };
+    Withheld::compared(control, compared)
+}
+
+/// How much a reason explains; of several the first of the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// A strategy wants nothing.
+    Unwanted,
+    /// What a strategy wants is not passed on.
+    HeldBack,
+    /// A wanted quote was not made an order.
+    Refused,
+}
+
+/// What one decision finds, by side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Findings {
+    found: [Option<(Weight, Withheld)>; 2],
+    /// A wanted quote has its order.
+    served: [bool; 2],
+}
+
+impl Findings {
+    fn add(&mut self, side: Side, weight: Weight, withheld: Withheld) {
+        let found = &mut self.found[side as usize];
+        if found.is_none_or(|(known, _)| known < weight) {
+            *found = Some((weight, withheld));
+        }
+    }
+
+    /// A strategy has spoken: a side of which it wants nothing has its reason, or that it gave none.
+    pub(crate) fn wanted(&mut self, targets: &Targets) {
+        for side in Side::BOTH {
+            if targets.quotes().iter().all(|quote| quote.side != side) {
+                let why = targets.withheld(side);
+                let why = why.unwrap_or(Control::NotWanted.into());
+                self.add(side, Weight::Unwanted, why);
+            }
+        }
+    }
+
+    /// Quotes of these sides were wanted and taken out again.
+    pub(crate) fn taken_out(&mut self, sides: [bool; 2], why: Withheld) {
+        for side in Side::BOTH.into_iter().filter(|s| sides[*s as usize]) {
+            self.add(side, Weight::HeldBack, why);
+        }
+    }
+
+    /// A wanted quote has its order.
+    pub(crate) fn served(&mut self, side: Side) {
+        self.served[side as usize] = true;
+    }
+
+    /// A wanted quote was not made an order.
+    pub(crate) fn refused(&mut self, side: Side, why: Withheld) {
+        if planted::armed(Defect::ReasonsForgotten) {
+            return;
+        }
+        self.add(side, Weight::Refused, why);
+    }
+
+    /// The reason of a side, if none of its quotes has an order that explains enough.
+    fn reason(&self, side: Side) -> Option<Withheld> {
+        let (weight, withheld) = self.found[side as usize]?;
+        let explains = weight == Weight::Refused || !self.served[side as usize];
+        explains.then_some(withheld)
+    }
+}
+
+/// The reasons of one market, by side.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Unquoted {
+    /// Why nothing may be quoted on either side.
+    pub(crate) barred: Option<Withheld>,
+    /// What the last decision found.
+    decided: [Option<Withheld>; 2],
+    /// Why the last order came to nothing before it rested; until one rests, or until a decision finds
+    /// more than routine.
+    failed: [Option<Withheld>; 2],
+    reported: [Option<Withheld>; 2],
+}
+
+impl Unquoted {
+    /// Takes in a decision.
+    pub(crate) fn decide(&mut self, barred: Option<Withheld>, findings: &Findings) {
+        self.barred = barred;
+        for side in Side::BOTH {
+            let at = side as usize;
+            self.decided[at] = barred.or_else(|| findings.reason(side));
+            if let Some(decided) = &self.decided[at] {
+                // Beside anything but routine, what stopped an order before is no news any more.
+                let routine = decided.control.is_routine();
+                self.failed[at] = self.failed[at].filter(|f| routine || f.is_alike(decided));
+            }
+        }
+    }
+
+    /// An order came to nothing before it rested.
+    pub(crate) fn fail(&mut self, side: Side, why: Withheld) {
+        self.failed[side as usize] = Some(why);
+    }
+}
+
+impl State {
+    /// Why a side has no quotes; `None` while one is alive or on its way.
+    pub(crate) fn unquoted(&self, now: Time, id: MarketId, side: Side) -> Option<Withheld> {
+        let venue_now = self.clock.at_least(now);
+        let reasons = &self.market(id).unquoted;
+        let (mut coming, mut unknown) = (false, None);
+        if planted::armed(Defect::ReasonsStay) && reasons.reported[side as usize].is_some() {
+            return reasons.reported[side as usize];
+        }
+        let orders = self.orders.of_market(id).filter(|t| t.order.side == side);
+        for tracked in orders.filter(|t| t.life.cancel.is_none()) {
+            match tracked.life.phase {
+                Phase::Live if venue_now < tracked.valid_until() => return None,
+                Phase::Live => {}
+                Phase::Sealing | Phase::Sealed | Phase::InFlight => coming = true,
+                Phase::Unknown { .. } => unknown = unknown.max(Some(tracked.valid_until())),
+            }
+        }
+        if self.drain.is_some() {
+            return Some(Control::Ending.into());
+        }
+        if reasons.barred.is_some() {
+            return reasons.barred;
+        }
+        // An order that came to nothing is the cause of what routine says meanwhile.
+        let failed = reasons.failed[side as usize];
+        if coming || failed.is_some() {
+            return failed;
+        }
+        let stands = unknown.map(|valid_until| {
+            let fence = valid_until.plus_ms(self.config.grace_ms);
+            waits(Control::UnknownOrder, fence.ms_since(venue_now))
+        });
+        let decided = reasons.decided[side as usize].or(stands);
+        Some(decided.unwrap_or(Control::Undecided.into()))
+    }
+
+    /// Both sides of a market; what forbids all quoting with its numbers of now.
+    pub(crate) fn unquoted_sides(&self, now: Time, id: MarketId) -> [Option<Withheld>; 2] {
+        let barred = self.market(id).unquoted.barred;
+        let newest = barred.and_then(|_| self.quoting_mid(now, id, &self.prices(id)).err());
+        Side::BOTH.map(|side| {
+            let why = self.unquoted(now, id, side)?;
+            Some(newest.filter(|newest| newest.is_alike(&why)).unwrap_or(why))
+        })
+    }
+
+    /// Tells every reason that is another than was told last.
+    pub(crate) fn tell_unquoted(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
+        let id = self.markets[index].spec.id;
+        for side in Side::BOTH {
+            let withheld = self.unquoted(now, id, side);
+            let rests = withheld.is_none() && self.is_quoted(now, id, side);
+            let reasons = &mut self.markets[index].unquoted;
+            if rests {
+                reasons.failed[side as usize] = None;
+            }
+            let told = &mut reasons.reported[side as usize];
+            let same = match (&*told, &withheld) {
+                (None, None) => true,
+                (Some(told), Some(found)) => told.is_alike(found),
+                (None, Some(_)) | (Some(_), None) => false,
+            };
+            if !same {
+                *told = withheld;
+                actions.push(Action::Notify(Notification::Withheld {
+                    market: id,
+                    side,
+                    withheld,
+                }));
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Pools beside markets: what is known of them, and from a wish for shares to a join or an exit.
+//!
+//! Moves go the way of orders: gate → budget → storage ids → seal → gate → transmit. At most one move
+//! a pool is under way. What became of it is in `transaction_reports`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::PoolConfig;
+use crate::event::BatchId;
+use crate::market::MarketId;
+use crate::notification::{Control, PoolStatus, Withheld};
+use crate::order::StrategyId;
+use crate::pool::{PoolBalances, PoolSpec, PoolTransactionKind, UnsignedPoolTransaction};
+use crate::request::{Endpoint, Outcome, Reply};
+use crate::shares;
+use crate::strategy::PoolView;
+use crate::time::Time;
+use crate::token::{Amount, TokenId};
+use crate::withheld::{Compared, Unit};
+
+use crate::engine::account::storage_ids::Parity;
+use crate::engine::market::{Backoff, Market};
+use crate::engine::orders::unquoted::waits;
+use crate::engine::pools::registry::TrackedPoolTransaction;
+use crate::engine::risk::controls::value_at;
+use crate::engine::risk::gate::pools::{PoolSituation, Wanted};
+use crate::engine::state::State;
+
+/// The pool beside a market.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pool {
+    pub(crate) spec: PoolSpec,
+    /// Its place in the configuration.
+    pub(crate) config_index: usize,
+    pub(crate) config: PoolConfig,
+    /// What it held, and when that was drawn up at the latest.
+    balances: Option<(PoolBalances, Time)>,
+    /// When to ask again.
+    pub(crate) poll_at: Time,
+    /// After refused moves.
+    pub(crate) backoff: Backoff,
+    /// When the last move of this run ended.
+    pub(crate) last_transaction_at: Option<Time>,
+    /// Why a wanted move was not made, by the last decision.
+    pub(crate) withheld: Option<Withheld>,
+}
+
+impl Pool {
+    pub(crate) fn new(spec: PoolSpec, at: usize, config: PoolConfig) -> Self {
+        Self {
+            spec,
+            config_index: at,
+            config,
+            balances: None,
+            poll_at: Time(0),
+            backoff: Backoff::default(),
+            last_transaction_at: None,
+            withheld: None,
+        }
+    }
+
+    /// What it held when last asked.
+    pub(crate) fn known(&self) -> Option<PoolBalances> {
+        self.balances.map(|(balances, _)| balances)
+    }
+
+    /// What it holds, if that is known and not too old.
+    fn fresh(&self, now: Time) -> Option<PoolBalances> {
+        let (balances, drawn) = self.balances?;
+        (now.ms_since(drawn) <= self.config.age_max_ms).then_some(balances)
+    }
+
+    /// That what it holds is not known, or was known too long ago.
+    fn stale(&self, now: Time) -> Withheld {
+        let age_ms = self.balances.map(|(_, drawn)| now.ms_since(drawn));
+        let key = "market.pool.age_max_ms";
+        let compared = Compared::of(Unit::Ms, key, age_ms, self.config.age_max_ms);
+        Withheld::compared(Control::StaleData, compared)
+    }
+
+    /// Where the base token stands among the pooled ones.
+    pub(crate) fn base_at(&self, base: TokenId) -> usize {
+        usize::from(self.spec.pooled[0] != base)
+    }
+}
+
+impl State {
+    /// What a pool holds.
+    pub(crate) fn handle_pool_balance(
+        &mut self,
+        now: Time,
+        drawn: Time,
+        id: MarketId,
+        outcome: &Outcome,
+    ) {
+        let market = self.market_mut(id);
+        if let (Some(pool), Outcome::Reply(Reply::PoolBalance(balances))) =
+            (&mut market.pool, outcome)
+        {
+            let newer = pool.balances.is_none_or(|(_, known)| known <= drawn);
+            if newer && drawn <= now {
+                pool.balances = Some((*balances, drawn));
+                market.decision_due = true;
+            }
+        }
+    }
+
+    /// What may be done with the pools. One that is not listed any more allows nothing.
+    pub(crate) fn handle_pools(&mut self, outcome: &Outcome) {
+        let Outcome::Reply(Reply::Pools(listed)) = outcome else {
+            return;
+        };
+        for market in &mut self.markets {
+            let Some(pool) = &mut market.pool else {
+                continue;
+            };
+            let found = listed.iter().find(|found| found.market == market.spec.id);
+            let open = found.map_or((false, false), |found| (found.joins, found.exits));
+            market.decision_due |= (pool.spec.joins, pool.spec.exits) != open;
+            (pool.spec.joins, pool.spec.exits) = open;
+        }
+    }
+
+    /// The pool as a strategy sees it; nothing while it is not known or too old.
+    pub(crate) fn pool_view(&self, now: Time, id: MarketId) -> Option<PoolView> {
+        let market = self.market(id);
+        let pool = market.pool.as_ref()?;
+        Some(PoolView::new(
+            pool.fresh(now)?,
+            pool.base_at(market.spec.base.id),
+            self.ledger.total(pool.spec.lp.id),
+            self.orders.pool_transactions.of_market(id).is_some(),
+            pool.last_transaction_at,
+        ))
+    }
+
+    /// Base and quote that our shares of the pool beside a market are due, rounded down, by what the pool
+    /// held when it was last asked. `None` while that is not known.
+    pub(crate) fn shares_due(&self, id: MarketId) -> Option<(Amount, Amount)> {
+        let market = self.market(id);
+        let Some(pool) = &market.pool else {
+            return Some((0, 0));
+        };
+        let held = self.ledger.total(pool.spec.lp.id);
+        if held == 0 {
+            return Some((0, 0));
+        }
+        let due = shares::due(&pool.balances?.0, held)?;
+        let base_at = pool.base_at(market.spec.base.id);
+        Some((due[base_at], due[1 - base_at]))
+    }
+
+    /// The most that our shares beside a market may be worth in quote units: both tokens, because what a
+    /// pool holds of one becomes the other when the price moves, and the quote that a join under way
+    /// pays. Rounded up; `None` if it cannot be counted.
+    pub(crate) fn shares_exposure(&self, market: &Market, mid: u64) -> Option<Amount> {
+        let Some(pool) = &market.pool else {
+            return Some(0);
+        };
+        let base_at = pool.base_at(market.spec.base.id);
+        let under_way = self.orders.pool_transactions.of_market(market.spec.id);
+        let joining = under_way.filter(|t| t.wanted.kind == PoolTransactionKind::Join);
+        let paying = joining.map_or(0, |t| t.wanted.amounts[1 - base_at]);
+        let (_, held) = self.ledger.bounds(pool.spec.lp.id);
+        if held == 0 {
+            return Some(paying);
+        }
+        // What as many would cost is what they are due, rounded up.
+        let cost = shares::join(&pool.balances?.0, held, 0)?.amounts;
+        let base = value_at(&market.spec, cost[base_at], mid)?;
+        base.checked_add(cost[1 - base_at])?.checked_add(paying)
+    }
+
+    /// The pool as people and metrics see it.
+    pub(crate) fn pool_status(&self, now: Time, id: MarketId) -> Option<PoolStatus> {
+        let market = self.market(id);
+        let pool = market.pool.as_ref()?;
+        let held = self.ledger.total(pool.spec.lp.id);
+        let (balances, mid) = (
+            pool.balances.map(|(balances, _)| balances),
+            self.prices(id).mid,
+        );
+        let base_at = pool.base_at(market.spec.base.id);
+        let under_way = self.orders.pool_transactions.of_market(id);
+        let known = balances.zip(mid);
+        Some(PoolStatus {
+            market: id,
+            balances,
+            held,
+            value: known.and_then(|(balances, mid)| {
+                let due = shares::due(&balances, held)?;
+                let base = shares::quote_value(&market.spec, due[base_at], mid)?;
+                base.checked_add(due[1 - base_at])
+            }),
+            divergence_bps: known.and_then(|(balances, mid)| {
+                let [base, quote] = [balances.pooled[base_at], balances.pooled[1 - base_at]];
+                shares::divergence_bps(&market.spec, base, quote, mid)
+            }),
+            moving: under_way.is_some(),
+            unknown: under_way.is_some_and(|t| t.life.unknown_since().is_some()),
+            age_ms: pool.balances.map(|(_, drawn)| now.ms_since(drawn)),
+            withheld: pool.withheld,
+        })
+    }
+
+    /// What the gate judges moves of a market's pool from.
+    pub(crate) fn pool_situation(
+        &self,
+        now: Time,
+        id: MarketId,
+    ) -> Result<PoolSituation<'_>, Withheld> {
+        let market = self.market(id);
+        let pool = market.pool.as_ref().ok_or(Control::Permission)?;
+        Ok(PoolSituation {
+            spec: &pool.spec,
+            config: &pool.config,
+            base_at: pool.base_at(market.spec.base.id),
+            balances: pool.fresh(now).ok_or_else(|| pool.stale(now))?,
+            held: self.ledger.total(pool.spec.lp.id),
+        })
+    }
+
+    /// Turns a wish for shares into a move on its way to the store, if one is needed and none is under
+    /// way.
+    pub(crate) fn propose_move(
+        &mut self,
+        now: Time,
+        index: usize,
+        strategy: StrategyId,
+        shares: Amount,
+        mid: Result<u64, Withheld>,
+        batch: BatchId,
+    ) -> Result<Option<UnsignedPoolTransaction>, Withheld> {
+        let id = self.markets[index].spec.id;
+        if self.markets[index].pool.is_none()
+            || self.orders.pool_transactions.of_market(id).is_some()
+        {
+            return Ok(None);
+        }
+        let pool = self.pool_situation(now, id)?;
+        let Some(wanted) = Wanted::between(&pool, shares)? else {
+            return Ok(None);
+        };
+        let situation = self.situation(now, index, mid);
+        let approved = situation.approve_move(&pool, strategy, wanted)?;
+        let (pooled, lp, fee_max) = (pool.spec.pooled, pool.spec.lp.id, pool.config.fee_max);
+        if self.store_lags(batch) {
+            return Err(Control::Store.into());
+        }
+        let pool = self.markets[index].pool.as_ref();
+        if let Some(until) = pool.and_then(|pool| pool.backoff.left(now)) {
+            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
+        }
+        let Wanted {
+            kind, limits, due, ..
+        } = approved.into_inner();
+        let (endpoint, tokens) = match kind {
+            PoolTransactionKind::Join => (Endpoint::Join, pooled.to_vec()),
+            PoolTransactionKind::Exit => (Endpoint::Exit, vec![lp]),
+        };
+        if !self.budget.take(now, endpoint) {
+            self.budget_denied = true;
+            return Err(Control::Budget.into());
+        }
+        let storage_ids = self.odd_ids(&tokens)?;
+        let made_at = self.clock.at_least(now);
+        let wanted = UnsignedPoolTransaction {
+            client_id: self.next_id(strategy),
+            market: id,
+            kind,
+            pooled,
+            amounts: limits.amounts,
+            lp,
+            lp_amount: limits.lp,
+            storage_ids,
+            fee_max,
+            valid_until_s: self.expiry_s(made_at),
+            made_at,
+        };
+        let tracked = TrackedPoolTransaction::sealing(wanted.clone(), due, batch);
+        self.orders.pool_transactions.insert(tracked);
+        Ok(Some(wanted))
+    }
+
+    /// An odd id of every token, or of none.
+    fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Withheld> {
+        let mut taken = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            if let Some(id) = self.storage.take(*token, Parity::Odd) {
+                taken.push(id);
+            } else {
+                for (token, id) in tokens.iter().zip(taken) {
+                    self.storage.free(*token, id);
+                }
+                return Err(Control::StorageIds.into());
+            }
+        }
+        Ok(taken)
+    }
+}

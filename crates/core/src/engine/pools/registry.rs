@@ -1,0 +1,142 @@
+//! Every join and exit that may be undecided, and the last ones that ended.
+//!
+//! At most one a pool. A move enters when it is sealed and leaves only by proof of its end (`lifecycle`);
+//! what it changed is booked in the same step.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::BatchId;
+use crate::market::MarketId;
+use crate::order::{ClientOrderId, Hash};
+use crate::pool::{PoolTransactionKind, UnsignedPoolTransaction};
+use crate::request::Endpoint;
+use crate::token::{Amount, TokenId};
+
+use crate::engine::orders::lifecycle::Lifecycle;
+
+/// How many ended moves are remembered.
+const ENDED_KEPT: usize = 256;
+
+/// One move that may be undecided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrackedPoolTransaction {
+    pub(crate) wanted: UnsignedPoolTransaction,
+    pub(crate) life: Lifecycle,
+    /// Most that an exit may bring of each pooled token, for limits that look at what may come in.
+    pub(crate) incoming: [Amount; 2],
+}
+
+impl TrackedPoolTransaction {
+    /// A new move on its way to the store.
+    pub(crate) fn sealing(
+        wanted: UnsignedPoolTransaction,
+        incoming: [Amount; 2],
+        batch: BatchId,
+    ) -> Self {
+        let endpoint = match wanted.kind {
+            PoolTransactionKind::Join => Endpoint::Join,
+            PoolTransactionKind::Exit => Endpoint::Exit,
+        };
+        Self {
+            life: Lifecycle::sealing(endpoint, wanted.valid_until_s, wanted.made_at, batch),
+            wanted,
+            incoming,
+        }
+    }
+}
+
+/// A move whose end is proven, remembered for a while so that a contradiction is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EndedPoolTransaction {
+    pub(crate) id: ClientOrderId,
+    /// The venue never said that it ended: we concluded it.
+    pub(crate) concluded: bool,
+}
+
+/// All moves that may be undecided, by number.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PoolTransactionRegistry {
+    active: BTreeMap<ClientOrderId, TrackedPoolTransaction>,
+    ended: BTreeMap<Hash, EndedPoolTransaction>,
+    /// Ended hashes, oldest first.
+    ended_order: VecDeque<Hash>,
+}
+
+impl PoolTransactionRegistry {
+    pub(crate) fn insert(&mut self, tracked: TrackedPoolTransaction) {
+        self.active.insert(tracked.wanted.client_id, tracked);
+    }
+
+    pub(crate) fn get(&self, id: ClientOrderId) -> Option<&TrackedPoolTransaction> {
+        self.active.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ClientOrderId) -> Option<&mut TrackedPoolTransaction> {
+        self.active.get_mut(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &TrackedPoolTransaction> {
+        self.active.values()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut TrackedPoolTransaction> {
+        self.active.values_mut()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    pub(crate) fn id_of(&self, hash: Hash) -> Option<ClientOrderId> {
+        let found = self.iter().find(|t| t.life.hash == Some(hash))?;
+        Some(found.wanted.client_id)
+    }
+
+    /// The move under way at the pool of a market.
+    pub(crate) fn of_market(&self, market: MarketId) -> Option<&TrackedPoolTransaction> {
+        self.iter().find(|t| t.wanted.market == market)
+    }
+
+    pub(crate) fn ended_mut(&mut self, hash: Hash) -> Option<&mut EndedPoolTransaction> {
+        self.ended.get_mut(&hash)
+    }
+
+    /// Takes a move out: its end is proven, by the venue's word or by our conclusion.
+    pub(crate) fn end(
+        &mut self,
+        id: ClientOrderId,
+        concluded: bool,
+    ) -> Option<TrackedPoolTransaction> {
+        let tracked = self.active.remove(&id)?;
+        if let Some(hash) = tracked.life.hash {
+            self.ended
+                .insert(hash, EndedPoolTransaction { id, concluded });
+            self.ended_order.push_back(hash);
+            if self.ended_order.len() > ENDED_KEPT
+                && let Some(oldest) = self.ended_order.pop_front()
+            {
+                self.ended.remove(&oldest);
+            }
+        }
+        Some(tracked)
+    }
+
+    /// Units of `token` bound by every move that may be undecided.
+    pub(crate) fn reserved(&self, token: TokenId) -> Amount {
+        let each = self.iter().map(|t| t.wanted.reserved(token));
+        each.fold(0, Amount::saturating_add)
+    }
+
+    /// Units of `token` that moves may still bring in.
+    pub(crate) fn incoming(&self, token: TokenId) -> Amount {
+        let exits = self
+            .iter()
+            .filter(|t| t.wanted.kind == PoolTransactionKind::Exit);
+        let parts = exits.flat_map(|t| t.wanted.pooled.into_iter().zip(t.incoming));
+        parts
+            .filter(|(of, _)| *of == token)
+            .fold(0, |sum, (_, amount)| sum.saturating_add(amount))
+    }
+}

@@ -1,0 +1,161 @@
+//! What the gate and the strategies judge from: the book, the mid, the permissions, the exposure.
+
+use std::collections::BTreeSet;
+
+use crate::market::MarketId;
+use crate::notification::{Control, Withheld};
+use crate::planted::{self, Defect};
+use crate::time::Time;
+use crate::token::{Amount, TokenId};
+
+use crate::engine::market_data::book::Prices;
+use crate::engine::orders::lifecycle::Lifecycle;
+use crate::engine::orders::unquoted::waits;
+use crate::engine::risk::controls::value_at;
+use crate::engine::risk::gate::RiskContext;
+use crate::engine::state::State;
+
+impl State {
+    /// The mid to quote from, in half ticks, or why nothing is quoted.
+    pub(crate) fn quoting_mid(
+        &self,
+        now: Time,
+        market: MarketId,
+        prices: &Prices,
+    ) -> Result<u64, Withheld> {
+        if let Some(closed) = self.closed(now, market) {
+            return Err(closed);
+        }
+        let limits = &self.config.markets[usize::from(market.0)];
+        self.market(market)
+            .book
+            .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
+    }
+
+    /// The venue has said that the account may trade: before it has said anything, it may not.
+    fn account_is_open(&self) -> bool {
+        self.frozen == Some(false)
+    }
+
+    /// Why nothing may be quoted, whatever the book shows.
+    pub(crate) fn closed(&self, now: Time, market: MarketId) -> Option<Withheld> {
+        if self.drain.is_some() {
+            return Some(Control::Ending.into());
+        }
+        if let Some(beside) = self.beside_instance(now) {
+            return Some(beside);
+        }
+        if self.is_stopped() {
+            return Some(Control::Level.into());
+        }
+        if !self.ready || self.frozen.is_none() {
+            return Some(self.recovering(now));
+        }
+        if let Some(differs) = self.books_withhold(market) {
+            return Some(differs);
+        }
+        if !self.market(market).is_as_listed() {
+            return Some(Control::Listing.into());
+        }
+        // A loss could not be seen while what is held is worth nobody knows how much.
+        if self.shares_due(market).is_none() {
+            return Some(Control::StaleData.into());
+        }
+        let barred = !self.market(market).spec.enabled || !self.account_is_open();
+        let barred = barred && !planted::armed(Defect::PermissionIgnored);
+        barred.then(|| Control::Permission.into())
+    }
+
+    /// How long an order or a move of unknown state may still keep the recovery waiting.
+    fn recovering(&self, now: Time) -> Withheld {
+        let venue_now = self.clock.at_least(now);
+        let unknown = self.orders.lives().map(|(_, life)| life);
+        let unknown = unknown.filter(|life| life.unknown_since().is_some());
+        let fence = |life: &Lifecycle| life.valid_until.plus_ms(self.config.grace_ms);
+        match unknown.map(fence).max() {
+            Some(last) => waits(Control::Recovering, last.ms_since(venue_now)),
+            None => Control::Recovering.into(),
+        }
+    }
+
+    /// What holds every market back, whatever else is allowed.
+    fn hold(&self) -> Option<Control> {
+        let open = self.ready && !self.is_stopped();
+        let differ = || self.books_hold().map(|_| Control::BooksDiffer);
+        if open {
+            differ()
+        } else {
+            Some(Control::Recovering)
+        }
+    }
+
+    /// What the gate judges from.
+    pub(crate) fn situation(
+        &self,
+        now: Time,
+        index: usize,
+        mid: Result<u64, Withheld>,
+    ) -> RiskContext<'_> {
+        let market = &self.markets[index];
+        RiskContext {
+            now,
+            venue_now: self.clock.at_least(now),
+            config: &self.config,
+            limits: &self.config.markets[index],
+            spec: &market.spec,
+            permits: &self.restrictions,
+            hold: self.hold(),
+            permitted: market.spec.enabled && self.account_is_open(),
+            listed: market.is_as_listed(),
+            mid,
+            orders_age_ms: self
+                .last_complete_scan_at
+                .map(|looked| now.ms_since(looked)),
+            orders: &self.orders,
+            foreign: &self.foreign,
+            ledger: &self.ledger,
+            tally: &self.counters,
+            signed: &self.signed,
+            gross: self.gross(market.spec.quote.id),
+        }
+    }
+
+    /// Value at the mid of everything held, pooled and bid for in the markets of a quote token; where no mid is
+    /// known, at the ceiling. `None` if it cannot be counted.
+    pub(crate) fn gross(&self, quote: TokenId) -> Option<Amount> {
+        let mut counted = BTreeSet::new();
+        let mut gross: Amount = 0;
+        for (market, limits) in self.markets.iter().zip(&self.config.markets) {
+            let base = market.spec.base.id;
+            if market.spec.quote.id != quote {
+                continue;
+            }
+            let ceiling = limits.price_max.0.saturating_mul(2);
+            let mid = market.mid.unwrap_or(ceiling);
+            gross = gross.checked_add(self.shares_exposure(market, mid)?)?;
+            if !counted.insert(base) {
+                continue;
+            }
+            let (_, held) = self.ledger.bounds(base);
+            let coming = self.orders.incoming(base);
+            let most = held
+                .checked_add(coming)?
+                .checked_add(self.foreign.bringing(base))?;
+            let worth = value_at(&market.spec, most, mid)?;
+            gross = gross.checked_add(worth)?;
+        }
+        Some(gross)
+    }
+
+    /// As [`State::situation`], with the mid as it is now.
+    pub(crate) fn situation_now(&self, now: Time, market: MarketId) -> RiskContext<'_> {
+        let mid = self.quoting_mid(now, market, &self.prices(market));
+        self.situation(now, usize::from(market.0), mid)
+    }
+
+    /// The book of a market less every own order that may be in it.
+    pub(crate) fn prices(&self, market: MarketId) -> Prices {
+        let state = self.market(market);
+        state.book.prices(&state.spec)
+    }
+}

@@ -1,0 +1,342 @@
+//! Every control of the gate: a name, and a pure function that compares and says whether an order passes.
+//!
+//! A control stands in the table of the moment at which it is asked; tables are asked from top to
+//! bottom. To add one is to write a line and a function here, a line in `control`, and a test on both
+//! sides of its limit.
+
+use crate::event::TradingState;
+use crate::fence;
+use crate::market::Side;
+use crate::notification::Control;
+use crate::planted::{self, Defect};
+use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
+use crate::withheld::{Compared, Unit};
+
+use crate::engine::risk::gate::{OrderCandidate, RiskContext};
+
+/// Whether an order passes; if not, the two numbers that say so.
+pub(crate) type Verdict = Result<(), Compared>;
+
+/// One control.
+pub(crate) struct Rule {
+    pub(crate) control: Control,
+    pub(crate) judge: fn(&RiskContext<'_>, &OrderCandidate<'_>) -> Verdict,
+}
+
+const fn rule(
+    control: Control,
+    judge: fn(&RiskContext<'_>, &OrderCandidate<'_>) -> Verdict,
+) -> Rule {
+    Rule { control, judge }
+}
+
+/// Passes if that is so; where it is not, no numbers say why.
+fn only_if(passes: bool) -> Verdict {
+    if passes {
+        Ok(())
+    } else {
+        Err(Compared::NOTHING)
+    }
+}
+
+/// Passes up to the limit; what is not known does not pass.
+fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> Verdict {
+    match value {
+        Some(value) if value <= limit => Ok(()),
+        _ => Err(Compared::of(unit, key, value, limit)),
+    }
+}
+
+/// Passes below the limit.
+fn below(key: &'static str, count: u32, limit: u32) -> Verdict {
+    if count < limit {
+        Ok(())
+    } else {
+        Err(Compared::new(Unit::Count, key, count, limit))
+    }
+}
+
+/// Whether anything of this kind may leave at all: asked always, first.
+pub(crate) const READY: &[Rule] = &[
+    rule(Control::Level, |s, _| {
+        only_if(s.permits.level() == TradingState::Active)
+    }),
+    rule(Control::Paused, is_not_held_back),
+    rule(Control::Recovering, |s, _| {
+        only_if(s.hold != Some(Control::Recovering))
+    }),
+    rule(Control::BooksDiffer, |s, _| {
+        only_if(s.hold != Some(Control::BooksDiffer))
+    }),
+    rule(Control::Permission, |s, _| only_if(s.permitted)),
+    rule(Control::Listing, |s, _| only_if(s.listed)),
+    rule(Control::StaleData, is_fresh),
+];
+
+/// Whether price, fee and life are sane: asked always, when there is a price to compare with.
+pub(crate) const SANE: &[Rule] = &[
+    rule(Control::PriceBand, is_in_price_band),
+    rule(Control::PriceCollar, is_within_collar),
+    rule(Control::SelfCross, crosses_no_own),
+    rule(Control::FeeCap, |s, c| {
+        let (fee, most) = (c.max_fee_bips.into(), s.config.risk.fee_max_bips.into());
+        at_most(Unit::Bps, "risk.fee_max_bips", Some(fee), most)
+    }),
+    rule(Control::TtlCap, |s, c| {
+        let (life_ms, most) = (c.life_ms.into(), s.config.risk.ttl_max_ms.into());
+        at_most(Unit::Ms, "risk.ttl_max_s", Some(life_ms), most)
+    }),
+];
+
+/// Asked of a new order: size, limits, funds and rates.
+pub(crate) const NEW: &[Rule] = &[
+    rule(Control::OrderAmount, has_amounts_the_venue_takes),
+    rule(Control::OrderValue, |s, c| {
+        let most = s.limits.order_value_max;
+        at_most(Unit::Quote, "market.order_value_max", Some(c.quote), most)
+    }),
+    rule(Control::OrderVolume, |s, c| {
+        let (lots, most) = (c.qty.0.into(), s.limits.order_qty_max.0.into());
+        at_most(Unit::Lots, "market.order_qty_max", Some(lots), most)
+    }),
+    rule(Control::OpenOrders, |s, c| {
+        let open = s.orders.count(s.spec.id, c.side);
+        below("market.open_orders_max", open, s.limits.open_orders_max)
+    }),
+    rule(Control::InventoryBand, stays_in_band),
+    rule(Control::SignedUnexpired, stays_within_signed),
+    rule(Control::GrossExposure, stays_within_gross),
+    rule(Control::Balance, is_covered),
+    rule(Control::Duplicate, is_no_duplicate),
+    rule(Control::MessageRate, |s, _| {
+        let (tally, risk) = (s.tally, &s.config.risk);
+        let orders = tally.orders.count(s.now);
+        below("risk.orders_per_min", orders, risk.orders_per_min)?;
+        let cancels = tally.cancels.count(s.now);
+        below("risk.cancels_per_min", cancels, risk.cancels_per_min)
+    }),
+    rule(Control::OrderToFill, |s, _| {
+        let (messages, fills) = s.tally.messages_and_fills(s.now);
+        match s.config.risk.messages_per_fill {
+            0 => Ok(()),
+            most => below(
+                "risk.messages_per_fill",
+                messages,
+                most.saturating_mul(fills),
+            ),
+        }
+    }),
+];
+
+/// Asked at the last moment before bytes leave: time, and what was decided against what has left.
+pub(crate) const LEAVING: &[Rule] = &[
+    rule(Control::StaleData, leaves_in_time),
+    rule(Control::ParentChild, fits_its_decision),
+    rule(Control::Executions, |s, _| {
+        let sent = s.tally.transmissions.count(s.now);
+        let most = s.config.risk.executions_per_min;
+        below("risk.executions_per_min", sent, most)
+    }),
+];
+
+fn is_not_held_back(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let held = s
+        .permits
+        .hold_back(s.venue_now, s.spec.id, c.side, c.strategy);
+    only_if(!held)
+}
+
+fn is_fresh(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> Verdict {
+    let poll = &s.config.poll;
+    let young =
+        |key, age: Option<u64>, most: u64| at_most(Unit::Ms, key, age.map(u128::from), most.into());
+    young(
+        "poll.orders_age_max_ms",
+        s.orders_age_ms,
+        poll.orders_age_max_ms,
+    )?;
+    young(
+        "poll.balances_age_max_ms",
+        s.ledger.age_ms(s.now),
+        poll.balances_age_max_ms,
+    )
+}
+
+fn is_in_price_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let beyond = |key, limit: u64| Err(Compared::new(Unit::Ticks, key, c.price.0, limit));
+    let (least, most) = (s.limits.price_min, s.limits.price_max);
+    if c.price < least {
+        return beyond("market.price_floor", least.0);
+    }
+    if c.price > most {
+        return beyond("market.price_ceiling", most.0);
+    }
+    Ok(())
+}
+
+/// |price − mid/2| / (mid/2) ≤ collar, in half ticks. The collar guards both directions: a bid far below
+/// the market is as much a sign of a wrong unit as one far above.
+fn is_within_collar(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let (key, most) = ("market.collar_bps", s.limits.collar_bps);
+    let Ok(mid) = s.mid else {
+        return Err(Compared::unknown(Unit::Bps, key, most));
+    };
+    let away = u128::from(c.price.0.saturating_mul(2).abs_diff(mid)) * 10_000;
+    if away <= u128::from(most) * u128::from(mid) {
+        return Ok(());
+    }
+    let away_bps = away.div_ceil(u128::from(mid.max(1)));
+    Err(Compared::new(Unit::Bps, key, away_bps, most))
+}
+
+fn crosses_no_own(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let itself = c.sealed.map(|sealed| sealed.order.client_id);
+    let own = s
+        .orders
+        .of_market(s.spec.id)
+        .filter(|t| t.order.side != c.side && Some(t.order.client_id) != itself)
+        .find(|t| c.side.reaches(c.price, t.order.price));
+    if let Some(met) = own {
+        let met = met.order.price.0;
+        return Err(Compared::new(Unit::Ticks, "", c.price.0, met));
+    }
+    only_if(!s.foreign.is_crossed(s.spec.id, c.side, c.price))
+}
+
+fn has_amounts_the_venue_takes(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let within = |unit, amount: Amount, token: &TokenSpec| {
+        let least = token.minimum.max(1);
+        let most = token.maximum.min(AMOUNT_MAX);
+        let key = "market.strategy.params";
+        if amount < least {
+            return Err(Compared::new(unit, key, amount, least));
+        }
+        at_most(unit, key, Some(amount), most)
+    };
+    within(Unit::Base, c.base, &s.spec.base)?;
+    within(Unit::Quote, c.quote, &s.spec.quote)
+}
+
+/// Whether every fill of every order that may be alive leaves the band whole. A token belongs to the
+/// account, not to a market: orders of all markets count, and those of others that are managed.
+fn stays_in_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let token = s.spec.base.id;
+    let (least, most) = s.ledger.bounds(token);
+    match c.side {
+        Side::Buy => {
+            let coming = s
+                .orders
+                .incoming(token)
+                .saturating_add(s.foreign.bringing(token));
+            let coming = planted::unless(Defect::BandWithoutOrders, coming);
+            let most = most.saturating_add(coming.saturating_add(c.base));
+            let (key, limit) = ("market.inventory_max", s.limits.inventory_max);
+            at_most(Unit::Base, key, Some(most), limit)
+        }
+        Side::Sell => {
+            let going = s
+                .orders
+                .reserved(token)
+                .saturating_add(s.foreign.paying(token));
+            not_below_band(s, least, going.saturating_add(c.base))
+        }
+    }
+}
+
+/// Whether the band is whole when so much of what is held at least has gone.
+pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) -> Verdict {
+    let limit = s.limits.inventory_min;
+    if least.checked_sub(going).is_some_and(|left| left >= limit) {
+        return Ok(());
+    }
+    let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+    let left = signed(least).saturating_sub(signed(going));
+    let key = "market.inventory_min";
+    Err(Compared::new(Unit::Base, key, left, limit))
+}
+
+/// Whether everything signed and not behind its fence, this order included, is no more than a venue may
+/// fill that keeps what it says has ended.
+fn stays_within_signed(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let token = s.spec.base.id;
+    let signed = s.signed.total(token, s.venue_now, s.config.grace_ms);
+    let (key, most) = ("risk.signed_unexpired_max", s.limits.signed_unexpired_max);
+    at_most(Unit::Base, key, signed.checked_add(c.base), most)
+}
+
+/// Only what buys adds to the exposure. One that cannot be counted is too much.
+fn stays_within_gross(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    match c.side {
+        Side::Sell => Ok(()),
+        Side::Buy => {
+            let more = s.mid.ok().and_then(|mid| value_at(s.spec, c.base, mid));
+            let after = s.gross.zip(more).and_then(|(g, more)| g.checked_add(more));
+            not_above_gross(s, after)
+        }
+    }
+}
+
+/// Whether so much exposure is allowed. One that cannot be counted is not, nor is any without a limit.
+pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Verdict {
+    let most = s.config.risk.gross_max.get(&s.spec.quote.id).copied();
+    let key = "risk.gross_max_bps";
+    match most {
+        Some(most) => at_most(Unit::Quote, key, after, most),
+        None => Err(Compared::of(Unit::Quote, key, after, 0)),
+    }
+}
+
+/// Quote units that base is worth at a mid in half ticks, rounded up. `None` if it cannot be counted.
+pub(crate) fn value_at(spec: &crate::MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
+    let value = base
+        .checked_mul(spec.quote_per_lot_tick)?
+        .checked_mul(u128::from(mid))?;
+    Some(value.div_ceil(spec.lot.checked_mul(2)?))
+}
+
+/// The sold token covers the order. Its fee is taken from what is bought, so that it needs no cover.
+fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let (unit, token, amount) = match c.side {
+        Side::Buy => (Unit::Quote, s.spec.quote.id, c.quote),
+        Side::Sell => (Unit::Base, s.spec.base.id, c.base),
+    };
+    at_most(unit, "", Some(amount), s.free(token))
+}
+
+/// As many equal orders as quotes within the window, and no more: a comparison that forgets what it has
+/// just made is stopped at its second try.
+fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let like = crate::engine::risk::counters::OrderShape {
+        market: s.spec.id,
+        strategy: c.strategy,
+        side: c.side,
+        price: c.price,
+        qty: c.qty,
+    };
+    let twins = s.tally.twins(s.now, &like, s.config.risk.duplicate_ms);
+    if twins < c.alike {
+        return Ok(());
+    }
+    let (key, twins) = ("risk.duplicate_ms", twins as u64);
+    Err(Compared::new(Unit::Count, key, twins, c.alike as u64))
+}
+
+fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    let margin_ms = s.config.resend_margin_ms;
+    let in_time = c
+        .sealed
+        .is_some_and(|sealed| fence::is_in_time(s.venue_now, sealed.valid_until(), margin_ms));
+    if in_time {
+        return Ok(());
+    }
+    let key = "orders.resend_margin_ms";
+    Err(Compared::new(Unit::Ms, key, c.life_ms, margin_ms))
+}
+
+/// Lots that left of a decision, this order included, are no more than were decided. The same bytes
+/// again are no more lots.
+fn fits_its_decision(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+    only_if(c.sealed.is_some_and(|sealed| {
+        sealed.life.attempts > 0 || s.tally.fits(sealed.life.batch, &sealed.order)
+    }))
+}

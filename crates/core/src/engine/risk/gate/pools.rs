@@ -1,0 +1,251 @@
+//! The gate for joins and exits: the same questions as for orders, and those of pools.
+
+use crate::config::PoolConfig;
+use crate::fence;
+use crate::market::{Price, Qty, Side};
+use crate::notification::{Control, Withheld};
+use crate::order::{ClientOrderId, StrategyId};
+use crate::planted::{self, Defect};
+use crate::pool::{PoolBalances, PoolSpec, PoolTransactionKind};
+use crate::shares::{self, Limits};
+use crate::token::{AMOUNT_MAX, Amount};
+use crate::withheld::{Compared, Unit};
+
+use super::{Approved, OrderCandidate, RiskContext};
+use crate::engine::pools::registry::TrackedPoolTransaction;
+use crate::engine::risk::controls::{READY, not_above_gross, not_below_band};
+
+/// What moves of a pool are judged from, beside the situation of its market.
+pub(crate) struct PoolSituation<'a> {
+    pub(crate) spec: &'a PoolSpec,
+    pub(crate) config: &'a PoolConfig,
+    /// Where the base token stands among the pooled ones.
+    pub(crate) base_at: usize,
+    /// What it holds, known and fresh.
+    pub(crate) balances: PoolBalances,
+    /// Our shares.
+    pub(crate) held: Amount,
+}
+
+impl PoolSituation<'_> {
+    fn takes(&self, kind: PoolTransactionKind) -> Result<(), Withheld> {
+        let open = match kind {
+            PoolTransactionKind::Join => self.spec.joins,
+            PoolTransactionKind::Exit => self.spec.exits,
+        };
+        if open {
+            Ok(())
+        } else {
+            Err(Control::Permission.into())
+        }
+    }
+}
+
+/// A new move before it has ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) kind: PoolTransactionKind,
+    pub(crate) limits: Limits,
+    /// What an exit brings in the pool as it is; zeros for a join.
+    pub(crate) due: [Amount; 2],
+    /// Shares held afterwards, if all goes as wanted.
+    pub(crate) after: Amount,
+}
+
+impl Wanted {
+    /// The move from what is held to `shares`; `None` if that is the same.
+    pub(crate) fn between(
+        pool: &PoolSituation<'_>,
+        shares: Amount,
+    ) -> Result<Option<Self>, Withheld> {
+        let slippage_bps = pool.config.slippage_bps;
+        let difference = shares.abs_diff(pool.held);
+        if difference == 0 {
+            return Ok(None);
+        }
+        let kind = if shares > pool.held {
+            PoolTransactionKind::Join
+        } else {
+            PoolTransactionKind::Exit
+        };
+        let (limits, due) = match kind {
+            PoolTransactionKind::Join => (
+                shares::join(&pool.balances, difference, slippage_bps),
+                Some([0, 0]),
+            ),
+            PoolTransactionKind::Exit => (
+                shares::exit(&pool.balances, difference, slippage_bps),
+                shares::due(&pool.balances, difference),
+            ),
+        };
+        let (limits, due) = limits.zip(due).ok_or(Control::OrderAmount)?;
+        Ok(Some(Self {
+            kind,
+            limits,
+            due,
+            after: shares,
+        }))
+    }
+}
+
+impl RiskContext<'_> {
+    /// Judges a new move against everything.
+    pub(crate) fn approve_move(
+        &self,
+        pool: &PoolSituation<'_>,
+        strategy: StrategyId,
+        new: Wanted,
+    ) -> Result<Approved<Wanted>, Withheld> {
+        self.may_move(strategy)?;
+        pool.takes(new.kind)?;
+        let mid = self.price_is_shared(pool)?;
+        let sane = |amount: Amount| amount > 0 && amount <= AMOUNT_MAX;
+        let Limits { amounts, lp } = new.limits;
+        if !sane(amounts[0]) || !sane(amounts[1]) || !sane(lp) {
+            return Err(Control::OrderAmount.into());
+        }
+        let value = |pooled: [Amount; 2]| {
+            let base = shares::quote_value(self.spec, pooled[pool.base_at], mid)?;
+            base.checked_add(pooled[1 - pool.base_at])
+        };
+        let (moved, grows) = match new.kind {
+            PoolTransactionKind::Join => (amounts, true),
+            PoolTransactionKind::Exit => (new.due, false),
+        };
+        let worth = value(moved).ok_or(Control::OrderValue)?;
+        let after = shares::due(&pool.balances, new.after).and_then(value);
+        let too_much = |key, value: Option<Amount>, most: Amount| {
+            let compared = Compared::of(Unit::Quote, key, value, most);
+            Err(Withheld::compared(Control::OrderValue, compared))
+        };
+        if worth > pool.config.move_value_max {
+            let most = pool.config.move_value_max;
+            return too_much("market.pool.move_value_max", Some(worth), most);
+        }
+        if grows && after.is_none_or(|after| after > pool.config.value_max) {
+            return too_much("market.pool.value_max", after, pool.config.value_max);
+        }
+        match new.kind {
+            PoolTransactionKind::Join => self.join_is_covered(pool, amounts)?,
+            PoolTransactionKind::Exit => self.exit_is_covered(pool, &new)?,
+        }
+        Ok(Approved(new))
+    }
+
+    /// Judges a sealed move again at the last moment before its bytes leave. What it binds is already
+    /// reserved; what may have changed is whether the pool is still worth trading with.
+    pub(crate) fn approve_move_transmission(
+        &self,
+        pool: &PoolSituation<'_>,
+        tracked: &TrackedPoolTransaction,
+    ) -> Result<Approved<ClientOrderId>, Withheld> {
+        self.may_move(tracked.wanted.client_id.strategy)?;
+        pool.takes(tracked.wanted.kind)?;
+        self.price_is_shared(pool)?;
+        let margin_ms = self.config.resend_margin_ms;
+        if !fence::is_in_time(self.venue_now, tracked.life.valid_until, margin_ms) {
+            let left_ms = tracked.life.valid_until.ms_since(self.venue_now);
+            let key = "orders.resend_margin_ms";
+            let compared = Compared::new(Unit::Ms, key, left_ms, margin_ms);
+            return Err(Withheld::compared(Control::StaleData, compared));
+        }
+        Ok(Approved(tracked.wanted.client_id))
+    }
+
+    /// A move trades both tokens: what forbids either side of the market forbids it.
+    fn may_move(&self, strategy: StrategyId) -> Result<(), Withheld> {
+        let candidate = |side| OrderCandidate {
+            strategy,
+            side,
+            price: Price(0),
+            qty: Qty(0),
+            base: 0,
+            quote: 0,
+            max_fee_bips: 0,
+            life_ms: 0,
+            sealed: None,
+            alike: 0,
+        };
+        if planted::armed(Defect::MovesUnpaused) {
+            return Ok(());
+        }
+        let mut sides = Side::BOTH.map(candidate).into_iter();
+        sides.try_for_each(|side| READY.iter().try_for_each(|rule| self.ask(rule, &side)))
+    }
+
+    /// A pool whose price is not the market's is about to be traded against, or lies: both are losses to
+    /// whoever joins or leaves meanwhile.
+    fn price_is_shared(&self, pool: &PoolSituation<'_>) -> Result<u64, Withheld> {
+        let mid = self.mid?;
+        let [base, quote] = [
+            pool.balances.pooled[pool.base_at],
+            pool.balances.pooled[1 - pool.base_at],
+        ];
+        let away = shares::divergence_bps(self.spec, base, quote, mid);
+        let away = away.map(i64::unsigned_abs);
+        let most = pool.config.divergence_max_bps;
+        if away.is_some_and(|away| away <= u64::from(most)) {
+            return Ok(mid);
+        }
+        let key = "market.pool.divergence_max_bps";
+        let compared = Compared::of(Unit::Bps, key, away, most);
+        Err(Withheld::compared(Control::PoolDivergence, compared))
+    }
+
+    fn join_is_covered(
+        &self,
+        pool: &PoolSituation<'_>,
+        amounts: [Amount; 2],
+    ) -> Result<(), Withheld> {
+        let fees = [0, pool.config.fee_max];
+        for at in 0..2 {
+            let token = pool.spec.pooled[at];
+            let unit = [Unit::Base, Unit::Quote][usize::from(at != pool.base_at)];
+            let (needed, free) = (amounts[at].saturating_add(fees[at]), self.free(token));
+            if needed > free {
+                let compared = Compared::new(unit, "", needed, free);
+                return Err(Withheld::compared(Control::Balance, compared));
+            }
+        }
+        // The base is counted where it is held; the quote becomes a part of the exposure.
+        let after = self
+            .gross
+            .and_then(|g| g.checked_add(amounts[1 - pool.base_at]));
+        not_above_gross(self, after)
+            .map_err(|compared| Withheld::compared(Control::GrossExposure, compared))?;
+        self.leaves_band(amounts[pool.base_at])
+    }
+
+    fn exit_is_covered(&self, pool: &PoolSituation<'_>, new: &Wanted) -> Result<(), Withheld> {
+        let lp = pool.spec.lp.id;
+        if new.limits.lp > self.free(lp) {
+            return Err(Control::Balance.into());
+        }
+        // A fee must not eat what the exit is for: it comes out of the last token.
+        if pool.config.fee_max > new.limits.amounts[1] {
+            let (fee, out) = (pool.config.fee_max, new.limits.amounts[1]);
+            let unit = [Unit::Quote, Unit::Base][pool.base_at];
+            let compared = Compared::new(unit, "market.pool.max_fee", fee, out);
+            return Err(Withheld::compared(Control::OrderAmount, compared));
+        }
+        let token = self.spec.base.id;
+        let (_, most) = self.ledger.bounds(token);
+        let coming = self.orders.incoming(token);
+        let coming = coming.saturating_add(new.due[pool.base_at]);
+        let (after, limit) = (most.saturating_add(coming), self.limits.inventory_max);
+        if after > limit {
+            let compared = Compared::new(Unit::Base, "market.inventory_max", after, limit);
+            return Err(Withheld::compared(Control::InventoryBand, compared));
+        }
+        Ok(())
+    }
+
+    /// Whether the band is whole after base went into the pool.
+    fn leaves_band(&self, base: Amount) -> Result<(), Withheld> {
+        let token = self.spec.base.id;
+        let (least, _) = self.ledger.bounds(token);
+        let leaving = self.orders.reserved(token).saturating_add(base);
+        not_below_band(self, least, leaving)
+            .map_err(|compared| Withheld::compared(Control::InventoryBand, compared))
+    }
+}

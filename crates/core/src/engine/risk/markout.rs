@@ -1,0 +1,91 @@
+//! Whether those who trade with us know better: fills are measured against the mid a while after they
+//! were learnt, and so many in a row that went against us are told.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::RiskConfig;
+use crate::market::{MarketSpec, Side};
+use crate::time::Time;
+use crate::token::Amount;
+
+use crate::engine::orders::registry::Increment;
+use crate::engine::risk::loss_meter::value;
+
+/// Fills that wait for their markout.
+const WAITING_MAX: usize = 256;
+
+/// A fill whose markout is not known yet.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Waiting {
+    learnt: Time,
+    side: Side,
+    base: Amount,
+    quote: Amount,
+}
+
+/// Fills of one market, and how many went against us in a row.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Markouts {
+    waiting: VecDeque<Waiting>,
+    streak: u32,
+}
+
+impl Markouts {
+    /// A fill was learnt.
+    pub(crate) fn fill(&mut self, now: Time, side: Side, step: Increment) {
+        if self.waiting.len() >= WAITING_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(Waiting {
+            learnt: now,
+            side,
+            base: step.base,
+            quote: step.quote,
+        });
+    }
+
+    /// Measures fills whose time has come against the mid. True if too many in a row went against us.
+    pub(crate) fn mark(
+        &mut self,
+        now: Time,
+        spec: &MarketSpec,
+        mid: u64,
+        risk: &RiskConfig,
+    ) -> bool {
+        while let Some(fill) = self.waiting.front().copied()
+            && now.ms_since(fill.learnt) >= risk.streak_ms
+        {
+            self.waiting.pop_front();
+            if fill.is_against(spec, mid, risk.streak_bps) {
+                self.streak += 1;
+            } else {
+                self.streak = 0;
+            }
+        }
+        let too_many = risk.streak_fills > 0 && self.streak >= risk.streak_fills;
+        if too_many {
+            self.streak = 0;
+        }
+        too_many
+    }
+}
+
+impl Waiting {
+    /// Whether the mid is worse than the price of the fill by so much.
+    fn is_against(&self, spec: &MarketSpec, mid: u64, bps: u32) -> bool {
+        let (Ok(base), Ok(quote)) = (i128::try_from(self.base), i128::try_from(self.quote)) else {
+            return true;
+        };
+        let (at_mid, paid) = (value(spec, base, 0, mid), value(spec, 0, quote, mid));
+        let (Some(at_mid), Some(paid)) = (at_mid, paid) else {
+            return true;
+        };
+        let lost = match self.side {
+            Side::Buy => paid.saturating_sub(at_mid),
+            Side::Sell => at_mid.saturating_sub(paid),
+        };
+        lost > 0 && lost.saturating_mul(10_000) >= paid.saturating_mul(i128::from(bps))
+    }
+}

@@ -1,0 +1,306 @@
+//! Levels and pauses inside the engine: what forbids holds at once, what allows holds when it is stored.
+//!
+//! At most one write is under way; wishes that come meanwhile are stored together after it. A write that
+//! failed is tried again, and what it forbids is in force all the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::control::Control;
+use crate::level::{Filter, Pause, Restrictions, TradingState};
+use crate::market::{MarketId, Side};
+use crate::notification::Notification;
+use crate::order::StrategyId;
+use crate::planted::{self, Defect};
+use crate::time::{Time, VenueTime};
+
+use crate::engine::state::State;
+
+/// First pause before a failed write is tried again; it doubles.
+const RETRY_MS: u64 = 1_000;
+/// Longest pause between two tries.
+const RETRY_MAX_MS: u64 = 60_000;
+/// Healed pauses are counted for so long.
+const DAY_MS: u64 = 86_400_000;
+
+/// What is wanted and not durable yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PendingWrite {
+    levels: Restrictions,
+    cause: String,
+    /// A person allows something again.
+    lowers: bool,
+}
+
+/// Level and pauses: in force, and on their way to the store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RestrictionStore {
+    durable: Restrictions,
+    pending: Option<PendingWrite>,
+    writing: bool,
+    retry_at: Option<Time>,
+    failures: u32,
+    /// Pauses that ended before this have been told.
+    lapsed_before: VenueTime,
+}
+
+impl RestrictionStore {
+    pub(crate) fn new(durable: Restrictions, now: VenueTime) -> Self {
+        Self {
+            durable,
+            lapsed_before: now,
+            ..Self::default()
+        }
+    }
+
+    /// The level that decisions obey: one on its way to the store already forbids.
+    pub(crate) fn level(&self) -> TradingState {
+        let wanted = self.pending.as_ref().map(|wanted| wanted.levels.state);
+        self.durable.state.max(wanted.unwrap_or_default())
+    }
+
+    /// The level in force.
+    pub(crate) fn durable(&self) -> &Restrictions {
+        &self.durable
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Restrictions> {
+        std::iter::once(&self.durable).chain(self.pending.iter().map(|wanted| &wanted.levels))
+    }
+
+    /// Whether a pause, stored or on its way there, holds an order back.
+    pub(crate) fn hold_back(
+        &self,
+        now: VenueTime,
+        market: MarketId,
+        side: Side,
+        strategy: StrategyId,
+    ) -> bool {
+        self.each()
+            .any(|levels| levels.hold_back(now, market, side, strategy))
+    }
+
+    /// When a failed write is tried again.
+    pub(crate) fn retry_at(&self) -> Option<Time> {
+        self.retry_at
+    }
+
+    /// When the next pause heals.
+    pub(crate) fn heals_at(&self) -> Option<VenueTime> {
+        let ends = self.durable.pauses.iter().filter_map(|pause| pause.until);
+        ends.filter(|until| *until > self.lapsed_before).min()
+    }
+}
+
+impl State {
+    /// Asks for a level; it forbids new orders at once. One that a person is having lowered, and that
+    /// is not stored yet, is raised again.
+    pub(crate) fn raise(&mut self, level: TradingState, cause: &str, actions: &mut Vec<Action>) {
+        if level > self.newest().state {
+            let raised = |levels: &mut Restrictions| levels.state = level;
+            self.change_levels(cause, false, raised, actions);
+        }
+    }
+
+    /// A control holds a market back for a while; too often within a day, and it stops everything. False
+    /// if it holds it back already.
+    pub(crate) fn pause_market(
+        &mut self,
+        now: Time,
+        market: MarketId,
+        control: Control,
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        let venue_now = self.clock.at_least(now);
+        let filter = Filter::market(market);
+        let day_ago = venue_now.minus_ms(DAY_MS);
+        let today = |levels: &Restrictions| {
+            let engaged = levels.pauses.iter().filter(|pause| {
+                pause.filter == filter && pause.until.is_some() && pause.since >= day_ago
+            });
+            engaged.count()
+        };
+        let mut newest = self.newest().clone();
+        let holds = newest
+            .holding(venue_now)
+            .any(|pause| pause.filter == filter && pause.cause == control.name());
+        if holds {
+            return false;
+        }
+        Self::forget_old_pauses(&mut newest, venue_now);
+        let full = newest.pauses.len() >= Restrictions::PAUSES_MAX;
+        if full || today(&newest) >= self.config.risk.pauses_per_day as usize {
+            self.raise(TradingState::CancelOnly, control.name(), actions);
+            return true;
+        }
+        let pause_ms = planted::unless(Defect::PauseForgotten, self.config.risk.pause_ms);
+        let pause = Pause {
+            filter,
+            since: venue_now,
+            until: Some(venue_now.plus_ms(pause_ms)),
+            cause: control.name().to_owned(),
+        };
+        let push = |levels: &mut Restrictions| {
+            Self::forget_old_pauses(levels, venue_now);
+            levels.pauses.push(pause);
+        };
+        self.change_levels(control.name(), false, push, actions);
+        self.touch_all();
+        true
+    }
+
+    pub(crate) fn levels_are_pending(&self) -> bool {
+        self.restrictions.pending.is_some()
+    }
+
+    pub(crate) fn newest(&self) -> &Restrictions {
+        let wanted = self.restrictions.pending.as_ref();
+        wanted.map_or(&self.restrictions.durable, |wanted| &wanted.levels)
+    }
+
+    /// Changes what is wanted and has it stored. True if that changed anything.
+    pub(crate) fn change_levels(
+        &mut self,
+        cause: &str,
+        lowers: bool,
+        change: impl FnOnce(&mut Restrictions),
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        let mut levels = self.newest().clone();
+        change(&mut levels);
+        if levels == *self.newest() {
+            return false;
+        }
+        let lowered = self.restrictions.pending.take().is_some_and(|w| w.lowers);
+        self.restrictions.pending = Some(PendingWrite {
+            levels,
+            cause: cause.to_owned(),
+            lowers: lowers || lowered,
+        });
+        self.restrictions.failures = 0;
+        self.store_levels(actions);
+        true
+    }
+
+    /// A person lowers the level: it is lower when that is stored.
+    pub(crate) fn lower(&mut self, level: TradingState, reason: &str, actions: &mut Vec<Action>) {
+        if level < self.newest().state {
+            let lower = |levels: &mut Restrictions| levels.state = level;
+            self.change_levels(reason, true, lower, actions);
+            self.forgive_instances(self.last_step_at);
+        }
+    }
+
+    fn store_levels(&mut self, actions: &mut Vec<Action>) {
+        self.restrictions.retry_at = None;
+        if let Some(wanted) = &self.restrictions.pending
+            && !self.restrictions.writing
+        {
+            self.restrictions.writing = true;
+            actions.push(Action::StoreRestrictions {
+                levels: wanted.levels.clone(),
+                cause: wanted.cause.clone(),
+                lowers: wanted.lowers,
+            });
+        }
+    }
+
+    /// The store has made them durable: they are in force.
+    pub(crate) fn handle_levels_stored(
+        &mut self,
+        now: Time,
+        levels: &Restrictions,
+        actions: &mut Vec<Action>,
+    ) {
+        self.restrictions.writing = false;
+        self.restrictions.failures = 0;
+        let before = std::mem::replace(&mut self.restrictions.durable, levels.clone());
+        let wanted = self.restrictions.pending.as_ref();
+        let cause = wanted.map_or_else(String::new, |wanted| wanted.cause.clone());
+        if wanted.is_some_and(|wanted| wanted.levels == *levels) {
+            self.restrictions.pending = None;
+        }
+        let pauses = &levels.pauses;
+        for pause in pauses.iter().filter(|pause| !before.pauses.contains(pause)) {
+            actions.push(Action::Notify(Notification::Paused(pause.clone())));
+        }
+        let venue_now = self.clock.at_least(now);
+        for lifted in before.holding(venue_now).filter(|p| !pauses.contains(p)) {
+            actions.push(Action::Notify(Notification::Unpaused {
+                filter: lifted.filter,
+                cause: cause.clone(),
+            }));
+        }
+        if before.state != levels.state {
+            let level = levels.state;
+            actions.push(Action::Notify(Notification::TradingStateChanged {
+                level,
+                cause,
+            }));
+        }
+        self.store_levels(actions);
+        if (before.state, &before.pauses) != (levels.state, pauses) {
+            self.touch_all();
+        }
+        self.obey_halt(now, actions);
+    }
+
+    /// The store could not make them durable: what they forbid is in force, and they are tried again.
+    pub(crate) fn handle_levels_failed(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.restrictions.writing = false;
+        self.restrictions.failures = self.restrictions.failures.saturating_add(1);
+        let pause_ms = RETRY_MS << self.restrictions.failures.min(7).saturating_sub(1);
+        self.restrictions.retry_at = Some(now.plus_ms(pause_ms.min(RETRY_MAX_MS)));
+        actions.push(Action::Notify(Notification::RestrictionsNotStored));
+        let level = self.restrictions.level();
+        if self.restrictions.failures == 1 && level > self.restrictions.durable.state {
+            let cause = self.restrictions.pending.as_ref().map(|w| w.cause.clone());
+            let cause = cause.unwrap_or_default();
+            actions.push(Action::Notify(Notification::TradingStateChanged {
+                level,
+                cause,
+            }));
+        }
+        self.touch_all();
+        self.obey_halt(now, actions);
+    }
+
+    /// Halted is the end, whether the store could be told or not.
+    fn obey_halt(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.restrictions.level() == TradingState::Halted {
+            self.begin_drain(now, actions);
+        }
+    }
+
+    /// What time alone changes: pauses that heal, writes that are due again.
+    pub(crate) fn tend_levels(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.restrictions.retry_at.is_some_and(|at| at <= now) {
+            self.store_levels(actions);
+        }
+        let venue_now = self.clock.at_least(now);
+        if self.restrictions.heals_at().is_none_or(|at| at > venue_now) {
+            return;
+        }
+        for pause in &self.restrictions.durable.pauses {
+            let ended = pause
+                .until
+                .filter(|until| *until > self.restrictions.lapsed_before);
+            if ended.is_some_and(|until| until <= venue_now) {
+                actions.push(Action::Notify(Notification::Unpaused {
+                    filter: pause.filter,
+                    cause: "its time has passed".to_owned(),
+                }));
+            }
+        }
+        self.restrictions.lapsed_before = venue_now;
+        self.touch_all();
+    }
+
+    /// Forgets healed pauses that no limit counts any more; part of every change.
+    pub(crate) fn forget_old_pauses(levels: &mut Restrictions, venue_now: VenueTime) {
+        let day_ago = venue_now.minus_ms(DAY_MS);
+        levels
+            .pauses
+            .retain(|pause| pause.until.is_none_or(|until| until >= day_ago));
+    }
+}

@@ -1,0 +1,131 @@
+//! What is signed and not behind its fence, whatever became of it.
+//!
+//! Bounds that count orders that may be alive believe the venue about an order's end: cancelled, filled,
+//! refused. A venue that acknowledges a cancel and keeps the order has more of ours than that. Until
+//! expiry and grace have passed on its clock nothing that it says makes a signature worthless, so that
+//! every signed order counts here in full from the moment it is made.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fence;
+use crate::notification::Control;
+use crate::order::UnsignedOrder;
+use crate::time::{Time, VenueTime};
+use crate::token::{Amount, TokenId};
+
+use crate::engine::state::State;
+
+/// Base units signed, by base token and the second in which they expire.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Signed(BTreeMap<TokenId, BTreeMap<u32, Amount>>);
+
+impl Signed {
+    /// What earlier runs signed.
+    pub(crate) fn of(before: &[(TokenId, u32, Amount)]) -> Self {
+        let mut signed = Self::default();
+        for (token, valid_until_s, base) in before {
+            signed.add(*token, *base, *valid_until_s);
+        }
+        signed
+    }
+
+    /// An order is about to be signed, or was signed by an earlier run.
+    pub(crate) fn add(&mut self, token: TokenId, base: Amount, valid_until_s: u32) {
+        let expiring = self.0.entry(token).or_default();
+        let sum = expiring.entry(valid_until_s).or_default();
+        *sum = sum.saturating_add(base);
+    }
+
+    /// As [`Signed::add`], of an order.
+    pub(crate) fn add_order(&mut self, order: &UnsignedOrder) {
+        let (token, base) = order.base();
+        self.add(token, base, order.valid_until_s);
+    }
+
+    /// Base units of a token that a venue could still fill, both sides together.
+    pub(crate) fn total(&self, token: TokenId, venue_now: VenueTime, grace_ms: u64) -> Amount {
+        let expiring = self.0.get(&token).into_iter().flatten();
+        expiring
+            .filter(|(until_s, _)| !is_dead(**until_s, venue_now, grace_ms))
+            .fold(0, |sum, (_, base)| Amount::saturating_add(sum, *base))
+    }
+
+    /// When the first of them is dead, so that more may be signed.
+    pub(crate) fn frees_at(&self, token: TokenId, grace_ms: u64) -> Option<VenueTime> {
+        let (first_s, _) = self.0.get(&token)?.first_key_value()?;
+        Some(VenueTime::from_s((*first_s).into()).plus_ms(grace_ms))
+    }
+
+    /// Forgets what is dead; whether anything was.
+    pub(crate) fn tend(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
+        let mut freed = false;
+        for expiring in self.0.values_mut() {
+            while let Some(first) = expiring.first_entry()
+                && is_dead(*first.key(), venue_now, grace_ms)
+            {
+                first.remove();
+                freed = true;
+            }
+        }
+        freed
+    }
+}
+
+impl State {
+    /// Forgets what is dead, and has quotes decided anew that waited for it.
+    pub(crate) fn tend_signed(&mut self, now: Time) {
+        let venue_now = self.clock.at_least(now);
+        if self.signed.tend(venue_now, self.config.grace_ms) {
+            for market in &mut self.markets {
+                market.decision_due |= market.refused_by.contains(&Control::SignedUnexpired);
+            }
+        }
+    }
+
+    /// When quotes are next decided anew that wait for what is signed to expire.
+    pub(crate) fn signed_frees_at(&self) -> Option<VenueTime> {
+        let waiting = self.markets.iter();
+        waiting
+            .filter(|market| market.refused_by.contains(&Control::SignedUnexpired))
+            .filter_map(|market| {
+                let token = market.spec.base.id;
+                self.signed.frees_at(token, self.config.grace_ms)
+            })
+            .min()
+    }
+}
+
+fn is_dead(valid_until_s: u32, venue_now: VenueTime, grace_ms: u64) -> bool {
+    let valid_until = VenueTime::from_s(valid_until_s.into());
+    fence::is_behind(venue_now, valid_until, grace_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: TokenId = TokenId(3);
+    const GRACE_MS: u64 = 3_000;
+
+    #[test]
+    fn what_is_signed_counts_until_its_fence_and_no_longer() {
+        let mut signed = Signed::default();
+        signed.add(TOKEN, 5, 10);
+        signed.add(TOKEN, 7, 10);
+        signed.add(TOKEN, 11, 12);
+        signed.add(TokenId(4), 100, 10);
+        let total = |signed: &Signed, ms| signed.total(TOKEN, VenueTime(ms), GRACE_MS);
+        assert_eq!(total(&signed, 0), 23);
+        assert_eq!(total(&signed, 13_000), 23);
+        assert_eq!(total(&signed, 13_001), 11);
+        assert_eq!(signed.frees_at(TOKEN, GRACE_MS), Some(VenueTime(13_000)));
+        assert!(!signed.tend(VenueTime(13_000), GRACE_MS));
+        assert_eq!(total(&signed, 0), 23, "nothing is dead yet");
+        assert!(signed.tend(VenueTime(13_001), GRACE_MS));
+        assert_eq!(total(&signed, 0), 11, "forgotten");
+        assert_eq!(signed.frees_at(TOKEN, GRACE_MS), Some(VenueTime(15_000)));
+        assert_eq!(signed.frees_at(TokenId(9), GRACE_MS), None);
+    }
+}

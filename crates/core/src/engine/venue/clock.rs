@@ -1,0 +1,261 @@
+//! The lower bound of the venue's clock.
+//!
+//! Only the venue's own answers move it, and between them only our monotonic clock carries it, a
+//! little slow on purpose: fences may be late, never early. The wall clock plays no part.
+//!
+//! A single wrong answer may have moved it a few seconds too far ahead. For fences that is what grace is
+//! for, and the bound stays; but everything honest would look old beside it for hours. Ages are therefore
+//! reckoned without what the account's own answers agree to be too much.
+
+use serde::{Deserialize, Serialize};
+
+use crate::planted::{self, Defect};
+use crate::time::{Time, VenueTime};
+
+/// A single answer may not move the bound further ahead than this; two that agree may. Between answers
+/// our own clock carries the bound, so that honest ones need no more than their delay and rounding; a
+/// wrong one can bring a fence forward by no more than this, which a usual grace covers.
+pub(crate) const LEAP_MS: u64 = 5_000;
+/// How far two answers may disagree about a leap.
+const AGREEMENT_MS: u64 = 5_000;
+
+/// Times in answers may be whole seconds, rounded down.
+const RESOLUTION_MS: u64 = 1_000;
+/// Answers in a row show that the bound is ahead: over at least so long,
+const DOUBTED_MS: u64 = 10_000;
+/// that agree as well as this,
+const DOUBTS_APART_MS: u64 = 2_000;
+/// by as much as so many of them say, whatever a wrong one among them says.
+const DOUBTS_MIN: usize = 3;
+
+/// A time that the venue's clock has certainly passed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct VenueClock {
+    bound: VenueTime,
+    answered_at: Time,
+    /// A leap that one answer claimed and no second one has confirmed.
+    unconfirmed_leap: Option<(VenueTime, Time)>,
+    /// Answers in a row whose time the bound had passed before they were asked for.
+    doubt: Option<Doubt>,
+    /// By how much the bound was shown to be ahead, for ages.
+    ahead_ms: u64,
+}
+
+/// What a row of answers says about the bound: it is ahead by at least this.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Doubt {
+    since: Time,
+    least_ms: u64,
+    /// The highest, falling.
+    most_ms: [u64; DOUBTS_MIN],
+}
+
+impl VenueClock {
+    /// Begins with a time heard before `now`.
+    pub(crate) fn new(now: Time, heard: VenueTime) -> Self {
+        Self {
+            bound: heard,
+            answered_at: now,
+            unconfirmed_leap: None,
+            doubt: None,
+            ahead_ms: 0,
+        }
+    }
+
+    /// The venue's clock as ages are reckoned by it: rather ahead than behind.
+    pub(crate) fn for_ages(&self, now: Time) -> VenueTime {
+        self.at_least(now).minus_ms(self.ahead_ms)
+    }
+
+    /// Takes in the time of an answer that no cache can have given: it was drawn up after `sent`. A bound
+    /// that was already behind it then was moved by something wrong.
+    pub(crate) fn compare(&mut self, now: Time, sent: Time, told: VenueTime) {
+        let latest = told.plus_ms(RESOLUTION_MS + now.ms_since(sent));
+        let ahead_ms = self.at_least(now).ms_since(latest);
+        if ahead_ms == 0 {
+            self.doubt = None;
+            return;
+        }
+        let known = self.doubt.take().filter(|known| known.agrees(ahead_ms));
+        let mut doubt = known.unwrap_or(Doubt {
+            since: now,
+            least_ms: ahead_ms,
+            most_ms: [0; DOUBTS_MIN],
+        });
+        doubt.least_ms = doubt.least_ms.min(ahead_ms);
+        let lowest = &mut doubt.most_ms[DOUBTS_MIN - 1];
+        *lowest = ahead_ms.max(*lowest);
+        doubt.most_ms.sort_unstable_by(|a, b| b.cmp(a));
+        if now.ms_since(doubt.since) < DOUBTED_MS {
+            self.doubt = Some(doubt);
+            return;
+        }
+        // The next row begins anew: the bound is carried slowly, and what it was ahead it is not for long.
+        self.ahead_ms = doubt.most_ms[DOUBTS_MIN - 1];
+    }
+
+    /// The venue's clock shows at least this now. One part in a thousand is given up to drift.
+    pub(crate) fn at_least(&self, now: Time) -> VenueTime {
+        let carried = now.ms_since(self.answered_at);
+        let fast_ms = if planted::armed(Defect::WallClock) {
+            30_000
+        } else {
+            0
+        };
+        self.bound
+            .plus_ms(carried - carried.div_ceil(1_000) + fast_ms)
+    }
+
+    /// Takes in a time read from an answer that arrived at `now`.
+    pub(crate) fn hear(&mut self, now: Time, told: VenueTime) {
+        let known = self.at_least(now);
+        // Whatever is told, the clock that ages are reckoned by is not behind it.
+        self.ahead_ms = self.ahead_ms.min(known.ms_since(told));
+        if told <= known {
+            self.unconfirmed_leap = None;
+            return;
+        }
+        if told.ms_since(known) <= LEAP_MS || planted::armed(Defect::LeapBelieved) {
+            (self.bound, self.answered_at, self.unconfirmed_leap) = (told, now, None);
+            return;
+        }
+        // A host that slept sees every answer far ahead; a corrupt answer is alone with its claim.
+        let confirmed = self.unconfirmed_leap.is_some_and(|(before, at)| {
+            let passed = now.ms_since(at);
+            passed >= 1_000
+                && told >= before
+                && told.ms_since(before).abs_diff(passed) <= AGREEMENT_MS
+        });
+        if confirmed {
+            (self.bound, self.answered_at, self.unconfirmed_leap) = (told, now, None);
+        } else if self
+            .unconfirmed_leap
+            .is_none_or(|(_, at)| now.ms_since(at) >= 1_000)
+        {
+            self.unconfirmed_leap = Some((told, now));
+        }
+    }
+}
+
+impl Doubt {
+    fn agrees(&self, ahead_ms: u64) -> bool {
+        self.most_ms[0].max(ahead_ms) - self.least_ms.min(ahead_ms) <= DOUBTS_APART_MS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
+
+    #[test]
+    fn the_bound_is_carried_slowly_and_never_goes_back() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        assert_eq!(clock.at_least(Time::from_ms(10_000)), ORIGIN.plus_ms(9_990));
+        clock.hear(Time::from_ms(10_000), ORIGIN.plus_ms(4_000));
+        assert_eq!(clock.at_least(Time::from_ms(10_000)), ORIGIN.plus_ms(9_990));
+        clock.hear(Time::from_ms(10_000), ORIGIN.plus_ms(10_500));
+        assert_eq!(
+            clock.at_least(Time::from_ms(10_000)),
+            ORIGIN.plus_ms(10_500)
+        );
+    }
+
+    #[test]
+    fn one_answer_cannot_leap_but_two_can() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        let hour = 3_600_000;
+        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(hour));
+        assert!(
+            clock.at_least(Time::from_ms(1_000)) < ORIGIN.plus_ms(2_000),
+            "alone"
+        );
+        clock.hear(Time::from_ms(1_100), ORIGIN.plus_ms(hour + 100));
+        assert!(
+            clock.at_least(Time::from_ms(1_100)) < ORIGIN.plus_ms(2_000),
+            "too soon after"
+        );
+        clock.hear(Time::from_ms(2_100), ORIGIN.plus_ms(hour + 1_100));
+        assert_eq!(
+            clock.at_least(Time::from_ms(2_100)),
+            ORIGIN.plus_ms(hour + 1_100)
+        );
+    }
+
+    #[test]
+    fn an_ordinary_answer_ends_a_claimed_leap() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(3_600_000));
+        clock.hear(Time::from_ms(1_500), ORIGIN.plus_ms(900));
+        clock.hear(Time::from_ms(2_500), ORIGIN.plus_ms(3_601_500));
+        assert!(clock.at_least(Time::from_ms(2_500)) < ORIGIN.plus_ms(3_000));
+    }
+
+    /// A clock that one wrong answer has moved 4.5 s ahead, and honest answers of `private` requests,
+    /// one every four seconds, each on its way for 100 ms and cut to the second.
+    fn misled(answers: u64) -> (VenueClock, Time) {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(5_500));
+        let mut now = Time::from_ms(1_000);
+        for n in 1..=answers {
+            now = Time::from_ms(1_000 + n * 4_100);
+            let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).0 / 1_000 * 1_000);
+            clock.hear(now, told);
+            clock.compare(now, now.minus_ms(100), told);
+        }
+        (clock, now)
+    }
+
+    #[test]
+    fn ages_forget_a_wrong_time_that_honest_answers_contradict_and_fences_do_not() {
+        let (clock, now) = misled(6);
+        let true_now = ORIGIN.plus_ms(now.as_ms());
+        assert!(clock.for_ages(now) >= true_now, "nothing looks younger");
+        assert!(clock.for_ages(now) <= true_now.plus_ms(1_100));
+        assert!(clock.at_least(now) >= true_now.plus_ms(4_400), "stays");
+        let (few, now) = misled(3);
+        assert_eq!(few.for_ages(now), few.at_least(now), "too early to say");
+    }
+
+    #[test]
+    fn a_correction_shrinks_as_the_bound_falls_behind() {
+        // Of the 4.5 s that it was ahead, a part in a thousand goes with all time that passes.
+        for answers in [100, 300, 600] {
+            let (clock, now) = misled(answers);
+            let true_now = ORIGIN.plus_ms(now.as_ms());
+            let drift_ms = 2 * DOUBTED_MS / 1_000 + 20;
+            assert!(
+                clock.for_ages(now) >= true_now.minus_ms(drift_ms),
+                "{answers}"
+            );
+            assert!(clock.for_ages(now) <= true_now.plus_ms(1_100), "{answers}");
+        }
+    }
+
+    #[test]
+    fn answers_that_fit_or_disagree_prove_nothing_against_the_bound() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN.plus_ms(10_000));
+        for n in 1..=20_u64 {
+            let now = Time::from_ms(n * 1_000);
+            let honest = ORIGIN.plus_ms(10_000 + n * 1_000);
+            // A private answer that was held up for a minute says nothing; every third is honest.
+            let (sent, told) = match n % 3 {
+                0 => (now, honest),
+                1 => (now.minus_ms(0), honest.minus_ms(30_000 + n * 5_000)),
+                _ => (now.minus_ms(900), honest.minus_ms(1_800)),
+            };
+            clock.hear(now, told);
+            clock.compare(now, sent, told);
+            assert_eq!(clock.for_ages(now), clock.at_least(now));
+        }
+    }
+
+    #[test]
+    fn a_later_answer_takes_the_correction_back() {
+        let (mut clock, now) = misled(6);
+        let later = clock.at_least(now);
+        clock.hear(now, later);
+        assert_eq!(clock.for_ages(now), later);
+    }
+}

@@ -1,0 +1,326 @@
+//! Passes over a list: orders, or joins and exits.
+//!
+//! A *look* reads the list once, open-ended: what it shows is evidence, what it does not show is not. A
+//! *proof* reads a closed creation window until two passes in a row name the same entries: only then,
+//! and only for what must have been in the window, is absence evidence.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::order::{Hash, OrderReport};
+use crate::planted::{self, Defect};
+use crate::pool::{PoolTransactionReport, PoolTransactionStatus};
+use crate::request::{OrdersPage, RequestId};
+use crate::time::{Time, VenueTime};
+
+/// A list longer than this many pages proves nothing and is given up.
+const PAGES_MAX: u32 = 200;
+/// Requests for one page before its pass is given up.
+const PAGE_ATTEMPTS: u32 = 4;
+/// Passes of one proof before it is given up.
+const ROUNDS_MAX: u32 = 6;
+
+/// An entry of a list, as far as a pass is concerned.
+pub trait Listed {
+    /// Its hash, and whether it can change nothing any more.
+    fn entry(&self) -> (Hash, bool);
+}
+
+impl Listed for OrderReport {
+    fn entry(&self) -> (Hash, bool) {
+        (self.hash, self.status.is_final())
+    }
+}
+
+impl Listed for PoolTransactionReport {
+    fn entry(&self) -> (Hash, bool) {
+        (self.hash, self.status != PoolTransactionStatus::Processing)
+    }
+}
+
+/// What a pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ScanPurpose {
+    /// Evidence of what is shown.
+    Presence,
+    /// Evidence of absence as well.
+    Absence,
+    /// Evidence of what rests, however old it is: no window of creation times shows what somebody else
+    /// made long ago.
+    Resting,
+}
+
+/// A reading of the list under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ListScan {
+    pub(crate) purpose: ScanPurpose,
+    from: VenueTime,
+    to: VenueTime,
+    /// When the reading that is now counted began.
+    pub(crate) begun: Time,
+    /// The venue's clock showed at least this then.
+    pub(crate) begun_venue: VenueTime,
+    offset: u32,
+    pages: u32,
+    rounds: u32,
+    limit: u32,
+    /// Hashes of this round.
+    pub(crate) seen: BTreeSet<Hash>,
+    /// Hashes of this round in a state that is not final.
+    pub(crate) open: BTreeSet<Hash>,
+    previous: Option<BTreeSet<Hash>>,
+    /// The page under way.
+    pub(crate) request: Option<RequestId>,
+    /// How often the next page was asked for in vain.
+    unanswered: u32,
+}
+
+/// What a page led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Another page is wanted.
+    More,
+    /// The pass is complete for its purpose.
+    Complete,
+    /// It cannot be completed: too long, or never twice the same.
+    Abandoned,
+}
+
+impl ListScan {
+    /// A single open-ended reading of everything created from `from` on.
+    pub(crate) fn look(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
+        Self::new(
+            ScanPurpose::Presence,
+            now,
+            venue_now,
+            (from, VenueTime(0)),
+            limit,
+        )
+    }
+
+    /// A single reading of everything that may still trade.
+    pub(crate) fn standing(now: Time, venue_now: VenueTime, limit: u32) -> Self {
+        let window = (VenueTime(0), VenueTime(0));
+        Self::new(ScanPurpose::Resting, now, venue_now, window, limit)
+    }
+
+    /// Readings of the window from `from` to now until two agree.
+    pub fn proof(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
+        Self::new(
+            ScanPurpose::Absence,
+            now,
+            venue_now,
+            (from, venue_now),
+            limit,
+        )
+    }
+
+    fn new(
+        purpose: ScanPurpose,
+        now: Time,
+        venue_now: VenueTime,
+        (from, to): (VenueTime, VenueTime),
+        limit: u32,
+    ) -> Self {
+        Self {
+            purpose,
+            from,
+            to,
+            begun: now,
+            begun_venue: venue_now,
+            offset: 0,
+            pages: 0,
+            rounds: 0,
+            limit: limit.max(1),
+            seen: BTreeSet::new(),
+            open: BTreeSet::new(),
+            previous: None,
+            request: None,
+            unanswered: 0,
+        }
+    }
+
+    /// The venue's clock had passed this when it began.
+    pub const fn begun_venue(&self) -> VenueTime {
+        self.begun_venue
+    }
+
+    /// Whether an order is in the round that is now counted.
+    pub fn shows(&self, hash: Hash) -> bool {
+        self.seen.contains(&hash)
+    }
+
+    /// The page to ask for next.
+    pub fn page(&self) -> OrdersPage {
+        OrdersPage {
+            from: self.from,
+            to: self.to,
+            offset: self.offset,
+            limit: self.limit,
+            resting_only: self.purpose == ScanPurpose::Resting,
+        }
+    }
+
+    /// The page that was asked for brought no answer: the same one again, or false when that has been
+    /// tried often enough. What was read before it stays read. What rests is not worth holding others up.
+    pub fn ask_again(&mut self) -> bool {
+        self.request = None;
+        self.unanswered += 1;
+        self.purpose != ScanPurpose::Resting && self.unanswered < PAGE_ATTEMPTS
+    }
+
+    /// Takes in the page that was asked for.
+    pub fn take<T: Listed>(&mut self, entries: &[T], total: u32) -> Progress {
+        self.request = None;
+        self.unanswered = 0;
+        self.pages += 1;
+        for (hash, is_final) in entries.iter().map(Listed::entry) {
+            self.seen.insert(hash);
+            if is_final {
+                self.open.remove(&hash);
+            } else {
+                self.open.insert(hash);
+            }
+        }
+        let read = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        self.offset = self.offset.saturating_add(read);
+        let short = self.offset < total && !planted::armed(Defect::FirstPageOnly);
+        if short && read > 0 {
+            return if self.pages < PAGES_MAX {
+                Progress::More
+            } else {
+                Progress::Abandoned
+            };
+        }
+        // The end of the list, with as many different entries as the venue counts.
+        let whole = self.seen.len() >= total as usize || planted::armed(Defect::FirstPageOnly);
+        match self.purpose {
+            // An empty page before the end the venue counts: what was read is no picture of anything.
+            ScanPurpose::Presence | ScanPurpose::Resting if short => Progress::Abandoned,
+            ScanPurpose::Presence | ScanPurpose::Resting => Progress::Complete,
+            ScanPurpose::Absence => {
+                let same = self.previous.as_ref() == Some(&self.seen);
+                if whole && (same || planted::armed(Defect::OneReading)) {
+                    Progress::Complete
+                } else {
+                    self.again(whole)
+                }
+            }
+        }
+    }
+
+    /// Begins another round of a proof.
+    fn again(&mut self, whole: bool) -> Progress {
+        self.rounds += 1;
+        if self.rounds >= ROUNDS_MAX {
+            return Progress::Abandoned;
+        }
+        let seen = std::mem::take(&mut self.seen);
+        self.previous = whole.then_some(seen);
+        self.open.clear();
+        (self.offset, self.pages) = (0, 0);
+        Progress::More
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::Side;
+    use crate::order::OrderStatus;
+
+    fn report(n: u8) -> OrderReport {
+        OrderReport {
+            hash: Hash([n; 32]),
+            client_id: None,
+            market: "A-B".into(),
+            side: Side::Buy,
+            status: OrderStatus::Processing,
+            base_amount: 1,
+            quote_amount: 1,
+            base_filled: 0,
+            quote_filled: 0,
+            fee: 0,
+            valid_until_s: 0,
+            valid_since: VenueTime(0),
+        }
+    }
+
+    fn proof() -> ListScan {
+        ListScan::proof(Time(0), VenueTime(1_000), VenueTime(0), 2)
+    }
+
+    #[test]
+    fn a_look_ends_with_its_last_page() {
+        let mut pass = ListScan::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert_eq!(pass.page().offset, 2);
+        assert_eq!(pass.take(&[report(3)], 3), Progress::Complete);
+    }
+
+    #[test]
+    fn a_proof_needs_two_equal_rounds() {
+        let mut pass = proof();
+        assert_eq!(pass.take(&[report(1)], 1), Progress::More);
+        assert_eq!(pass.page().offset, 0, "begins again");
+        assert_eq!(pass.take(&[report(1)], 1), Progress::Complete);
+        let mut moving = proof();
+        assert_eq!(moving.take(&[report(1)], 1), Progress::More);
+        assert_eq!(
+            moving.take(&[report(2)], 1),
+            Progress::More,
+            "another order: not equal"
+        );
+        assert_eq!(moving.take(&[report(2)], 1), Progress::Complete);
+    }
+
+    #[test]
+    fn a_round_that_lost_entries_between_pages_does_not_count() {
+        let mut pass = proof();
+        // Total 3, but the second page repeats an entry: one order was never shown.
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert_eq!(pass.take(&[report(2)], 3), Progress::More);
+        assert_eq!(
+            pass.take(&[report(1), report(2)], 2),
+            Progress::More,
+            "first whole round"
+        );
+        assert_eq!(pass.take(&[report(1), report(2)], 2), Progress::Complete);
+    }
+
+    #[test]
+    fn a_page_without_an_answer_is_asked_for_again_a_few_times() {
+        let mut pass = proof();
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert!(pass.ask_again());
+        assert_eq!(pass.page().offset, 2, "the same page");
+        assert_eq!(
+            pass.take(&[report(3)], 3),
+            Progress::More,
+            "an answer ends the count"
+        );
+        let asked = (0..20).take_while(|_| pass.ask_again()).count();
+        assert_eq!(asked, 3);
+    }
+
+    #[test]
+    fn a_list_that_never_agrees_is_given_up() {
+        let mut pass = proof();
+        let ends = (1..=20)
+            .map(|n| pass.take(&[report(n)], 1))
+            .find(|p| *p != Progress::More);
+        assert_eq!(ends, Some(Progress::Abandoned));
+    }
+
+    #[test]
+    fn an_empty_page_before_the_total_is_no_look_and_no_proof() {
+        let mut look = ListScan::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
+        assert_eq!(look.take::<OrderReport>(&[], 5), Progress::Abandoned);
+        let mut pass = proof();
+        let ends = (0..20)
+            .map(|_| pass.take::<OrderReport>(&[], 5))
+            .find(|p| *p != Progress::More);
+        assert_eq!(ends, Some(Progress::Abandoned));
+    }
+}

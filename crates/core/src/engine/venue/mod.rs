@@ -1,0 +1,7 @@
+//! What is known of the venue and owed to it: its clock, request budgets, polls, scans of its lists.
+
+pub(crate) mod budget;
+pub(crate) mod clock;
+pub(crate) mod list_scan;
+pub(crate) mod polling;
+pub(crate) mod scan_schedule;

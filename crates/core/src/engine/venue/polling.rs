@@ -1,0 +1,282 @@
+//! When to ask what. The venue pushes nothing, so knowing is a matter of asking in time, and the budget
+//! decides what is asked when not everything can be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Action;
+use crate::notification::Notification;
+use crate::request::{Endpoint, Query};
+use crate::time::Time;
+
+use crate::engine::account::ledger::OwnLocks;
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::state::{RequestPurpose, State};
+use crate::engine::venue::list_scan::ScanPurpose;
+
+/// Pause after a pass that failed.
+const RETRY_MS: u64 = 500;
+/// Pause after a question about markets, tokens, account or pools that brought no answer.
+const META_RETRY_MS: u64 = 2_000;
+/// Pause between proofs.
+const PROOF_PAUSE_MS: u64 = 1_000;
+
+/// When each thing is due next.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Polls {
+    pub(crate) depth: Vec<Time>,
+    pub(crate) balances: Time,
+    pub(crate) markets: Time,
+    pub(crate) tokens: Time,
+    pub(crate) account: Time,
+    pub(crate) presence: Time,
+    pub(crate) absence: Time,
+    pub(crate) resting: Time,
+    pub(crate) pools: Time,
+    pub(crate) pool_transactions: Time,
+    pub(crate) pool_transactions_absence: Time,
+}
+
+impl Polls {
+    /// The orders list should be read as soon as the budget allows.
+    pub(crate) fn look_soon(&mut self) {
+        self.presence = Time(0);
+    }
+
+    /// Balances should be read as soon as the budget allows.
+    pub(crate) fn balances_soon(&mut self) {
+        self.balances = Time(0);
+    }
+
+    /// Everything should be read as soon as the budget allows.
+    pub(crate) fn all_soon(&mut self) {
+        let proof = self.absence;
+        *self = Self {
+            absence: proof,
+            ..Self::default()
+        };
+    }
+
+    /// Joins and exits should be read as soon as the budget allows.
+    pub(crate) fn moves_soon(&mut self) {
+        self.pool_transactions = Time(0);
+    }
+
+    pub(crate) fn moves_failed(&mut self, now: Time) {
+        self.pool_transactions = now.plus_ms(RETRY_MS);
+        self.pool_transactions_absence = now.plus_ms(RETRY_MS);
+    }
+
+    pub(crate) fn moves_ended(&mut self, purpose: ScanPurpose, now: Time) {
+        if purpose == ScanPurpose::Absence {
+            self.pool_transactions_absence = now.plus_ms(PROOF_PAUSE_MS);
+        }
+    }
+
+    /// A question brought no answer: what is asked for rarely is asked for again soon.
+    pub(crate) fn unanswered(&mut self, now: Time, endpoint: Endpoint) {
+        let due = match endpoint {
+            Endpoint::Markets => &mut self.markets,
+            Endpoint::Tokens => &mut self.tokens,
+            Endpoint::Account => &mut self.account,
+            Endpoint::Pools => &mut self.pools,
+            // These have pauses of their own.
+            Endpoint::Submit
+            | Endpoint::Cancel
+            | Endpoint::Order
+            | Endpoint::Orders
+            | Endpoint::Depth
+            | Endpoint::Balances
+            | Endpoint::PoolBalance
+            | Endpoint::Join
+            | Endpoint::Exit
+            | Endpoint::PoolTransactions => return,
+        };
+        *due = (*due).min(now.plus_ms(META_RETRY_MS));
+    }
+
+    pub(crate) fn pass_failed(&mut self, purpose: ScanPurpose, now: Time) {
+        match purpose {
+            // It leaves the others their turn.
+            ScanPurpose::Resting => self.resting = now.plus_ms(META_RETRY_MS),
+            ScanPurpose::Presence | ScanPurpose::Absence => {
+                self.presence = now.plus_ms(RETRY_MS);
+                self.absence = now.plus_ms(RETRY_MS);
+            }
+        }
+    }
+
+    pub(crate) fn pass_ended(&mut self, purpose: ScanPurpose, now: Time) {
+        if purpose == ScanPurpose::Absence {
+            self.absence = now.plus_ms(PROOF_PAUSE_MS);
+        }
+    }
+}
+
+impl State {
+    /// Polls without which decisions would soon stand on stale data.
+    pub(crate) fn poll_lapsing(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let lapsing = |age: Option<u64>, max: u64| age.is_none_or(|age| age > max / 2);
+        let poll = &self.config.poll;
+        let depth_max = poll.depth_age_max_ms;
+        let balances_due = lapsing(self.ledger.age_ms(now), poll.balances_age_max_ms);
+        let looked = self
+            .last_complete_scan_at
+            .map(|looked| now.ms_since(looked));
+        let look_due = lapsing(looked, poll.orders_age_max_ms);
+        for index in 0..self.markets.len() {
+            if lapsing(self.markets[index].book.age_ms(now), depth_max) {
+                self.poll_depth(now, index, actions);
+            }
+        }
+        if look_due {
+            self.poll_orders(now, actions);
+        }
+        if balances_due {
+            self.poll_balances(now, actions);
+        }
+    }
+
+    /// Every other poll whose time has come.
+    pub(crate) fn poll_due(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.poll_reads(now, actions);
+        self.poll_orders(now, actions);
+        self.poll_moves(now, actions);
+        for index in 0..self.markets.len() {
+            self.poll_depth(now, index, actions);
+        }
+        self.poll_pools(now, actions);
+        self.poll_balances(now, actions);
+        self.poll_meta(now, actions);
+    }
+
+    /// Pays for a request or notes that it could not.
+    pub(crate) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
+        let paid = self.budget.take(now, endpoint);
+        if !paid && !self.budget_denied {
+            self.budget_denied = true;
+            actions.push(Action::Notify(Notification::BudgetDenied { endpoint }));
+        }
+        paid
+    }
+
+    pub(crate) fn is_asked(&self, wanted: impl Fn(&RequestPurpose) -> bool) -> bool {
+        self.in_flight.values().any(|asked| wanted(&asked.purpose))
+    }
+
+    fn poll_depth(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
+        self.polls.depth.resize(self.markets.len(), Time(0));
+        let id = self.markets[index].spec.id;
+        let asked = self.is_asked(|purpose| purpose.is_depth_of(id));
+        if now < self.polls.depth[index] || asked || !self.pay(now, Endpoint::Depth, actions) {
+            return;
+        }
+        self.polls.depth[index] = now.plus_ms(self.config.poll.depth_ms);
+        let own = self.orders.levels(id);
+        let purpose = RequestPurpose::Depth { market: id, own };
+        self.send(now, purpose, Query::Depth(id), actions);
+    }
+
+    fn poll_balances(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let asked = self.is_asked(|purpose| matches!(purpose, RequestPurpose::Balances { .. }));
+        if now < self.polls.balances || asked || !self.pay(now, Endpoint::Balances, actions) {
+            return;
+        }
+        self.polls.balances = now.plus_ms(self.config.poll.balances_ms);
+        let fills = self.ledger.fills();
+        let mut own_locked = OwnLocks::new();
+        for tracked in self.orders.iter() {
+            let of = (tracked.order.sell_token, tracked.order.client_id);
+            let surely = tracked.life.phase == Phase::Live;
+            own_locked.insert(of, (tracked.reserved(), surely));
+        }
+        for wanted in self.orders.pool_transactions.iter().map(|t| &t.wanted) {
+            for token in [wanted.pooled[0], wanted.pooled[1], wanted.lp] {
+                let most = wanted.reserved(token);
+                own_locked.insert((token, wanted.client_id), (most, false));
+            }
+        }
+        self.send(
+            now,
+            RequestPurpose::Balances { fills, own_locked },
+            Query::Balances,
+            actions,
+        );
+    }
+
+    fn poll_meta(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let again = now.plus_ms(self.config.poll.meta_ms);
+        let asked = self.is_asked(|purpose| matches!(purpose, RequestPurpose::Markets));
+        if now >= self.polls.markets && !asked && self.pay(now, Endpoint::Markets, actions) {
+            self.polls.markets = again;
+            self.send(now, RequestPurpose::Markets, Query::Markets, actions);
+        }
+        let asked = self.is_asked(|purpose| matches!(purpose, RequestPurpose::Tokens));
+        if now >= self.polls.tokens && !asked && self.pay(now, Endpoint::Tokens, actions) {
+            self.polls.tokens = again;
+            self.send(now, RequestPurpose::Tokens, Query::Tokens, actions);
+        }
+        let asked = self.is_asked(|purpose| matches!(purpose, RequestPurpose::Account));
+        if now >= self.polls.account && !asked && self.pay(now, Endpoint::Account, actions) {
+            self.polls.account = again;
+            self.send(now, RequestPurpose::Account, Query::Account, actions);
+        }
+        let asked = self.is_asked(|purpose| matches!(purpose, RequestPurpose::Pools));
+        let wanted = self.has_pools() && now >= self.polls.pools;
+        if wanted && !asked && self.pay(now, Endpoint::Pools, actions) {
+            self.polls.pools = again;
+            self.send(now, RequestPurpose::Pools, Query::Pools, actions);
+        }
+    }
+
+    pub(crate) fn has_pools(&self) -> bool {
+        self.markets.iter().any(|market| market.pool.is_some())
+    }
+
+    /// What the pools hold.
+    fn poll_pools(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for index in 0..self.markets.len() {
+            let id = self.markets[index].spec.id;
+            let Some(pool) = &self.markets[index].pool else {
+                continue;
+            };
+            let (due, again) = (pool.poll_at, now.plus_ms(pool.config.poll_ms));
+            let asked =
+                self.is_asked(|p| matches!(p, RequestPurpose::PoolBalance(of) if *of == id));
+            if now < due || asked || !self.pay(now, Endpoint::PoolBalance, actions) {
+                continue;
+            }
+            if let Some(pool) = &mut self.markets[index].pool {
+                pool.poll_at = again;
+            }
+            let query = Query::PoolBalance(id);
+            self.send(now, RequestPurpose::PoolBalance(id), query, actions);
+        }
+    }
+
+    /// Orders whose report is wanted by hash: one request each, one at a time.
+    fn poll_reads(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.is_asked(|purpose| matches!(purpose, RequestPurpose::OrderReport(_))) {
+            return;
+        }
+        let wanted = self
+            .orders
+            .iter()
+            .find(|t| t.read_wanted)
+            .map(|t| t.order.client_id);
+        let Some(id) = wanted else { return };
+        if !self.pay(now, Endpoint::Order, actions) {
+            return;
+        }
+        if let Some(tracked) = self.orders.get_mut(id) {
+            tracked.read_wanted = false;
+            if let Some(hash) = tracked.life.hash {
+                self.send(
+                    now,
+                    RequestPurpose::OrderReport(id),
+                    Query::Order(hash),
+                    actions,
+                );
+            }
+        }
+    }
+}

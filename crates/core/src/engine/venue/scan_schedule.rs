@@ -1,0 +1,153 @@
+//! The lists of orders and of joins and exits: when a pass over one begins, how far back it goes, and what
+//! it has to prove. What a pass proves is in `list_scan`.
+
+use crate::action::Action;
+use crate::planted::{self, Defect};
+use crate::request::{Endpoint, Query};
+use crate::time::{Time, VenueTime};
+
+use crate::engine::state::{RequestPurpose, State};
+use crate::engine::venue::clock::LEAP_MS;
+use crate::engine::venue::list_scan::ListScan;
+
+/// How much earlier than what our bound of its clock said the venue may have created an order. A wrong
+/// answer can put the bound ahead by a whole leap, and an order outside the window would never be seen.
+const WINDOW_MARGIN_MS: u64 = 2 * LEAP_MS;
+
+impl State {
+    /// Goes on with the pass under way, or begins the one that is due.
+    pub(crate) fn poll_orders(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self
+            .scan
+            .as_ref()
+            .is_some_and(|pass| pass.request.is_some())
+        {
+            return;
+        }
+        if self.scan.is_none() && !self.pass_is_due(now) {
+            return;
+        }
+        if !self.pay(now, Endpoint::Orders, actions) {
+            return;
+        }
+        let mut pass = self.scan.take().unwrap_or_else(|| self.begin_pass(now));
+        let query = Query::Orders(pass.page());
+        pass.request = Some(self.send(now, RequestPurpose::OrdersPage, query, actions));
+        self.scan = Some(pass);
+    }
+
+    fn pass_is_due(&self, now: Time) -> bool {
+        now >= self.polls.presence || (self.proof_is_wanted(now) && now >= self.polls.absence)
+    }
+
+    fn begin_pass(&mut self, now: Time) -> ListScan {
+        let venue_now = self.clock.at_least(now);
+        let limit = self.config.poll.orders_page;
+        if self.proof_is_wanted(now) && now >= self.polls.absence {
+            let from = self.proof_from(venue_now);
+            return ListScan::proof(now, venue_now, from, limit);
+        }
+        if now >= self.polls.resting && !planted::armed(Defect::RestingForgotten) {
+            return ListScan::standing(now, venue_now, limit);
+        }
+        self.polls.presence = now.plus_ms(self.config.poll.orders_ms);
+        // Back to the oldest order that may be alive, and a little further, so that a fill of an order
+        // that has just ended is seen as well.
+        let recent = venue_now.minus_ms(self.config.grace_ms);
+        let from = self
+            .orders
+            .oldest_made()
+            .map_or(recent, |oldest| oldest.min(recent));
+        ListScan::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
+    }
+
+    pub(crate) fn proof_is_wanted(&self, now: Time) -> bool {
+        let venue_now = self.clock.at_least(now);
+        let grace_ms = self.config.grace_ms;
+        let mut orders = self.orders.iter();
+        self.drain_wants_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
+    }
+
+    /// The window of a proof: back to the oldest order that may be alive; when draining, back to where
+    /// even an order nobody remembers would have expired.
+    fn proof_from(&self, venue_now: VenueTime) -> VenueTime {
+        let oldest = self.orders.oldest_made().unwrap_or(venue_now);
+        let from = if self.drain.is_some() {
+            oldest.min(venue_now.minus_ms(self.config.ttl_ms + self.config.grace_ms))
+        } else {
+            oldest
+        };
+        from.minus_ms(WINDOW_MARGIN_MS)
+    }
+
+    /// Goes on with the pass over joins and exits under way, or begins the one that is due: often while
+    /// a move is undecided, now and then otherwise, so that somebody else's are noticed.
+    pub(crate) fn poll_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let under_way = self.pool_scan.as_ref().map(|pass| pass.request.is_some());
+        let due = match under_way {
+            Some(waiting) => !waiting,
+            None => now >= self.moves_at(now),
+        };
+        if !due || !self.pay(now, Endpoint::PoolTransactions, actions) {
+            return;
+        }
+        let mut pass = match self.pool_scan.take() {
+            Some(pass) => pass,
+            None => self.begin_moves_pass(now),
+        };
+        let query = Query::PoolTransactions(pass.page());
+        pass.request = Some(self.send(now, RequestPurpose::PoolTransactionsPage, query, actions));
+        self.pool_scan = Some(pass);
+    }
+
+    /// When the next pass over joins and exits is due.
+    pub(crate) fn moves_at(&self, now: Time) -> Time {
+        if !self.has_pools() && self.orders.pool_transactions.is_empty() {
+            return Time(u64::MAX);
+        }
+        if self.moves_proof_is_wanted(now) {
+            return self
+                .polls
+                .pool_transactions
+                .min(self.polls.pool_transactions_absence);
+        }
+        self.polls.pool_transactions
+    }
+
+    fn moves_proof_is_wanted(&self, now: Time) -> bool {
+        let (venue_now, grace_ms) = (self.clock.at_least(now), self.config.grace_ms);
+        let mut moves = self.orders.pool_transactions.iter();
+        moves.any(|t| t.life.is_past_fence(venue_now, grace_ms))
+    }
+
+    fn begin_moves_pass(&mut self, now: Time) -> ListScan {
+        let venue_now = self.clock.at_least(now);
+        let limit = self.config.poll.orders_page;
+        let oldest = self
+            .orders
+            .pool_transactions
+            .iter()
+            .map(|t| t.life.made_at)
+            .min();
+        if self.moves_proof_is_wanted(now) && now >= self.polls.pool_transactions_absence {
+            let from = oldest.unwrap_or(venue_now).minus_ms(WINDOW_MARGIN_MS);
+            return ListScan::proof(now, venue_now, from, limit);
+        }
+        let poll = &self.config.poll;
+        let undecided = self
+            .orders
+            .pool_transactions
+            .iter()
+            .any(|t| t.life.may_have_left());
+        let (pause_ms, back_ms) = if undecided {
+            (poll.orders_ms, self.config.grace_ms)
+        } else {
+            // What happened since the pass before must be in this one.
+            (poll.meta_ms, self.config.grace_ms + 2 * poll.meta_ms)
+        };
+        self.polls.pool_transactions = now.plus_ms(pause_ms);
+        let recent = venue_now.minus_ms(back_ms);
+        let from = oldest.map_or(recent, |oldest| oldest.min(recent));
+        ListScan::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
+    }
+}

@@ -1,0 +1,292 @@
+//! One request of the operator: who asks, what for, and the answer. What wishes mean is the venue's.
+
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{self, HeaderValue};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use cambist_core::Reason;
+use cambist_listener::Peer;
+use cambist_protocol::encode::to_bytes;
+use cambist_protocol::json::{self, Json};
+use cambist_protocol::query::Parameters;
+use cambist_venue::{Caller, Operator, Request as Asked, Response as Answered};
+
+use crate::admin::PREFIX;
+use crate::admin::metrics;
+use crate::admin::request_fields;
+use crate::admin::request_fields::Fields;
+use crate::admin::table;
+use crate::admin::table::OperatorRequest;
+use crate::admin::{log_view, responses};
+use crate::config::ConnectionLimits;
+use crate::dispatch::Dispatch;
+use crate::error_response::ErrorResponse;
+use crate::router::read_body;
+
+/// Entries of the log when nobody says how many.
+const LOG_ENTRIES: u64 = 50;
+
+/// Everything a request needs.
+pub(super) struct AdminApi {
+    shell: Arc<Dispatch>,
+    /// `Host` headers that mean this door: a page of elsewhere, whose name was pointed here, has another.
+    hosts: [String; 2],
+    token: String,
+}
+
+impl AdminApi {
+    pub fn new(shell: Arc<Dispatch>, address: SocketAddr, token: &str) -> Self {
+        Self {
+            shell,
+            hosts: [address.to_string(), format!("localhost:{}", address.port())],
+            token: token.to_owned(),
+        }
+    }
+
+    fn admit(&self, headers: &HeaderMap) -> Result<(), ErrorResponse> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = text(header::HOST).unwrap_or_default();
+        if !self.hosts.iter().any(|known| known == host) {
+            return Err(ErrorResponse::transport(
+                421,
+                "the header Host names another place",
+            ));
+        }
+        let given = text(header::AUTHORIZATION)
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .unwrap_or_default();
+        if !is_same(given.as_bytes(), self.token.as_bytes()) {
+            return Err(ErrorResponse {
+                status: 401,
+                ..ErrorResponse::new(Reason::InvalidApiKey, "the operator's token is needed")
+            });
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        wish: &'static OperatorRequest,
+        body: &Json,
+    ) -> Result<Vec<u8>, ErrorResponse> {
+        let operator = self.shell.machine.read(|venue| {
+            let fields = Fields::new(wish, body, venue)?;
+            request_fields::operator(wish, &fields)
+        })??;
+        match operator {
+            Some(operator) => self.operate(wish, operator),
+            None => self.look(wish, body),
+        }
+    }
+
+    fn operate(
+        &self,
+        wish: &OperatorRequest,
+        operator: Operator,
+    ) -> Result<Vec<u8>, ErrorResponse> {
+        match self.ask(&Asked::Operator(operator))? {
+            Answered::Done(account) => {
+                let account_id = account.map(|account| account.0);
+                tracing::info!(wish = wish.name, account_id, "the operator's wish was done");
+                Ok(to_bytes(&responses::Done {
+                    done: true,
+                    account_id,
+                }))
+            }
+            _ => Err(ErrorResponse::internal()),
+        }
+    }
+
+    fn look(&self, wish: &OperatorRequest, body: &Json) -> Result<Vec<u8>, ErrorResponse> {
+        let machine = &self.shell.machine;
+        let (account, hash, limit, offset) =
+            machine.read(|venue| -> Result<_, ErrorResponse> {
+                let fields = Fields::new(wish, body, venue)?;
+                let has = |name| wish.fields.iter().any(|field| field.name == name);
+                Ok((
+                    has("account").then(|| fields.account()).transpose()?,
+                    has("hash").then(|| fields.hash()).transpose()?,
+                    fields.number_or("limit", LOG_ENTRIES)?,
+                    fields.number_or("offset", 0)?,
+                ))
+            })??;
+        match (wish.name, account, hash) {
+            ("account", Some(account), _) => {
+                let query = Asked::Account(cambist_venue::AccountQuery::Id(account));
+                let balances = Asked::Balances {
+                    account,
+                    tokens: None,
+                };
+                match (self.ask(&query)?, self.ask(&balances)?) {
+                    (Answered::Account(view), Answered::Balances(balances)) => {
+                        let shown = |venue: &_| responses::Account::of(&view, &balances, venue);
+                        Ok(to_bytes(&machine.read(shown)?))
+                    }
+                    _ => Err(ErrorResponse::internal()),
+                }
+            }
+            ("submission", Some(account), Some(hash)) => {
+                match self.ask(&Asked::Submission { account, hash })? {
+                    Answered::Submission(view) => Ok(to_bytes(&crate::funds::shown(&view))),
+                    _ => Err(ErrorResponse::internal()),
+                }
+            }
+            ("tokens", ..) => Ok(to_bytes(&machine.read(log_view::tokens)?)),
+            ("pools", ..) => match self.ask(&Asked::Pools)? {
+                Answered::Pools(pools) => {
+                    let shown = |venue: &_| log_view::pools(&pools, venue);
+                    Ok(to_bytes(&machine.read(shown)?))
+                }
+                _ => Err(ErrorResponse::internal()),
+            },
+            ("audit", ..) => {
+                machine.audit()?;
+                Ok(to_bytes(&responses::Done {
+                    done: true,
+                    account_id: None,
+                }))
+            }
+            ("log", ..) => match self.ask(&Asked::Log { limit, offset })? {
+                Answered::Log(entries) => {
+                    let shown = |venue: &_| log_view::log(&entries, venue);
+                    Ok(to_bytes(&machine.read(shown)?))
+                }
+                _ => Err(ErrorResponse::internal()),
+            },
+            ("status", ..) => match self.ask(&Asked::ExchangeInfo)? {
+                Answered::Exchange(view) => {
+                    let sizes = machine.read(|venue| (venue.now(), venue.open_orders()))?;
+                    let failures = machine.audit_failures();
+                    let ahead_ms = self.shell.clock.reading().ahead_ms;
+                    Ok(to_bytes(&responses::Status::of(
+                        &view, sizes, ahead_ms, failures,
+                    )))
+                }
+                _ => Err(ErrorResponse::internal()),
+            },
+            _ => Err(ErrorResponse::internal()),
+        }
+    }
+
+    fn ask(&self, request: &Asked) -> Result<Answered, ErrorResponse> {
+        self.shell.ask(&Caller::Operator, request)
+    }
+}
+
+/// Where Prometheus asks.
+const METRICS: &str = "/metrics";
+
+/// The one route: everything below the prefix, and the page of metrics.
+pub(super) fn router(door: Arc<AdminApi>) -> Router {
+    Router::new().fallback(move |request: Request<Body>| serve(Arc::clone(&door), request))
+}
+
+async fn serve(door: Arc<AdminApi>, request: Request<Body>) -> Response<Body> {
+    let is_metrics = request.uri().path() == METRICS;
+    let result = answered(&door, request).await;
+    let mut content_type = "application/json";
+    let (status, body) = match result {
+        Ok(body) => {
+            if is_metrics {
+                content_type = metrics::CONTENT_TYPE;
+            }
+            (200, body)
+        }
+        Err(denial) => {
+            tracing::info!(status = denial.status, detail = %denial.detail, "the operator was refused");
+            (denial.status, denial.body())
+        }
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // A short word each: nothing is kept open.
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+async fn answered(door: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, ErrorResponse> {
+    let (head, body) = request.into_parts();
+    door.admit(&head.headers)?;
+    if let Some(peer) = head.extensions.get::<Peer>() {
+        peer.vouch();
+    }
+    if head.uri.path() == METRICS {
+        return match head.method {
+            Method::GET => metrics::page(&door.shell),
+            _ => Err(ErrorResponse::transport(405, "GET looks")),
+        };
+    }
+    let wish = head
+        .uri
+        .path()
+        .strip_prefix(PREFIX)
+        .and_then(table::find)
+        .ok_or_else(|| ErrorResponse::transport(404, "no such wish"))?;
+    let body = match (wish.looks, &head.method) {
+        (true, &Method::GET) => query(head.uri.query().unwrap_or_default())?,
+        (false, &Method::POST) => {
+            let bytes = read_body(body, &ConnectionLimits::default()).await?;
+            if bytes.is_empty() {
+                Json::Object(std::collections::BTreeMap::new())
+            } else {
+                json::parse(&bytes)?
+            }
+        }
+        _ => {
+            return Err(ErrorResponse::transport(
+                405,
+                "GET looks, POST asks for something",
+            ));
+        }
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| door.answer(wish, &body))).unwrap_or_else(|_| {
+        tracing::error!(wish = wish.name, "a wish of the operator panicked");
+        door.shell.machine.report_if_broken();
+        Err(ErrorResponse::internal())
+    });
+    // Refusals show the state too.
+    door.shell.machine.settled().await?;
+    result
+}
+
+/// Parameters as a body of texts.
+fn query(text: &str) -> Result<Json, ErrorResponse> {
+    let parameters = Parameters::parse(text)?;
+    let fields = parameters.received().iter();
+    Ok(Json::Object(
+        fields
+            .map(|(name, value)| (name.clone(), Json::Text(value.clone())))
+            .collect(),
+    ))
+}
+
+/// Whether two secrets are the same, in a time that depends on the length of the given one only.
+fn is_same(given: &[u8], known: &[u8]) -> bool {
+    let mut difference = u8::from(given.len() != known.len());
+    for (at, byte) in given.iter().enumerate() {
+        // Repeated where the known one is shorter: every byte of the given one costs the same.
+        difference |= std::hint::black_box(byte ^ known[at % known.len()]);
+    }
+    std::hint::black_box(difference) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same;
+
+    #[test]
+    fn only_the_very_same_token_is_the_same() {
+        assert!(is_same(b"abc", b"abc"));
+        for other in [&b""[..], b"a", b"abd", b"abcabc", b"bbc", b"abc\0"] {
+            assert!(!is_same(other, b"abc"), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the operator is shown. Amounts are texts of base units, as everywhere on the wire.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use cambist_core::VenueTime;
+use cambist_protocol::Address;
+use cambist_venue::{AccountView, BalanceView, ExchangeView, Venue};
+use serde::Serialize;
+
+use crate::admin::request_fields::mode_word;
+use crate::responses;
+
+/// A wish was done.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Done {
+    pub done: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<u32>,
+}
+
+/// An account with everything it holds.
+#[derive(Serialize)]
+pub(super) struct Account {
+    account: cambist_protocol::wire::Account,
+    balances: Vec<Balance>,
+}
+
+/// A balance as on the wire, with its token's name and decimals beside it.
+#[derive(Serialize)]
+struct Balance {
+    #[serde(flatten)]
+    units: cambist_protocol::wire::Balance,
+    symbol: String,
+    total_amount: String,
+    locked_amount: String,
+    pending_amount: PendingAmount,
+}
+
+/// Between the layers.
+#[derive(Serialize)]
+struct PendingAmount {
+    deposit: String,
+    withdraw: String,
+}
+
+impl Account {
+    pub fn of(view: &AccountView, balances: &[BalanceView], venue: &Venue) -> Self {
+        let balance = |balance: &BalanceView| {
+            let token = venue.token(balance.token).map(|found| &found.spec);
+            let text = |units| {
+                token.map_or_else(|| format!("{units} base units"), |token| token.text(units))
+            };
+            Balance {
+                units: responses::balance(view.id, balance),
+                symbol: token.map_or_else(|| balance.token.0.to_string(), |t| t.symbol.clone()),
+                total_amount: text(balance.total),
+                locked_amount: text(balance.locked),
+                pending_amount: PendingAmount {
+                    deposit: text(balance.pending_deposit),
+                    withdraw: text(balance.pending_withdraw),
+                },
+            }
+        };
+        Self {
+            account: responses::account(view),
+            balances: balances.iter().map(balance).collect(),
+        }
+    }
+}
+
+/// ISO 8601, to the second.
+pub(super) fn iso(at: VenueTime) -> String {
+    // The last second that has four digits for its year.
+    let at = Duration::from_secs(at.as_s().min(253_402_300_799));
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + at).to_string()
+}
+
+/// The exchange at a glance.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status {
+    mode: &'static str,
+    /// ISO 8601.
+    time: String,
+    /// Milliseconds since the Unix epoch.
+    time_ms: u64,
+    /// By which its time is ahead of the machine's clock.
+    clock_ahead_ms: u64,
+    exchange_address: String,
+    open_orders: usize,
+    failed_audits: u64,
+}
+
+impl Status {
+    pub fn of(
+        view: &ExchangeView,
+        sizes: (VenueTime, usize),
+        clock_ahead_ms: u64,
+        failed_audits: u64,
+    ) -> Self {
+        Self {
+            mode: mode_word(view.mode),
+            time: iso(sizes.0),
+            time_ms: sizes.0.0,
+            clock_ahead_ms,
+            exchange_address: Address(view.exchange).to_string(),
+            open_orders: sizes.1,
+            failed_audits,
+        }
+    }
+}

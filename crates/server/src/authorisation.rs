@@ -1,0 +1,161 @@
+//! Who authorised a request that moves funds or keys: the layer-2 key, the owner's wallet, or a hash
+//! that the owner approved on the chain.
+//!
+//! Everything that is given is verified, and only what verified goes to the venue as facts: which key,
+//! which address, which hash. Whether a fact is enough, and still true, is the venue's to say.
+
+use cambist_core::{Hash, Reason};
+use cambist_protocol::WireError;
+use cambist_protocol::endpoint::SignatureHeader;
+use cambist_protocol::json::{Object, text};
+use cambist_protocol::wire::{self, TEXT_MAX};
+use cambist_signing::ecdsa::WireSignature;
+use cambist_signing::{Address, Field, Hash32, Signature};
+use cambist_venue::{AccountId, Proof};
+
+use crate::dispatch::{Call, Dispatch};
+use crate::error_response::ErrorResponse;
+use crate::limits::Use;
+
+/// Signatures of a body as they were given; an empty text counts as none.
+pub(crate) struct Given {
+    eddsa: Option<Signature>,
+    ecdsa: Option<WireSignature>,
+    approved: Option<Hash>,
+}
+
+/// What may have been signed.
+pub(crate) struct Signable {
+    /// Messages of the layer-2 key, any of which will do.
+    pub messages: Vec<Field>,
+    /// What the owner's wallet signs.
+    pub digest: Hash32,
+    /// The request's own hash, which may be approved on the chain.
+    pub hash: Hash32,
+}
+
+impl Given {
+    /// Reads the three fields. A malformed signature is a wrong one.
+    pub fn read(object: Object<'_>) -> Result<Self, ErrorResponse> {
+        let wrong = |problem: String| WireError::new(problem).because(Reason::WrongSignature);
+        Ok(Self {
+            eddsa: object.optional("eddsaSignature", |json| {
+                let text = text(json, TEXT_MAX).map_err(|error| wrong(error.problem))?;
+                Signature::from_hex(&text).map_err(|error| wrong(error.to_string()))
+            })?,
+            ecdsa: object.optional("ecdsaSignature", |json| {
+                let text = text(json, TEXT_MAX).map_err(|error| wrong(error.problem))?;
+                WireSignature::from_hex(&text).map_err(|error| wrong(error.to_string()))
+            })?,
+            approved: object.optional("hashApproved", |json| {
+                wire::hash(json).map_err(|error| wrong(error.problem))
+            })?,
+        })
+    }
+}
+
+impl Dispatch {
+    /// Verifies everything that is given for a request of `account`, in the body and in the header.
+    pub fn prove(
+        &self,
+        call: &Call,
+        holder: Option<AccountId>,
+        account: AccountId,
+        given: &Given,
+        signable: &Signable,
+    ) -> Result<Proof, ErrorResponse> {
+        let wants_wallet = match call.endpoint.row().signature {
+            SignatureHeader::Ecdsa => true,
+            SignatureHeader::None | SignatureHeader::Eddsa | SignatureHeader::EddsaIfPresent => {
+                false
+            }
+        };
+        let header = if wants_wallet {
+            self.wallet_header(call, given)?
+        } else {
+            None
+        };
+        let mut proof = Proof::default();
+        if let Some(hash) = given.approved {
+            if hash.0 != signable.hash.0 {
+                return Err(ErrorResponse::new(
+                    Reason::WrongSignature,
+                    "hashApproved: is not the hash of this request",
+                ));
+            }
+            proof.approved = Some(hash);
+        }
+        for signature in [header, given.ecdsa].into_iter().flatten() {
+            let owner =
+                self.signed_by_owner(call, holder, account, &signature, &signable.digest)?;
+            proof.ecdsa = Some(owner.0);
+        }
+        if let Some(signature) = &given.eddsa {
+            let messages = signable.messages.iter().copied();
+            proof.eddsa = Some(self.verify(call, account, holder, messages, signature)?);
+        }
+        // Last, so that what is signed wrongly is told so before what is missing.
+        let by_layer_2_alone =
+            proof.eddsa.is_some() && proof.ecdsa.is_none() && proof.approved.is_none();
+        if self.require_wallet_for_funds && wants_wallet && by_layer_2_alone {
+            return Err(ErrorResponse::new(
+                Reason::NoSignature,
+                "the owner's wallet must sign this, in the header X-API-SIG or in ecdsaSignature, or have approved its hash: here the layer-2 key alone moves no funds and sets no key",
+            ));
+        }
+        Ok(proof)
+    }
+
+    /// The wallet's signature of the header. The text asks for it; clients whose accounts are contracts
+    /// or whose body says everything leave it out.
+    fn wallet_header(
+        &self,
+        call: &Call,
+        given: &Given,
+    ) -> Result<Option<WireSignature>, ErrorResponse> {
+        match call.signature.as_deref() {
+            Some(text) => WireSignature::from_hex(text).map(Some).map_err(|error| {
+                ErrorResponse::new(Reason::WrongSignature, format!("X-API-SIG: {error}"))
+            }),
+            None if self.strict && given.approved.is_none() => Err(ErrorResponse::new(
+                Reason::NoSignature,
+                "the header X-API-SIG is missing",
+            )),
+            None => Ok(None),
+        }
+    }
+
+    /// The account's owner, if their wallet made the signature.
+    fn signed_by_owner(
+        &self,
+        call: &Call,
+        holder: Option<AccountId>,
+        account: AccountId,
+        signature: &WireSignature,
+        digest: &Hash32,
+    ) -> Result<Address, ErrorResponse> {
+        let failures = failures(call, holder);
+        self.limiter.peek(failures, self.clock.monotonic_ms())?;
+        let owner = self
+            .machine
+            .read(|venue| venue.account(account).map(|found| found.owner))?;
+        let signers = signature.signers(digest);
+        if let Some(owner) = owner.map(Address).filter(|owner| signers.contains(owner)) {
+            return Ok(owner);
+        }
+        // Taken after the fact: what counts is how many were wrong.
+        let _ = self.limiter.take(failures, self.clock.monotonic_ms());
+        Err(ErrorResponse::new(
+            Reason::WrongSignature,
+            "the signature is not one of the account's owner",
+        ))
+    }
+}
+
+/// Where wrong signatures of this call are counted.
+pub(crate) fn failures(call: &Call, holder: Option<AccountId>) -> Use {
+    match holder {
+        Some(holder) => Use::FailedByKey(holder),
+        None => Use::FailedByAddress(call.peer.address().into()),
+    }
+}

@@ -1,0 +1,274 @@
+//! A data folder's life: begin one, or recover what is there, and go on from it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use cambist_core::VenueTime;
+use cambist_venue::Venue;
+use cambist_venue::agents::Agents;
+
+use crate::durable::archive::Retention;
+use crate::durable::commit::Log;
+use crate::durable::disk::{Disk, Folder};
+use crate::durable::files::{Files, segment_name};
+use crate::durable::generations::{GENERATIONS, Generations, Inventory};
+use crate::durable::log_format::{FolderId, Opening, Place};
+use crate::durable::log_writer::Writer;
+use crate::durable::manifest::{MANIFEST, Manifest};
+use crate::durable::recover::{Recovered, no_snapshot, recover};
+use crate::durable::{DataError, RecoveryFacts, io_of, snapshot, snapshotter, upgrade};
+use crate::state::State;
+
+/// Bytes of a segment.
+pub(super) const SEGMENT_BYTES: usize = 32 << 20;
+
+/// A folder taken by this process.
+pub struct DataFolder {
+    disk: Arc<dyn Disk>,
+    segment_bytes: usize,
+    retention: Retention,
+    time_bound: Option<TimeBound>,
+}
+
+/// How far the exchange's time may be ahead of the machine's clock at a start.
+#[derive(Clone, Copy, Debug)]
+struct TimeBound {
+    wall: VenueTime,
+    ahead_max_ms: u64,
+}
+
+/// An exchange whose every input is written before it is answered.
+pub struct Durable {
+    pub(crate) state: State,
+    pub(crate) log: Log,
+    facts: RecoveryFacts,
+}
+
+/// As `Durable`, before any thread runs.
+pub(super) struct Ready {
+    pub state: State,
+    pub writer: Writer,
+    pub facts: RecoveryFacts,
+}
+
+impl DataFolder {
+    /// Takes a folder, made if need be; one process at a time.
+    pub fn take(path: &Path) -> Result<Self, DataError> {
+        Ok(Self::on(Arc::new(Folder::take(path)?), SEGMENT_BYTES))
+    }
+
+    pub(crate) fn on(disk: Arc<dyn Disk>, segment_bytes: usize) -> Self {
+        Self {
+            disk,
+            segment_bytes,
+            retention: Retention::default(),
+            time_bound: None,
+        }
+    }
+
+    /// Smaller or larger segments than usual; snapshots are made where one begins.
+    #[must_use]
+    pub fn with_segment_bytes(mut self, bytes: usize) -> Self {
+        self.segment_bytes = bytes;
+        self
+    }
+
+    /// How much of the history is kept besides what a start needs.
+    #[must_use]
+    pub const fn with_retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// Refuses an exchange whose time is ahead of `wall`, what the machine's clock says, by more than
+    /// `ahead_max_ms`.
+    #[must_use]
+    pub const fn with_time_bound(mut self, wall: VenueTime, ahead_max_ms: u64) -> Self {
+        self.time_bound = Some(TimeBound { wall, ahead_max_ms });
+        self
+    }
+
+    /// The exchange that is in it; `None` if there is none yet.
+    pub fn recover(&self) -> Result<Option<Durable>, DataError> {
+        self.resume()?.map(|ready| self.start(ready)).transpose()
+    }
+
+    /// Begins an exchange in it.
+    pub fn begin(&self, venue: Venue, agents: Vec<Agents>) -> Result<Durable, DataError> {
+        self.start(self.found(State::new(venue, agents))?)
+    }
+
+    /// Recovers and makes the end of the log ready to be written on.
+    pub(super) fn resume(&self) -> Result<Option<Ready>, DataError> {
+        let disk = &*self.disk;
+        let files = Files::of(disk)?;
+        if !files.partial.is_empty() {
+            self.remove(&files.partial)?;
+            // Gone for good before another of its name is made and renamed.
+            let gone = self.disk.sync_folder();
+            gone.map_err(io_of(&*self.disk, "folder"))?;
+        }
+        if files.snapshots.is_empty() {
+            // One that was there once is not made anew over what is missing.
+            match no_snapshot(&*self.disk, &files)? {
+                DataError::Empty { .. } => {}
+                lost => return Err(lost),
+            }
+            self.remove_unborn(&files)?;
+            return Ok(None);
+        }
+        let recovered = recover(&*self.disk, None)?;
+        self.check_time(recovered.state.venue.now())?;
+        upgrade::copy(&*self.disk, &recovered)?;
+        self.settle(&recovered)?;
+        // Before the manifest that names it.
+        Generations::renew(disk, recovered.folder)?;
+        let writer = self.writer(recovered.folder, recovered.place)?;
+        upgrade::write_down(&*self.disk, &recovered)?;
+        self.shorten(&recovered, writer.place())?;
+        upgrade::drop_keys(&*self.disk, &recovered)?;
+        Generations::renew(disk, recovered.folder)?;
+        let mut facts = recovered.facts;
+        facts.missing = Inventory::of(disk)?.logged().missing;
+        Ok(Some(Ready {
+            writer,
+            state: recovered.state,
+            facts,
+        }))
+    }
+
+    /// Before anything is written: a clock that was wrong once must not go unnoticed for ever.
+    fn check_time(&self, now: VenueTime) -> Result<(), DataError> {
+        let Some(TimeBound { wall, ahead_max_ms }) = self.time_bound else {
+            return Ok(());
+        };
+        let ahead_ms = now.ms_since(wall);
+        if ahead_ms <= ahead_max_ms {
+            return Ok(());
+        }
+        Err(DataError::TimeAhead {
+            folder: self.disk.name(),
+            ahead_s: ahead_ms.div_ceil(1_000),
+            max_s: ahead_max_ms / 1_000,
+        })
+    }
+
+    /// Writes the first files.
+    pub(super) fn found(&self, state: State) -> Result<Ready, DataError> {
+        let disk = &*self.disk;
+        if Files::of(disk)? != Files::default() {
+            return Err(DataError::NotEmpty {
+                folder: disk.name(),
+            });
+        }
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| {
+            DataError::io("random number of the system", io::Error::other(error))
+        })?;
+        let (folder, place) = (FolderId(id), Place::ORIGIN);
+        // Before the manifest that names it.
+        Generations::new(folder, 0, vec![0]).write(disk)?;
+        // The log before the snapshot: a snapshot without it could be one whose log was lost.
+        let writer = self.writer(folder, place)?;
+        snapshot::write(disk, &Opening { folder, place }, &state)
+            .map_err(io_of(disk, "first snapshot"))?;
+        Ok(Ready {
+            state,
+            writer,
+            facts: RecoveryFacts::default(),
+        })
+    }
+
+    /// Makes sure of the end of the log: what was read may have been in memory only. The last frame is
+    /// written again, and zeros over what a crash left behind it. The part keeps its length until there is a
+    /// newer one.
+    fn settle(&self, recovered: &Recovered) -> Result<(), DataError> {
+        let name = segment_name(recovered.last.position);
+        let bytes = self.disk.read(&name).map_err(io_of(&*self.disk, &name))?;
+        let good = recovered.last.good_bytes.min(bytes.len());
+        let again = recovered.last.final_frame.unwrap_or(0);
+        let torn = recovered.last.torn_bytes;
+        let rewrite = || {
+            let mut file = self.disk.open(&name)?;
+            file.write_at(again as u64, &bytes[again..good])?;
+            if torn > 0 {
+                file.write_at(good as u64, &vec![0; torn])?;
+            }
+            file.sync()
+        };
+        rewrite().map_err(io_of(&*self.disk, &name))
+    }
+
+    /// Gives back what the part before the one that has begun was made longer than it became.
+    fn shorten(&self, recovered: &Recovered, begun: Place) -> Result<(), DataError> {
+        let last = &recovered.last;
+        if last.position == begun.position {
+            return Ok(());
+        }
+        let name = segment_name(last.position);
+        let shorten = || {
+            let mut file = self.disk.open(&name)?;
+            file.truncate(last.good_bytes.min(last.bytes) as u64)?;
+            file.sync()
+        };
+        shorten().map_err(io_of(&*self.disk, &name))
+    }
+
+    fn writer(&self, folder: FolderId, place: Place) -> Result<Writer, DataError> {
+        Writer::begin(Arc::clone(&self.disk), folder, place, self.segment_bytes)
+            .map_err(io_of(&*self.disk, "new part of the log"))
+    }
+
+    pub(super) fn start(&self, ready: Ready) -> Result<Durable, DataError> {
+        let Ready {
+            state,
+            writer,
+            facts,
+        } = ready;
+        let (begun, segments) = sync_channel(1);
+        let keeper = snapshotter::start(Arc::clone(&self.disk), self.retention, segments)
+            .map_err(io_of(&*self.disk, "thread"))?;
+        // Many restarts must not add up to a long replay.
+        let _ = begun.try_send(writer.place().position);
+        Ok(Durable {
+            state,
+            log: Log::start(writer, begun, keeper),
+            facts,
+        })
+    }
+
+    /// Removes what an interrupted making left. The manifest first: one without the log that it names is of an
+    /// exchange that lost its log.
+    fn remove_unborn(&self, files: &Files) -> Result<(), DataError> {
+        if Manifest::read(&*self.disk)?.is_some() {
+            self.remove(&[MANIFEST.to_owned()])?;
+            let gone = self.disk.sync_folder();
+            gone.map_err(io_of(&*self.disk, "folder"))?;
+        }
+        let mut names: Vec<_> = files.segments.iter().copied().map(segment_name).collect();
+        let all = self.disk.list().map_err(io_of(&*self.disk, "listing"))?;
+        names.extend(all.into_iter().filter(|name| name == GENERATIONS));
+        self.remove(&names)
+    }
+
+    fn remove(&self, names: &[String]) -> Result<(), DataError> {
+        for name in names {
+            self.disk.remove(name).map_err(io_of(&*self.disk, name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Durable {
+    /// The venue.
+    pub const fn venue(&self) -> &Venue {
+        &self.state.venue
+    }
+
+    /// What recovery met; all zero for a new exchange.
+    pub const fn facts(&self) -> &RecoveryFacts {
+        &self.facts
+    }
+}

@@ -1,0 +1,168 @@
+//! What many runs add up to. Sums and greatest values of integers only, so that parts of a campaign, run anywhere in any
+//! order, add up to the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::campaign::outcome::Outcome;
+
+/// Sums over runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aggregate {
+    /// Runs.
+    pub seeds: u64,
+    /// Runs that broke a promise.
+    pub seeds_failed: u64,
+    /// Time of the worlds.
+    pub simulated_ms: u64,
+    /// Things that happened.
+    pub steps: u64,
+    /// Faults injected, crashes included.
+    pub faults: u64,
+    /// Crashes, each at an action of its own.
+    pub crash_points: u64,
+    /// Orders sent.
+    pub orders: u64,
+    /// Further transmissions of the same bytes.
+    pub resent: u64,
+    /// Fills booked.
+    pub fills: u64,
+    /// Broken promises.
+    pub violations: u64,
+    /// Looks at own orders in healthy time.
+    pub looks: u64,
+    /// Looks that found them on both sides of every market.
+    pub looks_both: u64,
+    /// Losses of control that were measured, each market by itself.
+    #[serde(default)]
+    pub loss_spans: u64,
+    /// The most that one of them cost of what is stated, parts per million.
+    #[serde(default)]
+    pub loss_ratio_ppm: u64,
+    /// The seed of that one; 0 if none cost anything.
+    #[serde(default)]
+    pub loss_ratio_seed: u64,
+    /// The most that was lost of what is stated where a venue keeps ended orders, parts per million.
+    #[serde(default)]
+    pub kept_ratio_ppm: u64,
+    /// The lowest seed that lost it.
+    #[serde(default)]
+    pub kept_ratio_seed: u64,
+}
+
+impl Aggregate {
+    /// Adds a run.
+    pub fn add(&mut self, outcome: &Outcome) {
+        let counts = outcome.counts;
+        let violations = outcome.violations.len() as u64 + outcome.violations_dropped;
+        self.merge(&Self {
+            seeds: 1,
+            seeds_failed: u64::from(violations > 0),
+            simulated_ms: outcome.simulated_ms,
+            steps: outcome.steps,
+            faults: counts.faults + counts.crashes,
+            crash_points: counts.crashes,
+            orders: counts.orders,
+            resent: counts.resent,
+            fills: counts.fills,
+            violations,
+            looks: counts.samples,
+            looks_both: counts.samples_both,
+            loss_spans: outcome.losses.spans,
+            loss_ratio_ppm: outcome.losses.ratio_ppm,
+            loss_ratio_seed: match outcome.losses.ratio_ppm {
+                0 => 0,
+                _ => outcome.seed,
+            },
+            kept_ratio_ppm: outcome.losses.kept_ratio_ppm,
+            kept_ratio_seed: match outcome.losses.kept_ratio_ppm {
+                0 => 0,
+                _ => outcome.seed,
+            },
+        });
+    }
+
+    /// Adds what was added up elsewhere.
+    pub const fn merge(&mut self, other: &Self) {
+        self.seeds += other.seeds;
+        self.seeds_failed += other.seeds_failed;
+        self.simulated_ms += other.simulated_ms;
+        self.steps += other.steps;
+        self.faults += other.faults;
+        self.crash_points += other.crash_points;
+        self.orders += other.orders;
+        self.resent += other.resent;
+        self.fills += other.fills;
+        self.violations += other.violations;
+        self.looks += other.looks;
+        self.looks_both += other.looks_both;
+        self.loss_spans += other.loss_spans;
+        let ours = (self.loss_ratio_ppm, self.loss_ratio_seed);
+        let worst = worse(ours, (other.loss_ratio_ppm, other.loss_ratio_seed));
+        (self.loss_ratio_ppm, self.loss_ratio_seed) = worst;
+        let ours = (self.kept_ratio_ppm, self.kept_ratio_seed);
+        let worst = worse(ours, (other.kept_ratio_ppm, other.kept_ratio_seed));
+        (self.kept_ratio_ppm, self.kept_ratio_seed) = worst;
+    }
+
+    /// Time of the worlds in hours.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn simulated_hours(&self) -> f64 {
+        self.simulated_ms as f64 / 3_600_000.0
+    }
+
+    /// The most that a loss of control cost of what `check` states for it; `None` if none was measured.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn loss_ratio(&self) -> Option<f64> {
+        (self.loss_spans > 0).then(|| self.loss_ratio_ppm as f64 / 1e6)
+    }
+
+    /// The same with a venue that keeps every signed order until its expiry, whatever it says of it.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn kept_ratio(&self) -> Option<f64> {
+        (self.loss_spans > 0).then(|| self.kept_ratio_ppm as f64 / 1e6)
+    }
+
+    /// Share of healthy time with own orders on both sides of every market; `None` if there was none.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub fn quoted_ratio(&self) -> Option<f64> {
+        (self.looks > 0).then(|| self.looks_both as f64 / self.looks as f64)
+    }
+}
+
+/// The greater of two ratios with its seed; of equal ones the lowest seed, so that the order of adding does not
+/// matter.
+const fn worse(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    if other.0 > one.0 || other.0 == one.0 && other.1 < one.1 {
+        other
+    } else {
+        one
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_parts_is_the_worst_of_all_in_any_order() {
+        let part = |loss_ratio_ppm, loss_ratio_seed| Aggregate {
+            loss_spans: 1,
+            loss_ratio_ppm,
+            loss_ratio_seed,
+            kept_ratio_ppm: 2 * loss_ratio_ppm,
+            kept_ratio_seed: loss_ratio_seed,
+            ..Aggregate::default()
+        };
+        let parts = [part(5, 9), part(7, 4), part(7, 2), part(0, 0)];
+        for first in 0..parts.len() {
+            let mut tally = Aggregate::default();
+            for step in 0..parts.len() {
+                tally.merge(&parts[(first + step) % parts.len()]);
+            }
+            assert_eq!((tally.loss_ratio_ppm, tally.loss_ratio_seed), (7, 2));
+            assert_eq!((tally.kept_ratio_ppm, tally.kept_ratio_seed), (14, 2));
+            assert_eq!(tally.loss_spans, 4);
+        }
+        assert_eq!(Aggregate::default().loss_ratio(), None);
+    }
+}

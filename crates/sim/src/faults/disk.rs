@@ -1,0 +1,219 @@
+//! The store as a model: what was written, and what of it is certain to survive.
+//!
+//! Writes wait until a sync carries them over; a crash keeps some first part of those that waited, as
+//! a real disk may. What is durable at a moment is all that a restart knows.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use cambist_core::books::{Booking, Books, Carrier, Entry};
+use cambist_core::event::{RecoveredOrder, Restrictions};
+use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::notification::End;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::pool::UnsignedPoolTransaction;
+use cambist_core::{Amount, ClientOrderId, Hash, TokenId, VenueTime};
+use cambist_venue::Random;
+
+/// An order as sealed, and what became of it as far as it was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The order.
+    pub order: UnsignedOrder,
+    /// Its hash.
+    pub hash: Hash,
+    /// Base units, quote units and fee booked.
+    pub filled: (Amount, Amount, Amount),
+    /// Its end, if proven.
+    pub end: Option<End>,
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    /// Orders, moves and their counters, together or not at all.
+    Intents(
+        Vec<(UnsignedOrder, Hash)>,
+        Vec<(UnsignedPoolTransaction, Hash)>,
+    ),
+    /// What one event changed, together or not at all.
+    Booked(Box<Booking>),
+    Levels(Restrictions),
+}
+
+/// What survives.
+#[derive(Clone, Debug, Default)]
+pub struct Durable {
+    /// Every intent.
+    pub intents: BTreeMap<ClientOrderId, Intent>,
+    /// Those whose end was never written.
+    pub open: BTreeSet<ClientOrderId>,
+    /// Joins and exits whose end was never written.
+    pub moves: BTreeMap<ClientOrderId, RecoveredPoolTransaction>,
+    /// Next order number.
+    pub next_number: u64,
+    /// Next storage id by sell token.
+    pub next_storage: BTreeMap<TokenId, u32>,
+    /// Level and pauses.
+    pub levels: Restrictions,
+    /// The books of the account.
+    pub books: Books,
+}
+
+impl Durable {
+    fn apply(&mut self, write: Write) {
+        match write {
+            Write::Intents(orders, moves) => {
+                for (wanted, hash) in moves {
+                    let id = wanted.client_id;
+                    self.next_number = self.next_number.max(id.number + 1);
+                    for (token, id) in wanted.slots() {
+                        let next = self.next_storage.entry(token).or_default();
+                        *next = (*next).max((id | 1).saturating_add(1));
+                    }
+                    self.moves.insert(
+                        id,
+                        RecoveredPoolTransaction {
+                            transaction: wanted,
+                            hash,
+                        },
+                    );
+                }
+                for (order, hash) in orders {
+                    self.next_number = self.next_number.max(order.client_id.number + 1);
+                    let next = self.next_storage.entry(order.sell_token).or_default();
+                    *next = (*next).max(order.storage_id.saturating_add(2));
+                    let intent = Intent {
+                        order,
+                        hash,
+                        filled: (0, 0, 0),
+                        end: None,
+                    };
+                    self.open.insert(intent.order.client_id);
+                    self.intents.insert(intent.order.client_id, intent);
+                }
+            }
+            Write::Booked(booking) => {
+                for entry in &booking.entries {
+                    self.note(entry);
+                }
+                self.books.book(&booking);
+            }
+            Write::Levels(levels) => self.levels = levels,
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Fill(fill) => {
+                if let Some(intent) = self.intents.get_mut(&fill.order) {
+                    intent.filled.0 += fill.base;
+                    intent.filled.1 += fill.quote;
+                    intent.filled.2 += fill.fee;
+                }
+            }
+            Entry::Ended(id, end) => {
+                if let Some(intent) = self.intents.get_mut(id) {
+                    intent.end = Some(*end);
+                }
+                self.open.remove(id);
+                self.moves.remove(id);
+            }
+            Entry::Moved(_) | Entry::Flow { .. } | Entry::LossesForgotten => {}
+        }
+    }
+
+    /// Base units of every order that is not behind its fence, by token and expiry.
+    pub(crate) fn signed(&self, now: VenueTime, grace_ms: u64) -> Vec<(TokenId, u32, Amount)> {
+        let orders = self.intents.values().map(|intent| &intent.order);
+        let lives = |order: &&UnsignedOrder| {
+            VenueTime::from_s(order.valid_until_s.into()).plus_ms(grace_ms) >= now
+        };
+        orders
+            .filter(lives)
+            .map(|order| {
+                let (token, base) = order.base();
+                (token, order.valid_until_s, base)
+            })
+            .collect()
+    }
+
+    /// Intents whose end was never written.
+    pub fn recovered(&self) -> Vec<RecoveredOrder> {
+        self.open
+            .iter()
+            .filter_map(|id| self.intents.get(id))
+            .map(|intent| RecoveredOrder {
+                order: intent.order.clone(),
+                hash: intent.hash,
+                base_filled: intent.filled.0,
+                quote_filled: intent.filled.1,
+                fee: intent.filled.2,
+            })
+            .collect()
+    }
+}
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct Disk {
+    durable: Durable,
+    waiting: VecDeque<(u64, Write)>,
+    written: u64,
+}
+
+impl Disk {
+    /// What would survive a crash now, at least.
+    pub const fn durable(&self) -> &Durable {
+        &self.durable
+    }
+
+    /// Writes something that the next sync makes durable; the answer numbers it.
+    pub(crate) fn write(&mut self, write: Write) -> u64 {
+        self.written += 1;
+        self.waiting.push_back((self.written, write));
+        self.written
+    }
+
+    /// Makes everything up to a number durable.
+    pub(crate) fn sync(&mut self, upto: u64) {
+        while let Some((number, _)) = self.waiting.front()
+            && *number <= upto
+        {
+            if let Some((_, write)) = self.waiting.pop_front() {
+                self.durable.apply(write);
+            }
+        }
+    }
+
+    /// The first order or move below a number whose end is not durable.
+    pub(crate) fn unresolved(&self, below: u64) -> Option<ClientOrderId> {
+        let mut open = self.durable.open.iter().chain(self.durable.moves.keys());
+        open.find(|id| id.number < below).copied()
+    }
+
+    /// A person lowers the level while nothing runs, has losses forgotten, and takes over what differed when
+    /// the books were last compared: true if there was something.
+    pub(crate) fn lower(&mut self, markets: &[Carrier]) -> bool {
+        self.durable.levels = Restrictions::default();
+        self.durable.books.forget_losses();
+        !self.durable.books.accept_differences(markets).is_empty()
+    }
+
+    /// A person explains a flow while nothing runs; false before the first opening.
+    pub(crate) fn explain(&mut self, token: TokenId, amount: i128, markets: &[Carrier]) -> bool {
+        let books = &mut self.durable.books;
+        books.ledger.is_some() && books.explain(token, amount, markets).is_ok()
+    }
+
+    /// Loses what was not synced, but for a first part of it that chance keeps.
+    pub(crate) fn crash(&mut self, random: &mut Random) {
+        let waiting = self.waiting.len() as u64;
+        let kept = random.between(0, waiting);
+        for _ in 0..kept {
+            if let Some((_, write)) = self.waiting.pop_front() {
+                self.durable.apply(write);
+            }
+        }
+        self.waiting.clear();
+    }
+}

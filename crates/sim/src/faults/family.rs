@@ -1,0 +1,101 @@
+//! Families of faults: each can be turned off by itself, without changing what the others draw.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{CrashConfig, WorldConfig};
+use crate::profiles::control_loss::ControlLossConfig;
+
+/// One family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Messages are lost, repeated, overtaken, garbled, turned away.
+    Network,
+    /// The exchange changes its mode, freezes, hides, is slow or away.
+    Venue,
+    /// The store fails or is slow.
+    Disk,
+    /// The host sleeps, answers carry wrong times.
+    Clock,
+    /// People: levels, ends, deposits, withdrawals, foreign orders.
+    Operator,
+    /// Limits that bite, reloaded now and then.
+    Limits,
+    /// The daemon dies, at any action, and what was not synced is lost.
+    Crash,
+}
+
+/// A word that names no family.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is no family of faults; there are {all}", all = Family::names())]
+pub struct NoFamily {
+    word: String,
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Self; 7] = [
+        Self::Network,
+        Self::Venue,
+        Self::Disk,
+        Self::Clock,
+        Self::Operator,
+        Self::Limits,
+        Self::Crash,
+    ];
+
+    /// Its name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Venue => "venue",
+            Self::Disk => "disk",
+            Self::Clock => "clock",
+            Self::Operator => "operator",
+            Self::Limits => "limits",
+            Self::Crash => "crash",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
+    /// The same world without this family.
+    pub(crate) fn remove(self, config: &mut WorldConfig) {
+        match self {
+            Self::Network => {
+                config.network = config.network.calm();
+                config.troubles.kinds.retain(|kind| kind.family() != self);
+            }
+            Self::Limits => config.tight = false,
+            Self::Crash => {
+                config.crash = CrashConfig::default();
+                config.falls = ControlLossConfig::default();
+            }
+            Self::Venue | Self::Disk | Self::Clock | Self::Operator => {
+                config.troubles.kinds.retain(|kind| kind.family() != self);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Family {
+    type Err = NoFamily;
+
+    fn from_str(word: &str) -> Result<Self, NoFamily> {
+        let found = Self::ALL.into_iter().find(|family| family.name() == word);
+        found.ok_or_else(|| NoFamily {
+            word: word.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! The ledger against the venue, derived a second time: what a start finds is what was stored, nothing new
+//! leaves while a difference holds everything back, and nothing is taken over that nobody explained.
+
+use std::collections::BTreeMap;
+
+use cambist_core::config::EngineConfig;
+use cambist_core::event::{Amounts, Start};
+use cambist_core::notification::Notification;
+use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, TokenId};
+
+use crate::invariants::sending::Broken;
+
+/// A small difference may last for five minutes, and for as long as comparing takes.
+const LASTING_MS: u64 = 330_000;
+
+/// What one run of the daemon knows of its books.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    specs: Vec<MarketSpec>,
+    shares: Vec<TokenId>,
+    /// What the run began with, and everything booked since; nothing before the opening of all.
+    held: Option<BTreeMap<TokenId, i128>>,
+    /// The comparison was made.
+    ready: bool,
+    /// It has agreed, or everything was explained.
+    agreed: bool,
+    /// What differs: ledger, venue; and since when, on the engine's clock.
+    differs: BTreeMap<TokenId, (Amount, Amount)>,
+    since: Option<u64>,
+    /// The next difference belongs to a later comparison.
+    closed: bool,
+    mids: BTreeMap<MarketId, u64>,
+}
+
+impl Ledger {
+    pub(crate) fn begin(start: &Start) -> Self {
+        let held = start.books.ledger.as_ref().map(signed_all);
+        Self {
+            specs: start.markets.clone(),
+            shares: start
+                .pools
+                .iter()
+                .map(|pool: &PoolSpec| pool.lp.id)
+                .collect(),
+            agreed: held.is_none(),
+            held,
+            ready: false,
+            differs: BTreeMap::new(),
+            since: None,
+            closed: false,
+            mids: BTreeMap::new(),
+        }
+    }
+
+    /// Something is booked: signed changes by token.
+    fn post(&mut self, changes: &[(TokenId, i128)]) {
+        if let Some(held) = &mut self.held {
+            for (token, change) in changes {
+                *held.entry(*token).or_default() += change;
+            }
+        }
+    }
+
+    /// The daemon says something.
+    pub(crate) fn note(&mut self, shown_ms: u64, note: &Notification) -> Option<Broken> {
+        match note {
+            Notification::DepthTaken {
+                market,
+                mid: Some(mid),
+                ..
+            } => drop(self.mids.insert(*market, *mid)),
+            Notification::Filled(fill) => {
+                let spec = &self.specs[usize::from(fill.market.0)];
+                let (base, quote) = (spec.base.id, spec.quote.id);
+                let (b, q, fee) = (signed(fill.base), signed(fill.quote), signed(fill.fee));
+                let changes = match fill.side {
+                    cambist_core::Side::Buy => [(base, b - fee), (quote, -q)],
+                    cambist_core::Side::Sell => [(base, -b), (quote, q - fee)],
+                };
+                self.post(&changes);
+            }
+            Notification::PoolTransactionSettled(moved) => {
+                let join = moved.kind == cambist_core::PoolTransactionKind::Join;
+                let way = if join { -1 } else { 1 };
+                let [first, second] = moved.amounts.pooled.map(|amount| way * signed(amount));
+                self.post(&[
+                    (moved.pooled[0], first),
+                    (moved.pooled[1], second - signed(moved.amounts.fee)),
+                    (moved.lp, -way * signed(moved.amounts.lp)),
+                ]);
+            }
+            Notification::Adopted { token, amount, .. } => {
+                self.post(&[(*token, *amount)]);
+                if let Some((ledger, venue)) = self.differs.remove(token) {
+                    let ledger = ledger.saturating_add_signed(*amount);
+                    if ledger != venue {
+                        self.differs.insert(*token, (ledger, venue));
+                    }
+                }
+                self.agreed |= self.ready && self.differs.is_empty();
+            }
+            Notification::Ready { opening, .. } => {
+                self.ready = true;
+                let opening = signed_all(opening);
+                let held = self.held.get_or_insert_with(|| opening.clone());
+                let of =
+                    |all: &BTreeMap<TokenId, i128>, token| all.get(token).copied().unwrap_or(0);
+                let other = opening.keys().chain(held.keys());
+                let mut other = other.filter(|token| of(&opening, token) != of(held, token));
+                if let Some(token) = other.next() {
+                    let (found, booked) = (of(&opening, token), of(held, token));
+                    let detail = format!(
+                        "token {}: begins with {found}, booked are {booked}",
+                        token.0
+                    );
+                    return Some(("books_guessed", detail));
+                }
+            }
+            Notification::Reconciled { .. } => self.closed = true,
+            Notification::Mismatch {
+                token,
+                ledger,
+                venue,
+            } => {
+                if std::mem::take(&mut self.closed) {
+                    self.differs.clear();
+                }
+                self.differs.insert(*token, (*ledger, *venue));
+                self.since.get_or_insert(shown_ms);
+            }
+            Notification::Balanced => {
+                self.differs.clear();
+                self.since = None;
+                self.agreed = true;
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// An order's or a move's bytes are sealed or leave for the first time.
+    pub(crate) fn leaving(
+        &self,
+        shown_ms: u64,
+        id: ClientOrderId,
+        engine: &EngineConfig,
+    ) -> Option<Broken> {
+        if self.differs.is_empty() {
+            return None;
+        }
+        let lasting = self
+            .since
+            .is_some_and(|since| shown_ms > since + LASTING_MS);
+        let cause = if !self.agreed {
+            "found at the start"
+        } else if lasting {
+            "for long"
+        } else if self.is_beyond(engine) {
+            "far"
+        } else {
+            return None;
+        };
+        let detail = format!(
+            "{id} leaves although the books differ ({cause}): {:?}",
+            self.differs
+        );
+        Some(("books_ignored", detail))
+    }
+
+    /// Whether what differs is far beyond the limit of a quote token, at mids that may have moved since the
+    /// engine looked.
+    fn is_beyond(&self, engine: &EngineConfig) -> bool {
+        let mut worth: BTreeMap<TokenId, Amount> = BTreeMap::new();
+        for (token, (ledger, venue)) in &self.differs {
+            let size = ledger.abs_diff(*venue);
+            let of_base = self.specs.iter().find(|spec| spec.base.id == *token);
+            if let Some(spec) = of_base {
+                let mid = self.mids.get(&spec.id).copied().unwrap_or(0);
+                let value = size * spec.quote_per_lot_tick * Amount::from(mid) / (2 * spec.lot);
+                *worth.entry(spec.quote.id).or_default() += value;
+            } else if self.specs.iter().any(|spec| spec.quote.id == *token) {
+                *worth.entry(*token).or_default() += size;
+            } else if self.shares.contains(token) {
+                // Not valued here.
+            }
+        }
+        worth.iter().any(|(quote, value)| {
+            let most = engine.risk.mismatch_max.get(quote).copied().unwrap_or(0);
+            *value > most + most / 4
+        })
+    }
+}
+
+fn signed(amount: Amount) -> i128 {
+    i128::try_from(amount).unwrap_or(i128::MAX)
+}
+
+fn signed_all(amounts: &Amounts) -> BTreeMap<TokenId, i128> {
+    amounts
+        .iter()
+        .map(|(id, units)| (*id, signed(*units)))
+        .collect()
+}

@@ -1,0 +1,547 @@
+//! What must hold after every step: belief against truth. A check that fails is told as data, with
+//! seed and time; the command that shows it again is the trial's to say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use cambist_core::config::MarketConfig;
+use cambist_core::event::{Amounts, TradingState};
+use cambist_core::notification::{End, Notification};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::request::Endpoint;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, MarketSpec, Reason, Side, Time};
+use cambist_venue::Venue;
+use serde::Serialize;
+
+use crate::exchange::{Exchange, OWN_ACCOUNT};
+use crate::faults::disk::Durable;
+use crate::invariants::ground_truth::{GroundTruth, Taken};
+use crate::invariants::sending::Slots;
+
+/// Violations kept; after the first few the rest are echoes.
+const KEPT: usize = 100;
+
+/// A promise that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The world's seed.
+    pub seed: u64,
+    /// Time of the world.
+    pub at_ms: u64,
+    /// Steps of the world until then.
+    pub step: u64,
+    /// Stable name of the check.
+    pub check: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at {} ms (step {}): {}",
+            self.check, self.at_ms, self.step, self.detail
+        )
+    }
+}
+
+/// The checks and what they remember.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    seed: u64,
+    now: Time,
+    step: u64,
+    violations: Vec<Violation>,
+    dropped: u64,
+    /// Ids that ever left, by the hash they left under.
+    left: BTreeMap<ClientOrderId, Hash>,
+    /// Ids that the venue took, by the hash it took them under.
+    taken: BTreeMap<ClientOrderId, Hash>,
+    /// Ends told.
+    ended: BTreeMap<ClientOrderId, End>,
+    /// Fills told: base, quote, fee.
+    booked: BTreeMap<ClientOrderId, (Amount, Amount, Amount)>,
+    /// Highest storage id that left, by token.
+    slots: Slots,
+    /// The level that was last told to be durable.
+    level: TradingState,
+    /// Moves that the venue took.
+    moves: BTreeSet<Hash>,
+    /// The daemon has ended and said that nothing of it is alive.
+    proven: bool,
+    /// Checks that mean nothing, for a while or for good, because somebody else interfered.
+    excused: BTreeMap<&'static str, Option<Time>>,
+}
+
+impl Checks {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Time(0),
+            step: 0,
+            violations: Vec::new(),
+            dropped: 0,
+            left: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            booked: BTreeMap::new(),
+            slots: Slots::new(),
+            level: TradingState::Active,
+            moves: BTreeSet::new(),
+            proven: false,
+            excused: BTreeMap::new(),
+        }
+    }
+
+    /// A step begins.
+    pub(crate) const fn begin(&mut self, now: Time) {
+        self.now = now;
+        self.step += 1;
+    }
+
+    pub(crate) const fn steps(&self) -> u64 {
+        self.step
+    }
+
+    pub(crate) fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// Violations beyond those that are kept.
+    pub(crate) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// From now on until a time, or for good, a check means nothing.
+    pub(crate) fn excuse(&mut self, check: &'static str, until: Option<Time>) {
+        let known = self.excused.entry(check).or_insert(until);
+        *known = known.zip(until).map(|(known, until)| known.max(until));
+    }
+
+    /// It means something again.
+    pub(crate) fn accuse(&mut self, check: &str) {
+        self.excused.remove(check);
+    }
+
+    pub(crate) fn fail(&mut self, check: &str, detail: String) {
+        let excused = self.excused.get(check);
+        if excused.is_some_and(|until| until.is_none_or(|until| self.now < until)) {
+            return;
+        }
+        if self.violations.len() >= KEPT {
+            self.dropped += 1;
+            return;
+        }
+        self.violations.push(Violation {
+            seed: self.seed,
+            at_ms: self.now.as_ms(),
+            step: self.step,
+            check: check.to_owned(),
+            detail,
+        });
+    }
+
+    /// An order is handed over to be sealed.
+    pub(crate) fn sealing(&mut self, order: &UnsignedOrder, durable: &Durable) {
+        let id = order.client_id;
+        if durable.intents.contains_key(&id) || self.left.contains_key(&id) {
+            self.fail("id_reused", format!("{id} is sealed a second time"));
+        }
+    }
+
+    /// An order's bytes leave.
+    pub(crate) fn leaving(&mut self, id: ClientOrderId, hash: Hash, durable: &Durable) {
+        if durable.intents.get(&id).map(|intent| intent.hash) != Some(hash) {
+            self.fail("not_durable", format!("{id} leaves and is not durable"));
+        }
+        if let Some(before) = self.left.insert(id, hash)
+            && before != hash
+        {
+            self.fail(
+                "bytes_changed",
+                format!("{id} leaves as {before}, then as {hash}"),
+            );
+        }
+        if let Some(end) = self.ended.get(&id) {
+            let detail = format!("{id} leaves after its end ({})", end.name());
+            self.fail("sent_after_end", detail);
+        }
+    }
+
+    /// An order's bytes leave with a storage id, for the first time or again.
+    pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool) {
+        let highest = self.slots.get(&order.sell_token).copied();
+        if !again && highest.is_some_and(|highest| order.storage_id <= highest) {
+            let detail = format!(
+                "{} leaves with storage id {}",
+                order.client_id, order.storage_id
+            );
+            self.fail("slot_reused", detail);
+        }
+        let highest = highest.unwrap_or(0).max(order.storage_id);
+        self.slots.insert(order.sell_token, highest);
+    }
+
+    /// A level is in force, and said to be durable.
+    pub(crate) fn level(&mut self, level: TradingState) {
+        self.level = level;
+    }
+
+    /// A start finds this level on the disk: never a lower one than was in force.
+    pub(crate) fn starts_at(&mut self, level: TradingState) {
+        if level < self.level {
+            let detail = format!("{} after {}", level.name(), self.level.name());
+            self.fail("level_lost", detail);
+        }
+        self.level = level;
+        self.proven = false;
+    }
+
+    /// The daemon ends with proof: from now on nothing of it is alive, at the venue or on the way there.
+    pub(crate) fn ends_proven(&mut self, truth: &GroundTruth, durable: &Durable) {
+        self.proven = true;
+        let kept = durable.open.iter().chain(durable.moves.keys());
+        let forgotten: Vec<_> = kept.filter(|id| !self.ended.contains_key(id)).collect();
+        if let Some(id) = forgotten.first() {
+            self.fail(
+                "forgotten",
+                format!("{id} has no end and all is called proven"),
+            );
+        }
+        for (_, taken) in truth.open() {
+            self.fail("open_after_proof", format!("{} is open", taken.id));
+        }
+    }
+
+    /// The venue took a join or an exit of ours for the first time, as far as it says.
+    pub(crate) fn move_taken(&mut self, hash: Hash, durable: &Durable) {
+        let known = durable.moves.values().find(|sealed| sealed.hash == hash);
+        let id = known.map(|sealed| sealed.transaction.client_id);
+        if id.is_none_or(|id| self.ended.contains_key(&id)) {
+            let detail =
+                format!("the venue took move {hash}, which had ended or was never durable");
+            self.fail("taken_after_end", detail);
+        }
+        if !self.moves.insert(hash) {
+            self.fail("double_move", format!("move {hash} was taken twice"));
+        }
+        if self.proven {
+            let detail = format!("the venue took move {hash} after the proof");
+            self.fail("taken_after_proof", detail);
+        }
+    }
+
+    /// Whether the venue took such a move of ours.
+    pub(crate) fn is_move(&self, hash: &Hash) -> bool {
+        self.moves.contains(hash)
+    }
+
+    /// Whether an order's bytes left before.
+    pub(crate) fn has_left(&self, id: ClientOrderId) -> bool {
+        self.left.contains_key(&id)
+    }
+
+    /// The venue took an order of ours. `before` says whether it had taken these bytes already.
+    pub(crate) fn taken(
+        &mut self,
+        order: Option<(&UnsignedOrder, bool)>,
+        hash: Hash,
+        durable: &Durable,
+    ) {
+        let Some((order, before)) = order else {
+            return self.fail(
+                "no_intent",
+                format!("the venue took {hash}, which nobody sealed"),
+            );
+        };
+        let id = order.client_id;
+        if before {
+            self.fail("double_order", format!("{id} was taken twice as {hash}"));
+        }
+        if let Some(other) = self.taken.insert(id, hash).filter(|other| *other != hash) {
+            let detail = format!("{id} was taken as {other} and as {hash}");
+            self.fail("double_order", detail);
+        }
+        if !durable.intents.contains_key(&id) {
+            self.fail(
+                "no_intent",
+                format!("the venue took {id}, which is not durable"),
+            );
+        }
+        if self.proven {
+            let detail = format!("the venue took {id} after the proof");
+            self.fail("taken_after_proof", detail);
+        }
+        if let Some(end) = self.ended.get(&id) {
+            let detail = format!("the venue took {id} after its end ({})", end.name());
+            self.fail("taken_after_end", detail);
+        }
+    }
+
+    /// A fresh order of ours reaches the venue: it must not meet an own order there, whether or not the
+    /// venue takes it.
+    pub(crate) fn arriving(
+        &mut self,
+        hash: Hash,
+        id: ClientOrderId,
+        durable: &Durable,
+        truth: &GroundTruth,
+    ) {
+        let Some(intent) = durable
+            .intents
+            .get(&id)
+            .filter(|intent| intent.hash == hash)
+        else {
+            return;
+        };
+        if truth.get(&hash).is_some() || self.ended.contains_key(&id) {
+            return;
+        }
+        let new = &intent.order;
+        let met = truth
+            .open()
+            .map(|(_, t)| t)
+            .filter(|t| t.market == new.market && t.side != new.side)
+            .find(|t| new.side.reaches(new.price, t.price));
+        if let Some(met) = met {
+            let detail = format!(
+                "{id} at {} meets {} at {}",
+                new.price.0, met.id, met.price.0
+            );
+            self.fail("self_cross", detail);
+        }
+    }
+
+    /// Own orders on the book after one was added at a side of a market: never more than allowed, and none that
+    /// leads beyond the band.
+    pub(crate) fn book(
+        &mut self,
+        truth: &GroundTruth,
+        markets: &[MarketSpec],
+        limits: &[MarketConfig],
+        venue: &Venue,
+        added: Option<(MarketId, Side)>,
+    ) {
+        for (spec, limits) in markets.iter().zip(limits) {
+            let own = || truth.open().map(|(_, t)| t).filter(|t| t.market == spec.id);
+            for side in Side::BOTH {
+                let count = own().filter(|t| t.side == side).count();
+                if count > limits.open_orders_max as usize {
+                    let detail = format!("{}: {count} on one side", spec.name);
+                    self.fail("open_orders", detail);
+                }
+            }
+            let left = |side| -> Amount {
+                own()
+                    .filter(|t| t.side == side)
+                    .map(|t| t.base.saturating_sub(t.filled.0))
+                    .sum()
+            };
+            let held = venue
+                .account(OWN_ACCOUNT)
+                .map_or(0, |account| account.balance(spec.base.id).total);
+            let (most, least) = (
+                held.saturating_add(left(Side::Buy)),
+                held.saturating_sub(left(Side::Sell)),
+            );
+            // Orders that can only lead back into the band are allowed outside of it.
+            let side = added.filter(|(market, _)| *market == spec.id);
+            let beyond = match side.map(|(_, side)| side) {
+                Some(Side::Buy) => most > limits.inventory_max && left(Side::Buy) > 0,
+                Some(Side::Sell) => least < limits.inventory_min && left(Side::Sell) > 0,
+                None => false,
+            };
+            if beyond {
+                let detail = format!("{}: {least} to {most} base units possible", spec.name);
+                self.fail("inventory_band", detail);
+            }
+        }
+    }
+
+    /// The engine told something.
+    pub(crate) fn note(
+        &mut self,
+        note: &Notification,
+        durable: &Durable,
+        truth: &GroundTruth,
+        venue: &Venue,
+    ) {
+        match note {
+            Notification::Filled(fill) => {
+                let booked = self.booked.entry(fill.order).or_default();
+                booked.0 += fill.base;
+                booked.1 += fill.quote;
+                booked.2 += fill.fee;
+                let booked = *booked;
+                let real = taken_as(durable, truth, fill.order).map_or((0, 0, 0), |t| t.filled);
+                if booked.0 > real.0 || booked.1 > real.1 || booked.2 > real.2 {
+                    let detail = format!("{}: booked {booked:?}, traded {real:?}", fill.order);
+                    self.fail("fill_invented", detail);
+                }
+            }
+            Notification::Ended { order, end, .. } => {
+                if self.ended.insert(*order, *end).is_some() {
+                    self.fail("ended_twice", format!("{order} ended a second time"));
+                }
+                self.ended_truly(*order, *end, durable, truth, venue);
+            }
+            Notification::Foreign { hash } => {
+                if let Some(taken) = truth.get(hash) {
+                    self.fail("own_called_foreign", format!("{} is ours", taken.id));
+                }
+            }
+            Notification::Mismatch {
+                token,
+                ledger,
+                venue,
+            } => {
+                let detail = format!("token {}: ledger {ledger}, venue {venue}", token.0);
+                self.fail("mismatch", detail);
+            }
+            Notification::InvariantFailed { name, detail } => {
+                self.fail("engine_invariant", format!("{name}: {detail}"));
+            }
+            Notification::PoolTransactionEnded { order, end, .. } => {
+                if self.ended.insert(*order, *end).is_some() {
+                    self.fail("ended_twice", format!("move {order} ended a second time"));
+                }
+            }
+            Notification::Refused {
+                endpoint: Endpoint::Submit | Endpoint::Join | Endpoint::Exit,
+                order: Some(order),
+                reason: Reason::InsufficientBalance,
+            } => self.fail(
+                "overcommitted",
+                format!("the venue lacks funds for {order}"),
+            ),
+            Notification::FeeAbove {
+                order,
+                fee,
+                expected,
+            } => self.fail("fee_above", format!("{order}: {fee} above {expected}")),
+            Notification::Ready { .. }
+            | Notification::Submitted { .. }
+            | Notification::Resent { .. }
+            | Notification::Acknowledged { .. }
+            | Notification::Refused { .. }
+            | Notification::Unknown { .. }
+            | Notification::Answered { .. }
+            | Notification::CancelSent { .. }
+            | Notification::Resolved { .. }
+            | Notification::DepthTaken { .. }
+            | Notification::DepthRefused { .. }
+            | Notification::RiskRefused { .. }
+            | Notification::Books(_)
+            | Notification::Withheld { .. }
+            | Notification::OtherInstance { .. }
+            | Notification::BudgetDenied { .. }
+            | Notification::Reconciled { .. }
+            | Notification::Balanced
+            | Notification::TradingStateChanged { .. }
+            | Notification::Paused(_)
+            | Notification::Unpaused { .. }
+            | Notification::RestrictionsNotStored
+            | Notification::CommandTaken { .. }
+            | Notification::CommandRefused { .. }
+            | Notification::Adopted { .. }
+            | Notification::ForeignAdopted { .. }
+            | Notification::Dark { .. }
+            | Notification::Left { .. }
+            | Notification::Slept { .. }
+            | Notification::BothSides { .. }
+            | Notification::PoolTransactionSubmitted { .. }
+            | Notification::PoolTransactionSettled(_)
+            | Notification::ForeignPoolTransaction { .. }
+            | Notification::Draining
+            | Notification::Status(_) => {}
+        }
+    }
+
+    /// An end must be one at the venue too, with every fill booked.
+    fn ended_truly(
+        &mut self,
+        id: ClientOrderId,
+        end: End,
+        durable: &Durable,
+        truth: &GroundTruth,
+        venue: &Venue,
+    ) {
+        let Some(intent) = durable.intents.get(&id) else {
+            return;
+        };
+        if venue.is_open(&intent.hash) {
+            let detail = format!("{id} ended ({}) and is open at the venue", end.name());
+            self.fail("ended_but_open", detail);
+        }
+        let real = truth.get(&intent.hash).map_or((0, 0, 0), |t| t.filled);
+        let booked = self.booked.get(&id).copied().unwrap_or_default();
+        if booked != real {
+            let detail = format!(
+                "{id} ended ({}) with {booked:?} booked of {real:?} traded",
+                end.name()
+            );
+            self.fail("fill_missed", detail);
+        }
+    }
+
+    /// A crash: what was told and not durable is as if it had never been told.
+    pub(crate) fn crashed(&mut self, durable: &Durable) {
+        self.booked.clear();
+        self.ended.clear();
+        for (id, intent) in &durable.intents {
+            if intent.filled != (0, 0, 0) {
+                self.booked.insert(*id, intent.filled);
+            }
+            if let Some(end) = intent.end {
+                self.ended.insert(*id, end);
+            }
+        }
+    }
+
+    /// The venue's books against themselves.
+    pub(crate) fn audit(&mut self, venue: &Venue) {
+        if let Err(detail) = venue.audit() {
+            self.fail("venue_audit", detail);
+        }
+    }
+
+    /// When all has ended with proof: nothing open, every fill booked, ledger and venue equal.
+    pub(crate) fn at_the_end(
+        &mut self,
+        truth: &GroundTruth,
+        exchange: &Exchange,
+        ledger: &Amounts,
+        held: &Amounts,
+    ) {
+        for (hash, taken) in truth.iter() {
+            if exchange.venue().is_open(hash) {
+                self.fail("open_at_end", format!("{} is open", taken.id));
+            }
+            let booked = self.booked.get(&taken.id).copied().unwrap_or_default();
+            if booked != taken.filled {
+                let detail = format!("{}: {booked:?} of {:?} booked", taken.id, taken.filled);
+                self.fail("fill_missed", detail);
+            }
+            if !self.ended.contains_key(&taken.id) {
+                self.fail("forgotten", format!("{} never ended", taken.id));
+            }
+        }
+        // A start that ended before its opening has no books to compare.
+        let held = if ledger.is_empty() { ledger } else { held };
+        let tokens: BTreeSet<_> = ledger.keys().chain(held.keys()).collect();
+        for token in tokens {
+            let of = |amounts: &Amounts| amounts.get(token).copied().unwrap_or(0);
+            if of(ledger) != of(held) {
+                let (ledger, held) = (of(ledger), of(held));
+                let detail = format!("token {}: ledger {ledger}, venue {held}", token.0);
+                self.fail("residual", detail);
+            }
+        }
+        self.audit(exchange.venue());
+    }
+}
+
+fn taken_as<'a>(durable: &Durable, truth: &'a GroundTruth, id: ClientOrderId) -> Option<&'a Taken> {
+    truth.get(&durable.intents.get(&id)?.hash)
+}

@@ -1,0 +1,112 @@
+//! What really became of our orders, written down from the venue's acceptances and trades. It shares
+//! no code with the engine's books or the venue's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, Price, Side, Time};
+use cambist_venue::{Executed, Venue};
+
+use crate::exchange::OWN_ACCOUNT;
+use crate::invariants::stated_loss::Meter;
+
+/// One of our orders that the venue took.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) id: ClientOrderId,
+    /// When the venue took it.
+    pub(crate) at: Time,
+    pub(crate) market: MarketId,
+    pub(crate) side: Side,
+    pub(crate) price: Price,
+    /// Base units asked for.
+    pub(crate) base: Amount,
+    /// Base units, quote units and fee traded.
+    pub(crate) filled: (Amount, Amount, Amount),
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct GroundTruth {
+    orders: BTreeMap<Hash, Taken>,
+    /// Those that may be open.
+    open: BTreeSet<Hash>,
+    fills: u64,
+}
+
+impl GroundTruth {
+    /// The venue took an order.
+    pub(crate) fn take(&mut self, at: Time, hash: Hash, order: &UnsignedOrder) {
+        let base = match order.side {
+            Side::Buy => order.buy_amount,
+            Side::Sell => order.sell_amount,
+        };
+        let taken = Taken {
+            id: order.client_id,
+            at,
+            market: order.market,
+            side: order.side,
+            price: order.price,
+            base,
+            filled: (0, 0, 0),
+        };
+        self.orders.insert(hash, taken);
+        self.open.insert(hash);
+    }
+
+    /// The venue traded; ours may be the resting order or the incoming one.
+    pub(crate) fn trade(&mut self, executed: &Executed, loss: &mut Meter) {
+        let trade = &executed.trade;
+        let maker = (trade.maker_account == OWN_ACCOUNT).then_some((trade.maker, trade.maker_fee));
+        let own_taker = executed.taker_account == OWN_ACCOUNT;
+        let taker = own_taker.then_some((executed.taker, trade.taker_fee));
+        for (hash, fee) in maker.into_iter().chain(taker) {
+            if let Some(order) = self.orders.get_mut(&hash) {
+                order.filled.0 += trade.base;
+                order.filled.1 += trade.quote;
+                order.filled.2 += fee;
+                self.fills += 1;
+                let part = (trade.base, trade.quote, fee);
+                loss.traded(order.id.number, (order.market, order.side), part);
+            }
+        }
+    }
+
+    /// Forgets which orders are open if the venue has closed them.
+    pub(crate) fn prune(&mut self, venue: &Venue) {
+        self.open.retain(|hash| venue.is_open(hash));
+    }
+
+    /// Orders that may be open, as of the last pruning.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (&Hash, &Taken)> {
+        self.open
+            .iter()
+            .filter_map(|hash| self.orders.get_key_value(hash))
+    }
+
+    /// Whether a bid and an ask of ours were open at a market at the last pruning.
+    pub(crate) fn rests_on_both(&self, market: MarketId) -> bool {
+        Side::BOTH.iter().all(|side| {
+            self.open()
+                .any(|(_, t)| t.market == market && t.side == *side)
+        })
+    }
+
+    pub(crate) fn get(&self, hash: &Hash) -> Option<&Taken> {
+        self.orders.get(hash)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Hash, &Taken)> {
+        self.orders.iter()
+    }
+
+    /// Orders taken so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.orders.len() as u64
+    }
+
+    /// Trades so far.
+    pub(crate) const fn fills(&self) -> u64 {
+        self.fills
+    }
+}

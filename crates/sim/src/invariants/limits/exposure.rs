@@ -1,0 +1,153 @@
+//! How much may be alive at once and how fast: numbers, rates and band.
+
+use cambist_core::config::EngineConfig;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::strategy::Quote;
+use cambist_core::{Amount, MarketSpec, Side, Time, TokenId, VenueTime};
+
+use crate::invariants::ground_truth::GroundTruth;
+use crate::invariants::sending::Broken;
+
+use crate::invariants::limits::pauses::LEAP_MS;
+use crate::invariants::limits::recent::MINUTE_MS;
+use crate::invariants::limits::{Held, Limits, like_of};
+
+impl Limits {
+    /// Numbers and rates.
+    pub(crate) fn counts(
+        &mut self,
+        shown: Time,
+        order: &UnsignedOrder,
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let (id, risk) = (order.client_id, &engine.risk);
+        let limits = &engine.markets[usize::from(order.market.0)];
+        let beside = self.alive.values().map(|alive| &alive.order);
+        let beside = beside.filter(|o| (o.market, o.side) == (order.market, order.side));
+        let beside = beside.count();
+        if beside > limits.open_orders_max as usize {
+            let detail = format!("{id}: {beside} may be alive on its side");
+            broken.push(("open_orders_sealed", detail));
+        }
+        let made = self.sealed.count(shown, MINUTE_MS);
+        let cancels = self.cancels.count(shown, MINUTE_MS);
+        if made >= risk.orders_per_min.into() || cancels >= risk.cancels_per_min.into() {
+            let detail = format!("{id} after {made} orders and {cancels} cancels");
+            broken.push(("message_rate", detail));
+        }
+        let messages = self.sent.count(shown, MINUTE_MS) + cancels;
+        let fills = self.fills.count(shown, MINUTE_MS + 1_001).max(1);
+        let most = u64::from(risk.messages_per_fill) * fills;
+        if most > 0 && messages >= most {
+            let detail = format!("{id} after {messages} messages for {fills} fills");
+            broken.push(("order_to_fill", detail));
+        }
+        self.sealed.add(shown, like_of(order));
+    }
+
+    /// Whether the band forbids everything that strategies wanted when they were last asked, with nothing
+    /// alive beside it. One that wanted nothing, or was not asked, was not held back by it.
+    pub(crate) fn bar_every_wish(&self, engine: &EngineConfig, held: Held<'_>) -> bool {
+        self.seats.iter().enumerate().all(|(seat, (_, market))| {
+            let index = usize::from(market.0);
+            let (spec, limits) = (&self.specs[index], &engine.markets[index]);
+            let held = held(spec.base.id);
+            let wanted = self
+                .wishes
+                .of(seat)
+                .map_or_else(Vec::new, |wish| wish.quotes);
+            let is_barred = |quote: &Quote| {
+                spec.base_amount(quote.qty)
+                    .is_none_or(|base| match quote.side {
+                        Side::Buy => held.saturating_add(base) > limits.inventory_max,
+                        Side::Sell => held < limits.inventory_min.saturating_add(base),
+                    })
+            };
+            !wanted.is_empty() && wanted.iter().all(is_barred)
+        })
+    }
+
+    /// Base units that orders of a side may still trade, in every market of the token.
+    fn left(&self, token: TokenId, side: Side, truth: &GroundTruth) -> Amount {
+        let of_token = self.alive.values().filter(|alive| {
+            let spec = &self.specs[usize::from(alive.order.market.0)];
+            spec.base.id == token && alive.order.side == side
+        });
+        let left = of_token.map(|alive| {
+            let taken = alive.hash.and_then(|hash| truth.get(&hash));
+            base_of(&alive.order).saturating_sub(taken.map_or(0, |taken| taken.filled.0))
+        });
+        left.sum()
+    }
+
+    /// Everything signed that is not behind its fence, whatever became of it, by a clock that may be as far ahead
+    /// of the exchange's as one wrong answer can make it.
+    pub(crate) fn signs(
+        &mut self,
+        venue_now: VenueTime,
+        order: &UnsignedOrder,
+        spec: &MarketSpec,
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let lives = |until_s: u32| {
+            let until = VenueTime::from_s(until_s.into());
+            until.plus_ms(engine.grace_ms) >= venue_now.plus_ms(LEAP_MS)
+        };
+        self.signed.retain(|(_, until_s, _)| lives(*until_s));
+        let (token, base) = (spec.base.id, base_of(order));
+        self.signed.push((token, order.valid_until_s, base));
+        let of_token = self.signed.iter().filter(|(of, ..)| *of == token);
+        let signed: Amount = of_token.map(|(_, _, base)| base).sum();
+        let most = engine.markets[usize::from(order.market.0)].signed_unexpired_max;
+        if signed > most {
+            let detail = format!("{}: {signed} of {most} base units", order.client_id);
+            broken.push(("signed_unexpired", detail));
+        }
+    }
+
+    /// The band, if everything that may be alive filled.
+    pub(crate) fn exposes(
+        &self,
+        order: &UnsignedOrder,
+        spec: &MarketSpec,
+        engine: &EngineConfig,
+        (truth, held): (&GroundTruth, Held<'_>),
+        broken: &mut Vec<Broken>,
+    ) {
+        let (id, token) = (order.client_id, spec.base.id);
+        let limits = &engine.markets[usize::from(order.market.0)];
+        let most = held(token).saturating_add(self.left(token, Side::Buy, truth));
+        let going = self.left(token, Side::Sell, truth);
+        let least = held(token).checked_sub(going);
+        let beyond = match order.side {
+            Side::Buy => most > limits.inventory_max,
+            Side::Sell => least.is_none_or(|least| least < limits.inventory_min),
+        };
+        if beyond {
+            let detail = format!("{id}: {least:?} to {most} base units possible");
+            broken.push(("inventory_band", detail));
+        }
+        let mid = self.seen.get(&order.market).and_then(|seen| seen.mid);
+        let exposed = mid.and_then(|mid| worth(spec, most, mid));
+        let allowed = engine.risk.gross_max.get(&spec.quote.id).copied();
+        if order.side == Side::Buy && exposed > allowed {
+            let detail = format!("{id}: {exposed:?} of {allowed:?} quote units");
+            broken.push(("gross_exposure", detail));
+        }
+    }
+}
+
+const fn base_of(order: &UnsignedOrder) -> Amount {
+    match order.side {
+        Side::Buy => order.buy_amount,
+        Side::Sell => order.sell_amount,
+    }
+}
+
+/// Quote units that base is worth at a mid in half ticks, rounded down.
+fn worth(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
+    let per_two_lots = spec.quote_per_lot_tick.checked_mul(mid.into())?;
+    Some(base.checked_mul(per_two_lots)? / (2 * spec.lot))
+}

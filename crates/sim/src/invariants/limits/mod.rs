@@ -1,0 +1,417 @@
+//! Limits: whether what is sealed and what leaves keeps every limit of the configuration in force. Each
+//! is derived a second time, from what was asked of the engine, what it was shown, what it sent and what
+//! the exchange really executed; nothing of the gate is shared.
+//!
+//! Where the engine may know less than the truth, the truth is on the stricter side of what it knew, so
+//! that a limit broken here was broken there.
+
+pub(crate) mod exposure;
+mod losses;
+mod order;
+mod pauses;
+pub(crate) mod recent;
+pub(crate) mod strategy_calls;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::config::EngineConfig;
+use cambist_core::control::Control;
+use cambist_core::event::{Command, Event, Start};
+use cambist_core::notification::Notification;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::request::{Outcome, Reply};
+use cambist_core::strategy::Quote;
+use cambist_core::{
+    Amount, ClientOrderId, Hash, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId,
+    VenueTime,
+};
+
+use crate::invariants::ground_truth::GroundTruth;
+use crate::invariants::sending::Broken;
+
+pub(crate) use crate::invariants::limits::losses::Booked;
+use crate::invariants::limits::losses::Losses;
+use crate::invariants::limits::order::{sane, sees_a_book};
+use crate::invariants::limits::pauses::Pauses;
+use crate::invariants::limits::recent::{MINUTE_MS, Recent};
+pub(crate) use crate::invariants::limits::strategy_calls::{StrategyCall, StrategyCalls};
+
+/// Happenings are kept for so long.
+const KEPT_MS: u64 = 120_000;
+const WHOLE_BPS: u128 = 10_000;
+
+/// An order that may be alive.
+#[derive(Clone, Debug)]
+struct Alive {
+    order: UnsignedOrder,
+    hash: Option<Hash>,
+}
+
+/// What makes two orders equal.
+type Like = (MarketId, StrategyId, Side, Price, Qty);
+
+/// What was seen of a market.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The mid of the last depth that was taken in, if it had one.
+    mid: Option<u64>,
+    /// Depths taken in.
+    depths: u64,
+}
+
+/// Everything that limits are derived from, of one run of the daemon.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    specs: Vec<MarketSpec>,
+    seats: Vec<(StrategyId, MarketId)>,
+    wishes: StrategyCalls,
+    alive: BTreeMap<ClientOrderId, Alive>,
+    seen: BTreeMap<MarketId, Seen>,
+    /// Base units signed by token, and until when they are valid.
+    signed: Vec<(TokenId, u32, Amount)>,
+    sealed: Recent<Like>,
+    cancels: Recent<()>,
+    sent: Recent<()>,
+    fills: Recent<()>,
+    filled: Recent<()>,
+    /// More was sent or filled than any budget explains.
+    wild: bool,
+    /// When balances and a page of orders were last heard.
+    balances: Option<Time>,
+    orders: Option<Time>,
+    /// Since when size may have grown.
+    healthy: Option<Time>,
+    pauses: Pauses,
+    losses: Losses,
+}
+
+/// What the exchange holds of ours.
+pub(crate) type Held<'a> = &'a dyn Fn(TokenId) -> Amount;
+
+impl Limits {
+    /// A run that begins with this.
+    pub(crate) fn begin(
+        specs: &[MarketSpec],
+        wishes: StrategyCalls,
+        start: &Start,
+        booked: Booked<'_>,
+    ) -> Self {
+        let recovered = start.open.iter().map(|open| {
+            let (order, hash) = (open.order.clone(), Some(open.hash));
+            (open.order.client_id, Alive { order, hash })
+        });
+        Self {
+            specs: specs.to_vec(),
+            seats: start.strategies.clone(),
+            wishes,
+            alive: recovered.collect(),
+            seen: BTreeMap::new(),
+            signed: start.signed.clone(),
+            sealed: Recent::of(KEPT_MS),
+            cancels: Recent::of(KEPT_MS),
+            sent: Recent::of(KEPT_MS),
+            fills: Recent::of(KEPT_MS),
+            filled: Recent::of(KEPT_MS),
+            wild: false,
+            balances: None,
+            orders: None,
+            healthy: None,
+            pauses: Pauses::begin(&start.restrictions),
+            losses: Losses::begin(start, booked),
+        }
+    }
+
+    /// What a run begins with against what was booked.
+    pub(crate) fn differs(&self, start: &Start, booked: Booked<'_>) -> Option<Broken> {
+        self.losses.differs(start, booked)
+    }
+
+    /// Another run begins: nobody lowered anything since this one.
+    pub(crate) fn forgotten(&self, start: &Start) -> Option<Broken> {
+        self.losses.forgotten(start)
+    }
+
+    /// The daemon hears something.
+    pub(crate) fn hear(&mut self, shown: Time, event: &Event) {
+        self.pauses.hear(event);
+        if matches!(event, Event::Operator(Command::Lower { .. })) {
+            self.wild = false;
+            self.losses = Losses::default();
+        }
+        let Event::Answer {
+            outcome: Outcome::Reply(reply),
+            ..
+        } = event
+        else {
+            return;
+        };
+        match reply {
+            Reply::Balances(_) => self.balances = Some(shown),
+            Reply::Orders { .. } => self.orders = Some(shown),
+            _ => {}
+        }
+    }
+
+    /// The daemon says something.
+    pub(crate) fn note(
+        &mut self,
+        shown: Time,
+        note: &Notification,
+        engine: &EngineConfig,
+    ) -> Vec<Broken> {
+        match note {
+            Notification::DepthTaken { market, mid, .. } => {
+                let seen = self.seen.entry(*market).or_default();
+                seen.mid = *mid;
+                seen.depths += 1;
+                if let Some(mid) = mid {
+                    self.pauses.moved(shown, *market, *mid, &engine.risk);
+                    let at = usize::from(market.0);
+                    let seen = (&self.specs[at], *mid);
+                    self.losses.sees(shown, seen, &engine.markets[at]);
+                }
+            }
+            Notification::Filled(fill) => {
+                self.fills.add(shown, ());
+                self.losses.fill(fill);
+            }
+            Notification::Ended { order, end, .. } => {
+                if *end == cambist_core::notification::End::Filled {
+                    self.filled.add(shown, ());
+                    self.grow_wild(shown, engine);
+                }
+                self.alive.remove(order);
+            }
+            Notification::CancelSent { .. } => self.cancels.add(shown, ()),
+            Notification::Ready { .. } => {
+                let depths = |market| self.seen.get(&market).map_or(0, |seen| seen.depths);
+                self.losses.opens(&depths);
+            }
+            // From then on it holds back; a pause is told when it is stored, which may be later.
+            Notification::RiskRefused {
+                market,
+                control: Control::LossHour,
+            } => self.losses.paused(*market),
+            Notification::Unpaused { filter, .. } => {
+                if let Some(market) = filter.market {
+                    self.losses.healed(market);
+                }
+            }
+            Notification::Slept { .. } | Notification::InvariantFailed { .. } => {
+                self.healthy = self.healthy.map(|_| shown);
+            }
+            _ => {}
+        }
+        self.pauses.note(note, &engine.risk)
+    }
+
+    fn grow_wild(&mut self, shown: Time, engine: &EngineConfig) {
+        let most = u64::from(engine.risk.executions_per_min);
+        self.wild |= self.sent.count(shown, MINUTE_MS) >= most
+            || self.filled.count(shown, MINUTE_MS) >= most;
+    }
+
+    /// Looks at what the strategies were shown since the last step.
+    pub(crate) fn look(&mut self, shown: Time, engine: &EngineConfig) {
+        for (seat, (_, market)) in self.seats.iter().enumerate() {
+            let Some(wish) = self.wishes.of(seat).filter(|wish| wish.at == shown) else {
+                continue;
+            };
+            self.healthy.get_or_insert(shown);
+            let spec = &self.specs[usize::from(market.0)];
+            let limits = &engine.markets[usize::from(market.0)];
+            let depths = self.seen.get(market).map_or(0, |seen| seen.depths);
+            self.losses.look(shown, depths, (spec, wish.mid), limits);
+        }
+    }
+
+    /// Orders are handed over to be sealed, all of one decision.
+    pub(crate) fn sealing(
+        &mut self,
+        (shown, venue_now): (Time, VenueTime),
+        orders: &[UnsignedOrder],
+        engine: &EngineConfig,
+        (truth, held): (&GroundTruth, Held<'_>),
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        for order in orders {
+            let index = usize::from(order.market.0);
+            let (spec, limits) = (self.specs[index].clone(), &engine.markets[index]);
+            if let Some(wish) = self.wish_of(order).filter(|wish| wish.at == shown) {
+                self.is_wanted(shown, order, &wish, engine, &mut broken);
+                sees_a_book(order, &wish, limits, &mut broken);
+            } else {
+                let detail = format!("{} was decided by nobody", order.client_id);
+                broken.push(("unwanted", detail));
+            }
+            sane(order, &spec, engine, &mut broken);
+            let alive = Alive {
+                order: order.clone(),
+                hash: None,
+            };
+            self.alive.insert(order.client_id, alive);
+            self.counts(shown, order, engine, &mut broken);
+            self.signs(venue_now, order, &spec, engine, &mut broken);
+            self.exposes(order, &spec, engine, (truth, held), &mut broken);
+        }
+        self.is_parted(shown, orders, engine, &mut broken);
+        broken.extend(self.may_trade(shown, None, orders.iter(), engine));
+        broken
+    }
+
+    /// An order's bytes leave, for the first time or again.
+    pub(crate) fn leaving(
+        &mut self,
+        shown: Time,
+        (id, hash): (ClientOrderId, Hash),
+        venue_now: VenueTime,
+        engine: &EngineConfig,
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        if self.wild {
+            let detail = format!("{id} leaves after too much was sent or filled");
+            broken.push(("executions", detail));
+        }
+        self.sent.add(shown, ());
+        self.grow_wild(shown, engine);
+        let Some(alive) = self.alive.get_mut(&id) else {
+            return broken;
+        };
+        alive.hash = Some(hash);
+        let order = alive.order.clone();
+        broken.extend(self.may_trade(shown, Some(venue_now), std::iter::once(&order), engine));
+        broken
+    }
+
+    /// A join or an exit leaves: what forbids either side of its market forbids it.
+    pub(crate) fn moving(
+        &self,
+        shown: Time,
+        venue_now: VenueTime,
+        (id, market): (ClientOrderId, MarketId),
+    ) -> Vec<Broken> {
+        let sides = Side::BOTH.into_iter();
+        let of_side = |side| {
+            self.pauses
+                .forbid(shown, Some(venue_now), (id, market, side))
+        };
+        sides.flat_map(of_side).collect()
+    }
+
+    /// What holds whenever something is sealed or leaves.
+    fn may_trade<'a>(
+        &self,
+        shown: Time,
+        venue_now: Option<VenueTime>,
+        orders: impl Iterator<Item = &'a UnsignedOrder>,
+        engine: &EngineConfig,
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        for order in orders {
+            let id = order.client_id;
+            let limits = &engine.markets[usize::from(order.market.0)];
+            let seen = self.seen.get(&order.market);
+            match seen.and_then(|seen| seen.mid) {
+                Some(mid) => {
+                    let away = u128::from((order.price.0 * 2).abs_diff(mid));
+                    if away * WHOLE_BPS > u128::from(limits.collar_bps) * u128::from(mid) {
+                        let detail = format!("{id} at {} with the mid at {mid}/2", order.price.0);
+                        broken.push(("price_collar", detail));
+                    }
+                }
+                None => {
+                    broken.push(("no_price", format!("{id} without a mid")));
+                }
+            }
+            let poll = &engine.poll;
+            let known = [
+                ("balances", self.balances, poll.balances_age_max_ms),
+                ("orders", self.orders, poll.orders_age_max_ms),
+            ];
+            for (what, at, most_ms) in known {
+                if at.is_none_or(|at| shown.ms_since(at) > most_ms) {
+                    let detail = format!("{id} leaves with {what} of {at:?}");
+                    broken.push(("stale_books", detail));
+                }
+            }
+            broken.extend(
+                self.pauses
+                    .forbid(shown, venue_now, (id, order.market, order.side)),
+            );
+            broken.extend(self.losses.forbid(order));
+        }
+        broken
+    }
+
+    fn wish_of(&self, order: &UnsignedOrder) -> Option<StrategyCall> {
+        let seat = (order.client_id.strategy, order.market);
+        let at = self.seats.iter().position(|known| *known == seat)?;
+        self.wishes.of(at)
+    }
+
+    /// The share of full size that healthy time allows, in ten-thousandths.
+    fn share_bps(&self, shown: Time, engine: &EngineConfig) -> u128 {
+        let ramp = engine.ramp;
+        let healthy_ms = self.healthy.map_or(0, |since| shown.ms_since(since));
+        let steps = u128::from(healthy_ms / ramp.step_ms.max(1));
+        (u128::from(ramp.start_bps) + steps * u128::from(ramp.step_bps)).min(WHOLE_BPS)
+    }
+
+    /// The strategy asked for it, at that price, and for no less; and for as many of it.
+    fn is_wanted(
+        &self,
+        shown: Time,
+        order: &UnsignedOrder,
+        wish: &StrategyCall,
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let id = order.client_id;
+        let share_bps = self.share_bps(shown, engine);
+        let like = |quote: &&Quote| quote.side == order.side && quote.price == order.price;
+        let wanted = wish.quotes.iter().filter(like);
+        let Some(most) = wanted.clone().map(|quote| quote.qty.0).max() else {
+            let detail = format!("{id} at {}, which nobody wants", order.price.0);
+            return broken.push(("unwanted", detail));
+        };
+        if u128::from(order.qty.0) * WHOLE_BPS > u128::from(most) * share_bps {
+            let detail = format!("{id}: {} lots of {most} at {share_bps} bps", order.qty.0);
+            broken.push(("ramp", detail));
+        }
+        let like = like_of(order);
+        let lately = self.sealed.within(shown, engine.risk.duplicate_ms);
+        let twins = lately.filter(|made| **made == like).count();
+        if twins >= wanted.count() {
+            broken.push(("duplicate", format!("{id} is like {twins} before it")));
+        }
+    }
+
+    /// All orders of a decision together are no more than was decided, by strategy, market and side.
+    fn is_parted(
+        &self,
+        shown: Time,
+        orders: &[UnsignedOrder],
+        engine: &EngineConfig,
+        broken: &mut Vec<Broken>,
+    ) {
+        let part = |o: &UnsignedOrder| (o.client_id.strategy, o.market, o.side);
+        for part_of in orders.iter().map(part).collect::<BTreeSet<_>>() {
+            let of_part: Vec<_> = orders.iter().filter(|o| part(o) == part_of).collect();
+            let lots: u128 = of_part.iter().map(|o| u128::from(o.qty.0)).sum();
+            let wish = of_part.first().and_then(|order| self.wish_of(order));
+            let wanted = wish.map_or(0, |wish| {
+                let quotes = wish.quotes.iter().filter(|q| q.side == part_of.2);
+                quotes.map(|q| u128::from(q.qty.0)).sum::<u128>()
+            });
+            if lots * WHOLE_BPS > wanted * self.share_bps(shown, engine) {
+                let detail = format!("{lots} lots sealed of {wanted} wanted");
+                broken.push(("parent_child", detail));
+            }
+        }
+    }
+}
+
+const fn like_of(order: &UnsignedOrder) -> Like {
+    let strategy = order.client_id.strategy;
+    (order.market, strategy, order.side, order.price, order.qty)
+}

@@ -1,0 +1,200 @@
+//! Pauses: what is held back holds, what should be held back is, and not without end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::config::RiskConfig;
+use cambist_core::control::Control;
+use cambist_core::event::{Command, Event, Filter, Pause, Restrictions, TradingState};
+use cambist_core::notification::Notification;
+use cambist_core::{ClientOrderId, MarketId, Side, Time, VenueTime};
+
+use crate::invariants::sending::Broken;
+
+use crate::invariants::limits::recent::Recent;
+
+/// Mids are kept for so long.
+const KEPT_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 86_400_000;
+/// One wrong answer may bring the venue's clock so far forward.
+pub(crate) const LEAP_MS: u64 = 5_000;
+
+/// A pause that is due, whether or not it has been told: nothing leaves until so long after it.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    since: Time,
+    pause_ms: u64,
+}
+
+impl Owed {
+    fn holds(&self, now: Time) -> bool {
+        // A venue's clock that is known as a lower bound only lets it heal later, never earlier.
+        now.ms_since(self.since) < self.pause_ms - self.pause_ms / 8
+    }
+}
+
+/// Pauses in force, pauses due, and the level told.
+#[derive(Debug)]
+pub(crate) struct Pauses {
+    level: TradingState,
+    /// A person asked for less.
+    lowers: bool,
+    held: Vec<Pause>,
+    /// Everything that a control engaged.
+    engaged: Vec<Pause>,
+    /// How long they may be: one that was engaged before a reload is told after it.
+    lengths: BTreeSet<u64>,
+    mids: BTreeMap<MarketId, Recent<u64>>,
+    /// The limit of moves that they were looked at with.
+    moves: Option<(u32, u64)>,
+    owed: BTreeMap<MarketId, Owed>,
+    /// When mids were last too far apart.
+    far: BTreeMap<MarketId, Time>,
+}
+
+impl Pauses {
+    pub(crate) fn begin(levels: &Restrictions) -> Self {
+        Self {
+            level: levels.state,
+            lowers: false,
+            held: levels.pauses.clone(),
+            engaged: levels.pauses.clone(),
+            lengths: BTreeSet::new(),
+            mids: BTreeMap::new(),
+            moves: None,
+            owed: BTreeMap::new(),
+            far: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Operator(Command::Lower { .. }) => self.lowers = true,
+            Event::Operator(Command::Unpause { filter, .. }) => {
+                let stays = |part: &Filter| !filter.contains(part);
+                self.held.retain(|pause| stays(&pause.filter));
+                self.engaged.retain(|pause| stays(&pause.filter));
+                self.owed
+                    .retain(|market, _| stays(&Filter::market(*market)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A mid was taken in: one that ran away holds its market back.
+    pub(crate) fn moved(&mut self, shown: Time, market: MarketId, mid: u64, risk: &RiskConfig) {
+        let limit = (risk.move_bps, risk.move_ms);
+        if self.moves.replace(limit) != Some(limit) {
+            // A longer window than before knows no more than the shorter one did.
+            self.mids.clear();
+            self.owed.clear();
+        }
+        let mids = self.mids.entry(market);
+        let mids = mids.or_insert_with(|| Recent::of(KEPT_MS));
+        mids.add(shown, mid);
+        let seen = || mids.within(shown, risk.move_ms).copied();
+        let (Some(low), Some(high)) = (seen().min(), seen().max()) else {
+            return;
+        };
+        let far = u128::from(high - low) * 10_000 > u128::from(risk.move_bps) * u128::from(low);
+        if !far {
+            return;
+        }
+        // One that goes on being far is held back again and again, with a moment between: when the next
+        // one begins is the engine's to know.
+        let before = self.far.insert(market, shown);
+        let anew = before.is_none_or(|at| shown.ms_since(at) > 2 * risk.pause_ms);
+        if anew && !self.told(market) {
+            let owed = Owed {
+                since: shown,
+                pause_ms: risk.pause_ms,
+            };
+            self.owed.insert(market, owed);
+        }
+    }
+
+    /// Whether a pause of a market for a move was told and may still hold, or has just healed.
+    fn told(&self, market: MarketId) -> bool {
+        let of_market = |pause: &&Pause| {
+            pause.filter == Filter::market(market) && pause.cause == Control::PriceMove.name()
+        };
+        self.held.iter().any(|pause| of_market(&pause))
+    }
+
+    pub(crate) fn note(&mut self, note: &Notification, risk: &RiskConfig) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        self.lengths.insert(risk.pause_ms);
+        match note {
+            Notification::Paused(pause) if !self.engaged.contains(pause) => {
+                let day_ago = pause.since.minus_ms(DAY_MS);
+                self.engaged.retain(|old| old.since >= day_ago);
+                let like = |old: &&Pause| old.filter == pause.filter && old.until.is_some();
+                let before = self.engaged.iter().filter(like).count();
+                if pause.until.is_some() && before >= risk.pauses_per_day as usize {
+                    let detail = format!("{before} pauses within a day and another one");
+                    broken.push(("pauses_per_day", detail));
+                }
+                if let Some(until) = pause.until
+                    && !self.lengths.contains(&until.ms_since(pause.since))
+                {
+                    let detail = format!("{} ms", until.ms_since(pause.since));
+                    broken.push(("pause_length", detail));
+                }
+                if pause.until.is_none() && Control::named(&pause.cause).is_some() {
+                    let detail = format!("{} holds without end", pause.cause);
+                    broken.push(("pause_length", detail));
+                }
+                self.held.push(pause.clone());
+                self.engaged.push(pause.clone());
+            }
+            Notification::Unpaused { filter, .. } => {
+                // Those of controls are of one length: the oldest heals first.
+                let healed = self.held.iter().position(|pause| pause.filter == *filter);
+                healed.map(|at| self.held.remove(at));
+                if let Some(market) = filter.market {
+                    // By the venue's clock, which goes on while the host sleeps.
+                    self.owed.remove(&market);
+                }
+            }
+            Notification::TradingStateChanged { level, .. } => {
+                if *level < self.level && !std::mem::take(&mut self.lowers) {
+                    let (from, to) = (self.level.name(), level.name());
+                    broken.push(("level_lowered", format!("from {from} to {to} by nobody")));
+                }
+                self.level = *level;
+            }
+            _ => {}
+        }
+        broken
+    }
+
+    /// What forbids an order, now that it is sealed or leaves. What was told heals by the venue's own
+    /// clock, which is known when bytes leave.
+    pub(crate) fn forbid(
+        &self,
+        shown: Time,
+        venue_now: Option<VenueTime>,
+        (id, market, side): (ClientOrderId, MarketId, Side),
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        if self.level > TradingState::Active {
+            broken.push(("level", format!("{id} at level {}", self.level.name())));
+        }
+        let held = self.held.iter().find(|pause| {
+            let holds = venue_now.is_some_and(|now| pause.holds(now.plus_ms(LEAP_MS)));
+            let filter = pause.filter;
+            holds
+                && filter.market.is_none_or(|of| of == market)
+                && filter.side.is_none_or(|of| of == side)
+                && filter.strategy.is_none_or(|of| of == id.strategy)
+        });
+        if let Some(pause) = held {
+            let detail = format!("{id} while held back for {}", pause.cause);
+            broken.push(("paused", detail));
+        }
+        let owed = self.owed.get(&market);
+        if owed.is_some_and(|owed| owed.holds(shown)) {
+            broken.push(("price_move", format!("{id} after the mid ran away")));
+        }
+        broken
+    }
+}

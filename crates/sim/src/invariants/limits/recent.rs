@@ -1,0 +1,47 @@
+//! What happened within a time that has just passed, kept one by one: slow, exact, and not the engine's.
+
+use std::collections::VecDeque;
+
+use cambist_core::Time;
+
+/// A minute as the engine must count it at least: its seconds are whole ones.
+pub(crate) const MINUTE_MS: u64 = 59_000;
+
+/// Happenings with their times.
+#[derive(Debug)]
+pub(crate) struct Recent<T> {
+    kept_ms: u64,
+    seen: VecDeque<(Time, T)>,
+}
+
+impl<T> Recent<T> {
+    pub(crate) const fn of(kept_ms: u64) -> Self {
+        Self {
+            kept_ms,
+            seen: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, now: Time, what: T) {
+        let kept_ms = self.kept_ms;
+        while self
+            .seen
+            .front()
+            .is_some_and(|(at, _)| now.ms_since(*at) > kept_ms)
+        {
+            self.seen.pop_front();
+        }
+        self.seen.push_back((now, what));
+    }
+
+    /// Those that are younger than a time.
+    pub(crate) fn within(&self, now: Time, window_ms: u64) -> impl Iterator<Item = &T> {
+        let recent = self.seen.iter().rev();
+        let recent = recent.take_while(move |(at, _)| now.ms_since(*at) < window_ms);
+        recent.map(|(_, what)| what)
+    }
+
+    pub(crate) fn count(&self, now: Time, window_ms: u64) -> u64 {
+        self.within(now, window_ms).count() as u64
+    }
+}

@@ -1,0 +1,11 @@
+//! Invariants: what is checked after every step, each check against data of its own.
+
+pub(crate) mod books;
+pub(crate) mod checks;
+pub(crate) mod data_age;
+pub(crate) mod ground_truth;
+pub(crate) mod limits;
+pub mod profit;
+pub(crate) mod sending;
+pub(crate) mod stated_loss;
+pub(crate) mod unquoted;

@@ -1,0 +1,347 @@
+//! Profit and loss, derived a second time: plain balances by market and what came from outside, valued at
+//! the mids that were told. What the report says of every market must be the change of that equity to the
+//! last digit, and its causes must add up. Simulated worlds and the demo judge every status by it.
+
+use std::collections::BTreeMap;
+
+use cambist_core::event::Amounts;
+use cambist_core::notification::{Fill, Notification, PoolTransactionSettlement, Status};
+use cambist_core::pool::PoolBalances;
+use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, PoolTransactionKind, Side, TokenId};
+use cambist_report::Session;
+
+/// What one market holds, and what it is compared with. Values are in 1/(2 · lot) quote units.
+#[derive(Debug)]
+struct Books {
+    spec: MarketSpec,
+    pool: Option<PoolSpec>,
+    base: i128,
+    quote: i128,
+    shares: Amount,
+    held: Option<PoolBalances>,
+    mid: Option<u64>,
+    /// Equity at the first mid, and what came from outside since.
+    begun: Option<i128>,
+    /// The shares are in the equity: there was a mid, and it was told what the pool holds.
+    valued: bool,
+    /// Base and quote of trades before the first mid.
+    before: (i128, i128),
+    /// Shares could not be valued when they moved: what they cost is not derived here.
+    blind: bool,
+}
+
+impl Books {
+    fn unit(&self) -> i128 {
+        2 * signed(self.spec.lot)
+    }
+
+    fn at_mid(&self, base: i128, mid: u64) -> i128 {
+        base * signed(self.spec.quote_per_lot_tick) * i128::from(mid)
+    }
+
+    fn equity(&self, mid: u64) -> i128 {
+        let mut quote = self.quote;
+        let mut base = self.base;
+        if let (true, Some(pool), Some(held)) = (self.valued, &self.pool, self.held)
+            && self.shares > 0
+        {
+            for (token, reserve) in pool.pooled.into_iter().zip(held.pooled) {
+                let due = signed(wide_part(reserve, self.shares, held.supply));
+                *(if token == self.spec.base.id {
+                    &mut base
+                } else {
+                    &mut quote
+                }) += due;
+            }
+        }
+        self.at_mid(base, mid) + quote * self.unit()
+    }
+
+    fn sees(&mut self, mid: u64) {
+        self.mid = Some(mid);
+        if self.begun.is_none() {
+            self.begun = Some(self.equity(mid));
+            self.base += self.before.0;
+            self.quote += self.before.1;
+            self.before = (0, 0);
+        }
+        self.values();
+    }
+
+    /// Shares enter at what they are worth when that is first known.
+    fn values(&mut self) {
+        if let (false, Some(mid), Some(_), Some(begun)) =
+            (self.valued, self.mid, self.held, self.begun)
+        {
+            let without = self.equity(mid);
+            self.valued = true;
+            self.begun = Some(begun + self.equity(mid) - without);
+        }
+    }
+
+    fn trades(&mut self, base: i128, quote: i128) {
+        if self.begun.is_some() {
+            self.base += base;
+            self.quote += quote;
+        } else {
+            self.before.0 += base;
+            self.before.1 += quote;
+        }
+    }
+}
+
+/// What is wrong: the name of the check, and what was seen.
+type Broken = (&'static str, String);
+
+/// The books of every market of one session.
+#[derive(Debug)]
+pub struct Profit {
+    books: BTreeMap<MarketId, Books>,
+    held: BTreeMap<TokenId, i128>,
+    open: bool,
+}
+
+impl Profit {
+    /// A session on these markets and the pools beside them.
+    pub fn begin(specs: &[MarketSpec], pools: &[PoolSpec]) -> Self {
+        let of_market = |spec: &MarketSpec| pools.iter().find(|pool| pool.market == spec.id);
+        let books = specs.iter().map(|spec| {
+            let kept = Books {
+                spec: spec.clone(),
+                pool: of_market(spec).cloned(),
+                base: 0,
+                quote: 0,
+                shares: 0,
+                held: None,
+                mid: None,
+                begun: None,
+                valued: false,
+                before: (0, 0),
+                blind: false,
+            };
+            (spec.id, kept)
+        });
+        Self {
+            books: books.collect(),
+            held: BTreeMap::new(),
+            open: false,
+        }
+    }
+
+    /// What must be held by everything that was told, by token.
+    pub const fn held(&self) -> &BTreeMap<TokenId, i128> {
+        &self.held
+    }
+
+    /// The daemon says something, which its session has heard; what is wrong with what it makes of it.
+    pub fn note(&mut self, note: &Notification, session: &Session) -> Option<Broken> {
+        match note {
+            Notification::Ready { opening, .. } => self.opens(opening),
+            Notification::DepthTaken {
+                market,
+                mid: Some(mid),
+                ..
+            } => self.sees(*market, Some(*mid)),
+            Notification::Filled(fill) => self.fill(fill),
+            Notification::PoolTransactionSettled(moved) => self.moved(moved),
+            Notification::Adopted { token, amount, .. } => self.explained(*token, *amount),
+            Notification::Status(status) => {
+                self.told(status);
+                return self.compare(session, status);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn sees(&mut self, market: MarketId, mid: Option<u64>) {
+        let open = self.open;
+        if let (Some(books), Some(mid)) = (self.books.get_mut(&market), mid) {
+            if open {
+                books.sees(mid);
+            } else {
+                books.mid = Some(mid);
+            }
+        }
+    }
+
+    fn opens(&mut self, opening: &Amounts) {
+        if std::mem::replace(&mut self.open, true) {
+            return;
+        }
+        let of = |token: TokenId| opening.get(&token).copied().unwrap_or(0);
+        self.held = opening
+            .iter()
+            .map(|(id, units)| (*id, signed(*units)))
+            .collect();
+        let mut given = Vec::new();
+        for books in self.books.values_mut() {
+            let token = books.spec.base.id;
+            if !given.contains(&token) {
+                books.base = signed(of(token));
+                given.push(token);
+            }
+            books.shares = books.pool.as_ref().map_or(0, |pool| of(pool.lp.id));
+            if let Some(mid) = books.mid {
+                books.sees(mid);
+            }
+        }
+    }
+
+    fn fill(&mut self, fill: &Fill) {
+        if !self.open {
+            return;
+        }
+        self.sees(fill.market, fill.mid);
+        let (base, quote, fee) = (signed(fill.base), signed(fill.quote), signed(fill.fee));
+        let (base, quote) = match fill.side {
+            Side::Buy => (base - fee, -quote),
+            Side::Sell => (-base, quote - fee),
+        };
+        if let Some(books) = self.books.get_mut(&fill.market) {
+            books.trades(base, quote);
+            let (first, second) = (books.spec.base.id, books.spec.quote.id);
+            *self.held.entry(first).or_default() += base;
+            *self.held.entry(second).or_default() += quote;
+            self.carries(second, quote);
+        }
+    }
+
+    /// What a market paid or got in the base token of another came from outside there.
+    fn carries(&mut self, token: TokenId, amount: i128) {
+        let carrier = self.books.values_mut().find(|b| b.spec.base.id == token);
+        if let Some(books) = carrier {
+            books.base += amount;
+            if let (Some(mid), Some(begun)) = (books.mid, books.begun) {
+                books.begun = Some(begun + books.at_mid(amount, mid));
+            }
+        }
+    }
+
+    fn moved(&mut self, moved: &PoolTransactionSettlement) {
+        if !self.open {
+            return;
+        }
+        self.sees(moved.market, moved.mid);
+        let Some(books) = self.books.get_mut(&moved.market) else {
+            return;
+        };
+        books.blind |= !books.valued;
+        let way = if moved.kind == PoolTransactionKind::Join {
+            -1
+        } else {
+            1
+        };
+        let [first, second] = moved.amounts.pooled.map(|amount| way * signed(amount));
+        // Out of the last token.
+        let second = second - signed(moved.amounts.fee);
+        for (token, amount) in moved.pooled.into_iter().zip([first, second]) {
+            *(if token == books.spec.base.id {
+                &mut books.base
+            } else {
+                &mut books.quote
+            }) += amount;
+            *self.held.entry(token).or_default() += amount;
+        }
+        books.shares = match moved.kind {
+            PoolTransactionKind::Join => books.shares + moved.amounts.lp,
+            PoolTransactionKind::Exit => books.shares.saturating_sub(moved.amounts.lp),
+        };
+        *self.held.entry(moved.lp).or_default() -= way * signed(moved.amounts.lp);
+        let quote = books.spec.quote.id;
+        let paid = if moved.pooled[0] == quote {
+            first
+        } else {
+            second
+        };
+        self.carries(quote, paid);
+    }
+
+    fn explained(&mut self, token: TokenId, amount: i128) {
+        if !self.open {
+            return;
+        }
+        *self.held.entry(token).or_default() += amount;
+        self.carries(token, amount);
+        let of_pool = |books: &&mut Books| books.pool.as_ref().is_some_and(|p| p.lp.id == token);
+        if let Some(books) = self.books.values_mut().find(of_pool) {
+            let then = books.mid.map(|mid| books.equity(mid));
+            books.shares = books.shares.saturating_add_signed(amount);
+            let now = books.mid.map(|mid| books.equity(mid));
+            books.begun = books
+                .begun
+                .map(|begun| begun + now.unwrap_or(0) - then.unwrap_or(0));
+        }
+    }
+
+    fn told(&mut self, status: &Status) {
+        for told in &status.pools {
+            if let (Some(books), Some(held)) = (self.books.get_mut(&told.market), told.balances)
+                && held.supply > 0
+            {
+                books.held = Some(held);
+                books.values();
+            }
+        }
+    }
+
+    fn compare(&self, session: &Session, status: &Status) -> Option<Broken> {
+        // Another life's books say nothing before its recovery is over.
+        if !self.open || !status.ready {
+            return None;
+        }
+        let of = |token: &TokenId| status.ledger.get(token).copied().map_or(0, signed);
+        let other = self.held.iter().find(|(token, held)| of(token) != **held);
+        if let Some((token, held)) = other {
+            let detail = format!(
+                "token {}: {held} told, {} in the ledger",
+                token.0,
+                of(token)
+            );
+            return Some(("profit_held", detail));
+        }
+        self.books.values().find_map(|books| {
+            let market = books.spec.id;
+            let Some(made) = session.pnl_of(market) else {
+                let detail = format!("market {} cannot be counted", market.0);
+                return Some(("profit_uncounted", detail));
+            };
+            if made.sum() != Some(made.total) {
+                return Some(("profit_parts", format!("{made:?}")));
+            }
+            let (mid, begun) = books.mid.zip(books.begun)?;
+            let gained = books.equity(mid) - begun;
+            let (told, parts) = (made.total.numerator, i128::from(made.total.denominator));
+            let equal = gained.checked_mul(parts) == told.checked_mul(books.unit());
+            (!equal && !books.blind).then(|| {
+                let detail = format!(
+                    "market {}: the equity changed by {gained}/{}, told is {told}/{parts}",
+                    market.0,
+                    books.unit()
+                );
+                ("profit", detail)
+            })
+        })
+    }
+}
+
+fn signed(amount: Amount) -> i128 {
+    i128::try_from(amount).unwrap_or(i128::MAX)
+}
+
+/// `⌊a · b / c⌋` by doubling: slow, and shares nothing with what it checks.
+fn wide_part(a: Amount, b: Amount, c: Amount) -> Amount {
+    let (mut whole, mut rest) = (0_u128, 0_u128);
+    for bit in (0..128).rev() {
+        // whole and rest are those of a · (b >> bit) / c.
+        whole = whole.saturating_mul(2);
+        rest *= 2;
+        if (b >> bit) & 1 == 1 {
+            whole = whole.saturating_add(a / c);
+            rest += a % c;
+        }
+        whole = whole.saturating_add(rest / c);
+        rest %= c;
+    }
+    whole
+}

@@ -1,0 +1,345 @@
+//! Conduct: whether the daemon keeps its rules when it sends, judged only from what it was told and what
+//! it said. It shares no state with the engine: every rule is written here a second time, as weakly as
+//! it can be stated from outside and as strongly as it can fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::config::EngineConfig;
+use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::notification::Notification;
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
+use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, VenueTime};
+
+use crate::invariants::data_age::DataAge;
+
+/// A broken rule: its stable name and what was seen.
+pub(crate) type Broken = (&'static str, String);
+
+/// Requests that would have been allowed, in millionths of one.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left: u64,
+    at: Time,
+}
+
+/// Bytes of an order or a move that are about to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving<'a> {
+    pub(crate) id: ClientOrderId,
+    pub(crate) market: MarketId,
+    pub(crate) market_name: &'a str,
+    pub(crate) valid_until_s: u32,
+}
+
+impl Bucket {
+    fn full(now: Time, burst: u32) -> Self {
+        Self {
+            left: u64::from(burst) * 1_000_000,
+            at: now,
+        }
+    }
+
+    /// Takes a token; false if `needed` were not there. The daemon's clock may run a part in a thousand
+    /// fast.
+    fn take(&mut self, now: Time, (per_s, burst): (u32, u32), needed: u64) -> bool {
+        let passed = now.micros_since(self.at);
+        let refilled = (passed + passed.div_ceil(1_000)) * u64::from(per_s);
+        self.left = (u64::from(burst) * 1_000_000).min(self.left + refilled);
+        self.at = now;
+        let enough = self.left >= needed * 1_000_000;
+        self.left = self.left.saturating_sub(1_000_000);
+        enough
+    }
+}
+
+/// What one incarnation of the daemon was told and did.
+#[derive(Debug, Default)]
+pub(crate) struct SendingRules {
+    ready: bool,
+    /// Lists of what rests that were asked for, and whether one was answered.
+    resting_asked: BTreeSet<RequestId>,
+    resting_heard: bool,
+    /// A level was wanted or was durable at the start.
+    forbidden: bool,
+    /// Whether the account is, as the last answer said, if one came.
+    frozen: Option<bool>,
+    /// Markets that the last answer named as open, if one came.
+    enabled: Option<BTreeSet<String>>,
+    /// The answer that is heard: it counts if the daemon still waits for it.
+    heard: Option<Reply>,
+    pub(crate) knowledge: DataAge,
+    /// Orders that it knows to have been taken.
+    known: BTreeSet<Hash>,
+    /// When everything was to be cancelled.
+    stopped: Option<Time>,
+    /// Orders whose cancel was sent, and when first.
+    cancelled: BTreeMap<ClientOrderId, Time>,
+    transmissions: BTreeMap<ClientOrderId, u32>,
+    bucket: Option<Bucket>,
+    /// As that, by endpoint.
+    buckets: BTreeMap<Endpoint, Bucket>,
+    /// For how long the answer that is heard asks to rest.
+    rest_ms: u64,
+    /// Until when an endpoint was asked to rest.
+    resting: BTreeMap<Endpoint, Time>,
+    /// Mids of depths that own orders would have formed, and the true ones, by the depth's time.
+    own_mids: BTreeMap<(VenueTime, MarketId), (u64, Option<u64>)>,
+}
+
+/// Storage ids that left, over all incarnations: the highest by token.
+pub(crate) type Slots = BTreeMap<TokenId, u32>;
+
+impl SendingRules {
+    /// A start, from this level. What was spent before is spent: the venue does not know of restarts.
+    /// One that finds nothing of an earlier run may take itself for the first.
+    pub(crate) fn begin(&self, level: TradingState, is_first: bool) -> Self {
+        let mut begun = Self {
+            forbidden: level > TradingState::Active,
+            ..Self::default()
+        };
+        // How often something left, only the run knew that sent it: nothing of it leaves again.
+        let left = self.transmissions.keys();
+        begun.transmissions = left.map(|id| (*id, u32::MAX / 2)).collect();
+        if !is_first {
+            (begun.bucket, begun.buckets) = (self.bucket, self.buckets.clone());
+        }
+        begun
+    }
+
+    /// The daemon hears something.
+    pub(crate) fn hear(&mut self, event: &Event) {
+        self.heard = match event {
+            Event::Answer {
+                outcome: Outcome::Reply(reply @ (Reply::Markets { .. } | Reply::Account { .. })),
+                ..
+            } => Some(reply.clone()),
+            _ => None,
+        };
+        self.rest_ms = match event {
+            Event::Answer { retry_after_ms, .. } => retry_after_ms.unwrap_or(0),
+            _ => 0,
+        };
+        if let Event::Answer {
+            request,
+            outcome: Outcome::Reply(Reply::Orders { .. }),
+            ..
+        } = event
+        {
+            self.resting_heard |= self.resting_asked.remove(request);
+        }
+        match event {
+            Event::Operator(Command::Raise { .. } | Command::Drain) => self.forbidden = true,
+            Event::Operator(Command::Lower { .. }) => self.forbidden = false,
+            _ => {}
+        }
+    }
+
+    /// The daemon says something.
+    pub(crate) fn note(
+        &mut self,
+        shown: Time,
+        note: &Notification,
+        engine: &EngineConfig,
+    ) -> Option<Broken> {
+        match note {
+            Notification::Answered { .. } => match self.heard.take() {
+                Some(Reply::Account { frozen }) => self.frozen = Some(frozen),
+                Some(Reply::Markets { listed }) => {
+                    let open = listed.into_iter().filter(|market| market.enabled);
+                    self.enabled = Some(open.map(|market| market.name).collect());
+                }
+                _ => {}
+            },
+            Notification::Ready { .. } => {
+                self.ready = true;
+                if !self.resting_heard {
+                    let detail = "before what rests on the account was listed".to_owned();
+                    return Some(("opened_blind", detail));
+                }
+            }
+            Notification::Acknowledged { hash, .. } => {
+                self.known.insert(*hash);
+            }
+            Notification::Draining => {
+                self.stopped.get_or_insert(shown);
+            }
+            Notification::TradingStateChanged { level, .. } if *level > TradingState::Active => {
+                self.stopped.get_or_insert(shown);
+            }
+            Notification::TradingStateChanged { .. } => self.stopped = None,
+            Notification::DepthTaken {
+                market,
+                mid,
+                timestamp,
+            } => {
+                self.knowledge.depth(*market, *timestamp);
+                // A cache shows the same one again and again.
+                let formed = self.own_mids.get(&(*timestamp, *market));
+                if let Some((with_own, true_mid)) = formed
+                    && *mid == Some(*with_own)
+                    && mid != true_mid
+                {
+                    let detail =
+                        format!("mid {with_own} is formed by own orders, not {true_mid:?}");
+                    return Some(("own_priced", detail));
+                }
+            }
+            Notification::CancelSent { order } => {
+                self.cancelled.entry(*order).or_insert(shown);
+            }
+            Notification::Refused {
+                endpoint,
+                reason: Reason::RateLimited,
+                ..
+            } => {
+                let until = shown.plus_ms(engine.budget.penalty_ms.max(self.rest_ms));
+                self.resting.insert(*endpoint, until);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The daemon asks something.
+    pub(crate) fn asks(&mut self, request: RequestId, query: &Query) {
+        if matches!(query, Query::Orders(page) if page.resting_only) {
+            self.resting_asked.insert(request);
+        }
+    }
+
+    /// A request leaves, at `now` of the world.
+    pub(crate) fn send(
+        &mut self,
+        (now, shown): (Time, Time),
+        endpoint: Endpoint,
+        engine: &EngineConfig,
+    ) -> Option<Broken> {
+        let budget = &engine.budget;
+        // A move's token is taken when it is approved, and it leaves when it is durable: what was paid
+        // for earlier may come together. One token of rounding is allowed.
+        let needed = match endpoint {
+            Endpoint::Cancel => 1,
+            Endpoint::Submit | Endpoint::Join | Endpoint::Exit => 0,
+            Endpoint::Order
+            | Endpoint::Orders
+            | Endpoint::Depth
+            | Endpoint::Balances
+            | Endpoint::Markets
+            | Endpoint::Tokens
+            | Endpoint::Account
+            | Endpoint::Pools
+            | Endpoint::PoolBalance
+            | Endpoint::PoolTransactions => 1 + u64::from(budget.cancel_reserve).saturating_sub(2),
+        };
+        let common = self.bucket.get_or_insert(Bucket::full(now, budget.burst));
+        let enough = common.take(now, (budget.per_s, budget.burst), needed);
+        let own = self.buckets.entry(endpoint);
+        let own = own.or_insert(Bucket::full(now, budget.endpoint_burst));
+        let rate = (budget.endpoint_per_s, budget.endpoint_burst);
+        let own_enough = own.take(now, rate, needed.min(1));
+        if !enough || !own_enough {
+            let left = [common.left, own.left].map(|left| left / 1_000_000);
+            return Some(("budget", format!("{} with {left:?} left", endpoint.name())));
+        }
+        // Orders paid for before the 429 may still leave; polls may not.
+        let rests = self
+            .resting
+            .get(&endpoint)
+            .is_some_and(|until| shown < *until);
+        (rests && endpoint != Endpoint::Submit).then(|| {
+            let detail = format!("{} while it was to rest", endpoint.name());
+            ("penalty", detail)
+        })
+    }
+
+    /// Bytes of an order or a move leave.
+    pub(crate) fn transmit(
+        &mut self,
+        shown: Time,
+        leaving: Leaving<'_>,
+        engine: &EngineConfig,
+    ) -> Vec<Broken> {
+        let id = leaving.id;
+        let mut broken = Vec::new();
+        if !self.ready {
+            broken.push((
+                "not_ready",
+                format!("{id} leaves before the books were opened"),
+            ));
+        }
+        if self.forbidden {
+            broken.push(("level", format!("{id} leaves at a level that forbids it")));
+        }
+        if self.frozen != Some(false) {
+            let detail = format!("{id} leaves for an account that is not known to be open");
+            broken.push(("frozen", detail));
+        }
+        if self
+            .enabled
+            .as_ref()
+            .is_some_and(|open| !open.contains(leaving.market_name))
+        {
+            broken.push((
+                "closed_market",
+                format!("{id} leaves for {}, which is closed", leaving.market_name),
+            ));
+        }
+        if let Some((what, age)) = self.knowledge.stale(leaving.market, shown, &engine.poll) {
+            broken.push(("stale", format!("{id} leaves on {what} of {age} ms ago")));
+        }
+        if self.cancelled.contains_key(&id) {
+            broken.push(("sent_after_cancel", format!("{id} leaves after its cancel")));
+        }
+        let sent = self.transmissions.entry(id).or_default();
+        *sent += 1;
+        if *sent > u32::from(engine.attempts_max) {
+            broken.push(("attempts", format!("{id} leaves once more than it may")));
+        }
+        let valid_until = VenueTime::from_s(u64::from(leaving.valid_until_s));
+        let last = valid_until.minus_ms(engine.resend_margin_ms);
+        if self
+            .knowledge
+            .passed(shown)
+            .is_some_and(|known| known >= last)
+        {
+            broken.push(("late", format!("{id} leaves too late to arrive in time")));
+        }
+        broken
+    }
+
+    /// Whether it knows that the venue took an order.
+    pub(crate) fn knows(&self, hash: &Hash) -> bool {
+        self.known.contains(hash)
+    }
+
+    /// For how long everything was to be cancelled.
+    pub(crate) fn stopped_for_ms(&self, shown: Time) -> Option<u64> {
+        self.stopped.map(|since| shown.ms_since(since))
+    }
+
+    /// For how long an order was to be cancelled.
+    pub(crate) fn cancelled_for_ms(&self, id: ClientOrderId, shown: Time) -> Option<u64> {
+        let since = self.cancelled.get(&id)?;
+        Some(shown.ms_since(*since))
+    }
+
+    /// A depth goes to the daemon in which own orders are the best of a side: which mid they form, and
+    /// which one is the market's.
+    pub(crate) fn shown_own(
+        &mut self,
+        (market, timestamp): (MarketId, VenueTime),
+        with_own: u64,
+        true_mid: Option<u64>,
+    ) {
+        if self.own_mids.len() > 64 {
+            self.own_mids.pop_first();
+        }
+        self.own_mids
+            .insert((timestamp, market), (with_own, true_mid));
+    }
+}
+
+/// Half ticks between the best levels of both sides.
+pub(crate) fn mid(bid: Option<Price>, ask: Option<Price>) -> Option<u64> {
+    bid.zip(ask).map(|(bid, ask)| bid.0 + ask.0)
+}

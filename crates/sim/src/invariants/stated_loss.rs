@@ -1,0 +1,313 @@
+//! What a loss of control really cost, beside what `check` states that it may cost.
+//!
+//! A span begins when nothing new leaves any more (the daemon dies, stops, sleeps, or nobody listens) and
+//! ends when the last order that was out is dead, or when a newer one arrives. Value is counted at the
+//! middle of the market without our orders. The bound is that of [`loss_bound`] at the middle of the
+//! beginning, for the jump that really came, without the pool: shares are left out on both sides, and what
+//! a join or an exit moves meanwhile stays where it was.
+//!
+//! Beside it stands what a venue would have made of the same span that keeps what it calls ended (`kept.rs`).
+
+use cambist_core::bound::loss_bound;
+use cambist_core::config::EngineConfig;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
+use serde::Serialize;
+
+use crate::invariants::sending::Broken;
+use crate::kept::Kept;
+
+/// One whole, in parts per million.
+const WHOLE: u128 = 1_000_000;
+
+/// The spans of a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Spans that were measured, each market by itself.
+    pub spans: u64,
+    /// The most that was lost of what was stated, parts per million.
+    pub ratio_ppm: u64,
+    /// The same with a venue that keeps every signed order until its expiry, whatever it says of it.
+    pub kept_ratio_ppm: u64,
+}
+
+/// One market at the beginning of a span, and what moved since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    /// In half ticks.
+    pub(crate) mid: u64,
+    /// Base units held.
+    pub(crate) base: Amount,
+    moved: (i128, i128),
+}
+
+impl Spot {
+    pub(crate) const fn new(mid: u64, base: Amount) -> Self {
+        Self {
+            mid,
+            base,
+            moved: (0, 0),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Span {
+    /// Number of the newest order that was out.
+    newest: u64,
+    /// What a venue holds that lets nothing go.
+    kept: Kept,
+    /// A market whose middle nobody knows is not measured.
+    spots: Vec<Option<Spot>>,
+}
+
+/// Measures them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    span: Option<Span>,
+    newest: u64,
+    dead_at: VenueTime,
+    /// Somebody else moved money: the band is not ours alone to keep.
+    flowed: bool,
+    kept: Kept,
+    pub(crate) losses: Losses,
+}
+
+impl Meter {
+    /// An order leaves while so much of its token may be signed and unexpired.
+    pub(crate) fn left(&mut self, order: &UnsignedOrder, cap: Amount) {
+        self.newest = self.newest.max(order.client_id.number);
+        self.kept.left(order, cap);
+        let dead_at = VenueTime::from_s(order.valid_until_s.into());
+        self.dead_at = self.dead_at.max(dead_at);
+    }
+
+    /// Whether a span is open from which nothing newer has left.
+    pub(crate) fn is_in_one(&self) -> bool {
+        self.span
+            .as_ref()
+            .is_some_and(|span| span.newest == self.newest)
+    }
+
+    /// Whether an order that arrives now was not out when the open span began.
+    pub(crate) fn is_newer(&self, number: u64) -> bool {
+        self.span.as_ref().is_some_and(|span| number > span.newest)
+    }
+
+    /// Whether everything that was out is dead.
+    pub(crate) fn is_over(&self, now: VenueTime) -> bool {
+        self.span.is_some() && now >= self.dead_at
+    }
+
+    /// A mid that orders are made from.
+    pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
+        self.kept.sees(now, market, mid);
+    }
+
+    pub(crate) fn begin(
+        &mut self,
+        now: VenueTime,
+        engine: &EngineConfig,
+        spots: Vec<Option<Spot>>,
+    ) {
+        self.kept.prune(now, engine);
+        self.span = Some(Span {
+            newest: self.newest,
+            kept: self.kept.clone(),
+            spots,
+        });
+    }
+
+    /// Somebody else moved money, and this span says nothing.
+    pub(crate) fn flowed(&mut self) {
+        self.flowed = true;
+        self.span = None;
+    }
+
+    /// One of our orders traded.
+    pub(crate) fn traded(
+        &mut self,
+        number: u64,
+        (market, side): (MarketId, Side),
+        (base, quote, fee): (Amount, Amount, Amount),
+    ) {
+        self.kept.traded(number, (base, quote));
+        if let Some(span) = &mut self.span {
+            span.kept.traded(number, (base, quote));
+        }
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let (base, quote, fee) = (signed(base), signed(quote), signed(fee));
+        let spots = self.span.as_mut().map(|span| &mut span.spots);
+        let spot = spots.and_then(|spots| spots.get_mut(usize::from(market.0)));
+        if let Some(Some(Spot { moved, .. })) = spot {
+            match side {
+                Side::Buy => *moved = (moved.0 + base - fee, moved.1 - quote),
+                Side::Sell => *moved = (moved.0 - base, moved.1 + quote - fee),
+            }
+        }
+    }
+
+    /// The open span ends at these middles.
+    pub(crate) fn end(
+        &mut self,
+        specs: &[MarketSpec],
+        engine: &EngineConfig,
+        mids: &[Option<u64>],
+    ) -> Vec<Broken> {
+        let (kept, spots) = match self.span.take() {
+            Some(span) => (span.kept, span.spots),
+            None => return Vec::new(),
+        };
+        let mut found = Vec::new();
+        for (((spot, spec), limits), mid) in spots.iter().zip(specs).zip(&engine.markets).zip(mids)
+        {
+            let (Some(spot), Some(mid)) = (spot, mid) else {
+                continue;
+            };
+            if self.flowed && spot.base > limits.inventory_max {
+                continue;
+            }
+            let price = Price(spot.mid.div_ceil(2));
+            let jump = u128::from(spot.mid.abs_diff(*mid)) * 10_000;
+            let gap_bps = u32::try_from(jump.div_ceil(spot.mid.max(1).into())).unwrap_or(u32::MAX);
+            let Some(bound) = loss_bound(spec, engine, limits, price, gap_bps) else {
+                continue;
+            };
+            let paid = lost(spec, spot, *mid);
+            let lost = u128::try_from(paid).unwrap_or(0);
+            self.losses.spans += 1;
+            let ratio = ratio_ppm(lost, bound.total());
+            self.losses.ratio_ppm = self.losses.ratio_ppm.max(ratio);
+            if let Some(cost) = kept.cost((spec, engine, limits), (spot.mid, *mid), paid) {
+                let ratio = ratio_ppm(cost.lost, cost.stated);
+                self.losses.kept_ratio_ppm = self.losses.kept_ratio_ppm.max(ratio);
+                if cost.lost > cost.stated {
+                    let detail = format!(
+                        "{}: {} lost of {} stated where ended orders are kept, from {} to {}/2",
+                        spec.name, cost.lost, cost.stated, spot.mid, mid
+                    );
+                    found.push(("loss_above_kept_bound", detail));
+                }
+            }
+            if lost > bound.total() {
+                let detail = format!(
+                    "{}: {lost} lost of {} stated, from {} by {gap_bps} bps",
+                    spec.name,
+                    bound.total(),
+                    price.0
+                );
+                found.push(("loss_above_bound", detail));
+            }
+        }
+        found
+    }
+}
+
+/// What was lost of what was stated, parts per million.
+fn ratio_ppm(lost: Amount, stated: Amount) -> u64 {
+    u64::try_from(lost.saturating_mul(WHOLE) / stated.max(1)).unwrap_or(u64::MAX)
+}
+
+/// Quote units of value lost, rounded up; negative if something was won.
+fn lost(spec: &MarketSpec, spot: &Spot, mid: u64) -> i128 {
+    let signed = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
+    // Quote units per half tick of so many lots, in parts of a lot.
+    let worth = |base: i128, mid: u64| {
+        base.saturating_mul(signed(spec.quote_per_lot_tick))
+            .saturating_mul(i128::from(mid))
+    };
+    let held = signed(spot.base);
+    let before = worth(held, spot.mid);
+    let after = worth(held + spot.moved.0, mid);
+    let parts = signed(spec.lot).saturating_mul(2);
+    let fell = before - after;
+    fell.div_euclid(parts) + i128::from(fell.rem_euclid(parts) > 0) - spot.moved.1
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::config::WorldConfig;
+    use crate::world::World;
+
+    const ONE: Amount = 1_000_000_000_000_000_000;
+
+    /// A market of a band of 36 to 44, at 2,500.00.
+    fn world() -> (Vec<MarketSpec>, EngineConfig) {
+        let mut config = WorldConfig::calm(1, "ladder");
+        let specs = World::new(config.clone()).unwrap().specs().to_vec();
+        let limits = &mut config.engine.markets[0];
+        (limits.inventory_min, limits.inventory_max) = (36 * ONE, 44 * ONE);
+        (specs, config.engine)
+    }
+
+    /// An order of nothing.
+    fn order(number: u64, valid_until_s: u32) -> UnsignedOrder {
+        crate::kept::bid(number, valid_until_s, 0)
+    }
+
+    /// From 40 held at 2,500.00, what filled, and the middle in cents at the end.
+    fn measured(fills: &[(Side, Amount, Amount)], cents: u64) -> (Losses, Vec<Broken>) {
+        let (specs, engine) = world();
+        let mut meter = Meter::default();
+        meter.left(&order(5, 30), 0);
+        let spots = vec![Some(Spot::new(500_000, 40 * ONE))];
+        meter.begin(VenueTime(0), &engine, spots);
+        for (side, base, quote) in fills {
+            meter.traded(5, (MarketId(0), *side), (*base, *quote, 0));
+        }
+        assert!(!meter.is_over(VenueTime::from_s(29)) && meter.is_over(VenueTime::from_s(30)));
+        let found = meter.end(&specs, &engine, &[Some(cents * 2)]);
+        (meter.losses, found)
+    }
+
+    #[test]
+    fn a_full_band_and_a_jump_come_near_the_bound_and_not_beyond() {
+        // Four more are bought at the mid, then everything is worth a tenth less: 44 · 250 lost.
+        let bought = [(Side::Buy, 4 * ONE, 10_000_000_000)];
+        let (losses, found) = measured(&bought, 225_000);
+        assert_eq!(found, []);
+        // Stated: 11,000 by the jump, 500 by eight filling 2.5 % off, 40 of fees.
+        assert_eq!(
+            losses,
+            Losses {
+                spans: 1,
+                kept_ratio_ppm: losses.kept_ratio_ppm,
+                ratio_ppm: 11_000_000_000 / 11_540
+            }
+        );
+        // The other way something is won.
+        let (losses, found) = measured(&bought, 275_000);
+        assert_eq!((losses.spans, losses.ratio_ppm, found), (1, 0, Vec::new()));
+    }
+
+    #[test]
+    fn more_than_the_band_or_far_off_the_collar_is_above_the_bound() {
+        for fill in [
+            (Side::Buy, 8 * ONE, 20_000_000_000),
+            (Side::Buy, 4 * ONE, 11_000_000_000),
+        ] {
+            let (_, found) = measured(&[fill], 225_000);
+            assert_eq!(
+                found.first().map(|(name, _)| *name),
+                Some("loss_above_bound")
+            );
+        }
+    }
+
+    #[test]
+    fn a_newer_order_ends_a_span_and_money_of_others_makes_it_mean_nothing() {
+        let (specs, engine) = world();
+        let mut meter = Meter::default();
+        meter.left(&order(5, 30), 0);
+        let spots = vec![Some(Spot::new(500_000, 40 * ONE))];
+        meter.begin(VenueTime(0), &engine, spots);
+        assert!(meter.is_in_one() && !meter.is_newer(5) && meter.is_newer(6));
+        meter.left(&order(6, 30), 0);
+        assert!(!meter.is_in_one(), "something newer has left");
+        meter.flowed();
+        assert_eq!(meter.end(&specs, &engine, &[Some(1)]), []);
+        assert_eq!(meter.losses.spans, 0);
+    }
+}

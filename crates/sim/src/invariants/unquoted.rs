@@ -1,0 +1,176 @@
+//! Whether the daemon says why a side has no quotes: told apart from its orders by what it does, step by
+//! step. A side without any order must have a reason, and one whose order rests must have none.
+
+use std::collections::BTreeMap;
+
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+use cambist_core::notification::{Control, Notification, Status, Withheld};
+use cambist_core::{ClientOrderId, Intent, MarketId, Side, Time, VenueTime};
+
+use crate::invariants::sending::Broken;
+
+/// A cancel that is decided may wait this long for its request while its order rests.
+const UNCANCELLED_MS: u64 = 60_000;
+
+/// An order that may be alive, as far as the daemon tells.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    side: (MarketId, Side),
+    valid_until: VenueTime,
+    rests: bool,
+    cancelled: bool,
+}
+
+/// The orders and reasons of one run of the daemon.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unquoted {
+    sides: Vec<(MarketId, Side)>,
+    orders: BTreeMap<ClientOrderId, Order>,
+    reasons: BTreeMap<(MarketId, Side), Withheld>,
+    /// Since when an order rests on a side that has a reason.
+    contradicted: BTreeMap<(MarketId, Side), Time>,
+    /// Reasons told so far, for coverage.
+    pub(crate) told: BTreeMap<Control, u64>,
+}
+
+impl Unquoted {
+    /// Takes in one step of the daemon at its time `now`, while the venue's clock shows `venue_now`.
+    pub(crate) fn step(
+        &mut self,
+        now: Time,
+        venue_now: VenueTime,
+        event: &Event,
+        actions: &[Action],
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        if let Event::Start(start) = event {
+            let told = std::mem::take(&mut self.told);
+            let markets = start.markets.iter().map(|spec| spec.id);
+            let sides = markets.flat_map(|id| Side::BOTH.map(|side| (id, side)));
+            let orders = start.open.iter().map(|open| &open.order);
+            *self = Self {
+                sides: sides.collect(),
+                orders: orders.map(|order| (order.client_id, of(order))).collect(),
+                told,
+                ..Self::default()
+            };
+        }
+        let mut finished = false;
+        for action in actions {
+            match action {
+                Action::Seal { intents, .. } => {
+                    for intent in intents {
+                        if let Intent::Order(order) = intent {
+                            self.orders.insert(order.client_id, of(order));
+                        }
+                    }
+                }
+                Action::Notify(note) => self.note(note, &mut broken),
+                Action::Finished { .. } => finished = true,
+                _ => {}
+            }
+        }
+        if !finished {
+            self.judge(now, venue_now, &mut broken);
+        }
+        broken
+    }
+
+    fn note(&mut self, note: &Notification, broken: &mut Vec<Broken>) {
+        match note {
+            Notification::Acknowledged { order, .. } => self.rests(*order),
+            Notification::Resolved { order, status } if !status.is_final() => self.rests(*order),
+            Notification::CancelSent { order } => {
+                if let Some(order) = self.orders.get_mut(order) {
+                    order.cancelled = true;
+                }
+            }
+            Notification::Ended { order, .. } => drop(self.orders.remove(order)),
+            Notification::Withheld {
+                market,
+                side,
+                withheld,
+            } => {
+                let before = self.reasons.remove(&(*market, *side));
+                if let Some(why) = withheld {
+                    *self.told.entry(why.control).or_default() += 1;
+                    self.reasons.insert((*market, *side), *why);
+                    if why.control == Control::Undecided {
+                        let detail = format!("market {} {}", market.0, side.name());
+                        broken.push(("undecided", detail));
+                    }
+                }
+                let same = match (&before, withheld) {
+                    (None, None) => true,
+                    (Some(before), Some(why)) => before.is_alike(why),
+                    (None, Some(_)) | (Some(_), None) => false,
+                };
+                if same {
+                    let detail = format!("{withheld:?} is told a second time");
+                    broken.push(("reason_repeated", detail));
+                }
+            }
+            Notification::Status(status) => self.compare(status, broken),
+            _ => {}
+        }
+    }
+
+    fn rests(&mut self, order: ClientOrderId) {
+        if let Some(order) = self.orders.get_mut(&order) {
+            order.rests = true;
+        }
+    }
+
+    /// The status names what was told.
+    fn compare(&self, status: &Status, broken: &mut Vec<Broken>) {
+        for side in &self.sides {
+            let shown = status.markets.get(usize::from(side.0.0));
+            let shown = shown.and_then(|market| market.withheld[side.1 as usize]);
+            let told = self.reasons.get(side);
+            let same = match (&shown, told) {
+                (None, None) => true,
+                (Some(shown), Some(told)) => shown.is_alike(told),
+                (None, Some(_)) | (Some(_), None) => false,
+            };
+            if !same {
+                let detail = format!("{side:?}: told {told:?}, shown {shown:?}");
+                broken.push(("reason_differs", detail));
+            }
+        }
+    }
+
+    fn judge(&mut self, now: Time, venue_now: VenueTime, broken: &mut Vec<Broken>) {
+        for side in &self.sides {
+            let reason = self.reasons.get(side);
+            let mut alive = self.orders.values().filter(|order| order.side == *side);
+            let alive = alive
+                .clone()
+                .any(|order| !order.cancelled)
+                .then(|| alive.any(|o| o.rests && !o.cancelled && venue_now < o.valid_until));
+            if reason.is_none() && alive.is_none() {
+                broken.push(("no_reason", format!("{side:?} has no order")));
+            }
+            let contradicted = reason.filter(|_| alive == Some(true));
+            let Some(reason) = contradicted else {
+                self.contradicted.remove(side);
+                continue;
+            };
+            let since = *self.contradicted.entry(*side).or_insert(now);
+            if now.ms_since(since) > UNCANCELLED_MS {
+                let detail = format!("{side:?}: {} while orders rest", reason.control.name());
+                broken.push(("reason_though_quoted", detail));
+                self.contradicted.insert(*side, now);
+            }
+        }
+    }
+}
+
+fn of(order: &cambist_core::order::UnsignedOrder) -> Order {
+    Order {
+        side: (order.market, order.side),
+        valid_until: VenueTime::from_s(order.valid_until_s.into()),
+        rests: false,
+        cancelled: false,
+    }
+}

@@ -1,0 +1,225 @@
+//! Orders taken and cancelled: what the exchange may take, what that binds, and how every order ends
+//! once.
+
+use cambist_core::{Hash, OrderStatus, VenueTime};
+use cambist_venue::{AccountId, Executed, NewOrder, Response, Submitted};
+
+use crate::oracle::matching::ReportedTrades;
+use crate::oracle::order::{Order, side_of};
+use crate::oracle::own_orders::Known;
+use crate::oracle::probe::Probe;
+use crate::oracle::{Broken, Oracle, unlike};
+
+impl Oracle {
+    /// The exchange took an order.
+    pub(super) fn submit(
+        &mut self,
+        asked: &NewOrder,
+        answer: &Response,
+        told: &mut ReportedTrades<'_>,
+        witness: &mut Probe<'_>,
+    ) -> Result<(), Broken> {
+        let Response::Submitted(taken) = answer else {
+            return Err(unread("a submit's answer"));
+        };
+        if taken.hash != asked.hash {
+            return Err(refused(asked.hash, "it was acknowledged by another hash"));
+        }
+        if taken.idempotent {
+            let waits = self.by_hash.get(&asked.hash).map(|n| &self.orders[n]);
+            return match waits {
+                Some(order) if order.status == OrderStatus::Waiting => Ok(()),
+                _ => Err(refused(asked.hash, "it was called undecided")),
+            };
+        }
+        let number = self.admit(asked)?;
+        let mark = told.mark();
+        if self.delays.order_ms > 0 {
+            let dice = self.delays.late_failures_permille > 0;
+            self.order_mut(number)?.may_fail = dice;
+            self.schedule(number, self.delays.order_ms)?;
+        } else {
+            self.meet(number, told, witness)?;
+        }
+        self.acknowledged((asked, number), taken, told.since(mark))
+    }
+
+    /// The order as acknowledged: its state and its trades.
+    fn acknowledged(
+        &self,
+        (asked, number): (&NewOrder, u64),
+        taken: &Submitted,
+        trades: &[Executed],
+    ) -> Result<(), Broken> {
+        let shown = taken.trades.iter();
+        let same = shown.eq(trades.iter().map(|executed| &executed.trade));
+        // A swap trades with no order: what it moved is seen in its pool.
+        if !same && asked.pool.is_none() {
+            let detail = format!("{}: other trades acknowledged than made", taken.hash);
+            return Err(("oracle_trade", detail));
+        }
+        // The interface has no `waiting` among the states of an acknowledgement.
+        match self.orders.get(&number).map(|order| order.status) {
+            Some(OrderStatus::Waiting | OrderStatus::Processing) => {
+                (taken.status == OrderStatus::Processing).then_some(())
+            }
+            Some(_) => None,
+            None => taken.status.is_final().then_some(()),
+        }
+        .ok_or_else(|| unlike(taken.hash, OrderStatus::Other, taken.status))
+    }
+
+    /// Whether the exchange may take an order, and what that binds.
+    fn admit(&mut self, asked: &NewOrder) -> Result<u64, Broken> {
+        let hash = asked.hash;
+        let ours = asked.account == self.own && self.ours.0.contains_key(&hash);
+        if ours || self.by_hash.contains_key(&hash) {
+            return Err(refused(hash, "it was taken before"));
+        }
+        let mut markets = self.markets.iter().enumerate();
+        let market = markets.find(|(_, market)| market.listed && side_of(asked, market).is_some());
+        let market = market.ok_or_else(|| refused(hash, "no market trades its tokens"))?;
+        let mut pools = self.pools.iter();
+        let pool = match asked.pool {
+            Some(address) => Some(
+                pools
+                    .position(|pool| pool.address == address)
+                    .ok_or_else(|| refused(hash, "no such pool"))?,
+            ),
+            None => None,
+        };
+        let order = Order::new(asked, market, pool)
+            .ok_or_else(|| refused(hash, "its amounts make no order"))?;
+        if VenueTime::from_s(order.valid_until_s) <= self.now {
+            return Err(refused(hash, "it has expired"));
+        }
+        if !self.lets_in(&order) {
+            return Err(refused(hash, "nothing lets it in now"));
+        }
+        let (sell, _) = self.tokens_of(&order);
+        let (account, id) = (order.account, order.storage_id);
+        let before = self.slots.last(account, sell, id).map_err(|used| {
+            refused(
+                hash,
+                &format!("storage id {id} is behind {used} of its slot"),
+            )
+        })?;
+        if let Some(older) = before.filter(|older| self.orders.contains_key(older)) {
+            self.close(older, OrderStatus::Cancelled)?;
+        }
+        self.money.lock(account, sell, order.bound())?;
+        let number = self.next;
+        self.next += 1;
+        self.slots.spend(account, sell, id, number);
+        self.by_hash.insert(hash, number);
+        self.by_end.insert((order.valid_until_s, number));
+        if account == self.own {
+            let known = Known {
+                id: asked.client_id.clone(),
+                status: order.status,
+                filled: (0, 0, 0),
+            };
+            self.ours.0.insert(hash, known);
+        }
+        self.orders.insert(number, order);
+        Ok(number)
+    }
+
+    /// The exchange took a cancel.
+    pub(super) fn cancel(
+        &mut self,
+        account: AccountId,
+        hash: Option<Hash>,
+        answer: &Response,
+    ) -> Result<(), Broken> {
+        let Response::Cancelled(taken) = answer else {
+            return Err(unread("a cancel's answer"));
+        };
+        let number = self.by_hash.get(&taken.hash).copied();
+        let order = number.and_then(|number| Some((number, self.orders.get(&number)?)));
+        let Some((number, order)) = order else {
+            let detail = format!("{} was cancelled and had ended", taken.hash);
+            return Err(("oracle_state", detail));
+        };
+        if order.account != account || hash.is_some_and(|hash| hash != taken.hash) {
+            let detail = format!("{} was cancelled and not meant", taken.hash);
+            return Err(("oracle_state", detail));
+        }
+        let again = order.status == OrderStatus::Cancelling;
+        let status = if self.delays.cancel_ms == 0 {
+            self.close(number, OrderStatus::Cancelled)?;
+            OrderStatus::Cancelled
+        } else {
+            if !again {
+                self.order_mut(number)?.status = OrderStatus::Cancelling;
+                self.schedule(number, self.delays.cancel_ms)?;
+                self.note_own(number);
+            }
+            OrderStatus::Cancelling
+        };
+        if taken.status == status {
+            Ok(())
+        } else {
+            Err(unlike(taken.hash, status, taken.status))
+        }
+    }
+
+    /// An order ends, once: out of its line, what it bound is free.
+    pub(super) fn close(&mut self, number: u64, status: OrderStatus) -> Result<(), Broken> {
+        self.unschedule(number)?;
+        self.order_mut(number)?.status = status;
+        self.note_own(number);
+        let Some(order) = self.orders.remove(&number) else {
+            return Err(unread("an order"));
+        };
+        if let Some(place) = order.place {
+            let line = self.markets[order.market].line_mut(order.side);
+            line.remove(&place);
+        }
+        self.by_hash.remove(&order.hash);
+        self.by_end.remove(&(order.valid_until_s, number));
+        let (sell, _) = self.tokens_of(&order);
+        self.money.unlock(order.account, sell, order.bound())
+    }
+
+    pub(super) fn schedule(&mut self, number: u64, after_ms: u64) -> Result<(), Broken> {
+        self.unschedule(number)?;
+        let at = self.now.plus_ms(after_ms);
+        self.order_mut(number)?.due = Some(at);
+        self.due.insert((at, number));
+        Ok(())
+    }
+
+    fn unschedule(&mut self, number: u64) -> Result<(), Broken> {
+        if let Some(at) = self.order_mut(number)?.due.take() {
+            self.due.remove(&(at, number));
+        }
+        Ok(())
+    }
+
+    pub(super) fn order_mut(&mut self, number: u64) -> Result<&mut Order, Broken> {
+        let found = self.orders.get_mut(&number);
+        found.ok_or_else(|| ("oracle_state", format!("order {number} ended before")))
+    }
+
+    /// Keeps what became of one of ours.
+    pub(super) fn note_own(&mut self, number: u64) {
+        let order = self.orders.get(&number);
+        let Some(order) = order.filter(|order| order.account == self.own) else {
+            return;
+        };
+        if let Some(known) = self.ours.0.get_mut(&order.hash) {
+            known.status = order.status;
+            known.filled = (order.base_filled, order.quote_filled, order.fee);
+        }
+    }
+}
+
+fn refused(hash: Hash, why: &str) -> Broken {
+    ("oracle_taken", format!("{hash} was taken, and {why}"))
+}
+
+/// Something that these books cannot read, which is never taken for nothing.
+pub(super) fn unread(what: &str) -> Broken {
+    ("oracle_unread", format!("{what} is not understood"))
+}

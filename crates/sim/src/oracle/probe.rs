@@ -1,0 +1,27 @@
+//! What the exchange is asked because the rules leave it to its dice.
+
+use cambist_core::{Hash, OrderStatus};
+use cambist_venue::{AccountId, Caller, Request, Response, SubmissionStatus, Venue};
+
+/// The exchange, as anybody may ask it.
+pub(super) struct Probe<'a>(&'a mut Venue);
+
+impl<'a> Probe<'a> {
+    pub(super) const fn new(venue: &'a mut Venue) -> Self {
+        Self(venue)
+    }
+
+    /// Whether an order is shown as failed.
+    pub(super) fn order_failed(&mut self, account: AccountId, hash: Hash) -> bool {
+        let request = Request::Order { account, hash };
+        let answer = self.0.handle(self.0.now(), &Caller::Operator, &request);
+        matches!(answer, Ok(Response::Order(view)) if view.status == OrderStatus::Failed)
+    }
+
+    /// Whether a submission is shown as failed.
+    pub(super) fn submission_failed(&mut self, account: AccountId, hash: Hash) -> bool {
+        let request = Request::Submission { account, hash };
+        let answer = self.0.handle(self.0.now(), &Caller::Operator, &request);
+        matches!(answer, Ok(Response::Submission(view)) if view.status == SubmissionStatus::Failed)
+    }
+}

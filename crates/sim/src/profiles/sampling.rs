@@ -1,0 +1,158 @@
+//! A world drawn from its seed: which faults there are and how often, how slow everything is, how the
+//! daemon is configured. The seed alone says it all, so that one number shows a run again.
+
+use cambist_core::VenueTime;
+use cambist_venue::Random;
+
+use crate::config::{CrashConfig, FaultKindConfig, FaultScheduleConfig, WorldConfig};
+use crate::faults::kinds::FaultKind;
+use crate::sealer::Sealer;
+
+impl WorldConfig {
+    /// The world of a seed. Every fault family is on in about half of all worlds, at a rate of its own.
+    pub fn drawn(seed: u64) -> Self {
+        // Not the stream that the world itself draws from.
+        let mut random = Random::new(seed.rotate_left(32) ^ 0x0063_616d_6269_7374);
+        let strategy = *choose(&mut random, &["ladder", "bands"]);
+        let mut config = Self::calm(seed, strategy);
+        config = match random.below(4) {
+            0 => config.shared(),
+            1 => config.twofold(),
+            _ => config,
+        };
+
+        let network = &mut config.network;
+        network.latency_min_ms = *choose(&mut random, &[1, 5, 15, 30]);
+        network.latency_max_ms = network.latency_min_ms * random.between(2, 4);
+        network.not_sent = rate(&mut random);
+        network.loss_before = rate(&mut random);
+        network.loss_after = rate(&mut random);
+        network.garbled = rate(&mut random);
+        network.duplicate = rate(&mut random);
+        network.reorder = rate(&mut random);
+        network.reorder_ms = *choose(&mut random, &[200, 2_000, 8_000, 40_000]);
+
+        let store = &mut config.store;
+        store.seal_max_ms = *choose(&mut random, &[2, 10, 30, 60]);
+        store.flush_ms = *choose(&mut random, &[1, 100, 2_000]);
+        store.restart_ms = *choose(&mut random, &[50, 1_000, 20_000, 90_000]);
+
+        if random.chance(1, 2) {
+            config.crash = CrashConfig {
+                mean_ms: *choose(&mut random, &[10_000, 60_000, 300_000]),
+                actions_max: 60,
+            };
+        }
+
+        network.limited = rate(&mut random);
+        network.server_error = rate(&mut random);
+        network.redirect = rate(&mut random);
+        config.weather = weather(&mut random);
+        config.troubles = troubles(&mut random);
+
+        let clock = &mut config.clock;
+        clock.venue_origin = VenueTime(clock.venue_origin.0 + random.below(1_000_000));
+        let drift = i32::try_from(random.below(1_001)).unwrap_or(0);
+        clock.engine_drift_ppm = drift - 500;
+
+        // Funds and bands that bind, so that reservations matter.
+        let scarcity = *choose(&mut random, &[1, 1, 8, 20]);
+        for amount in config.funds.values_mut() {
+            *amount /= scarcity;
+        }
+        for (spec, limits) in config.markets.iter().zip(&mut config.engine.markets) {
+            let base = config
+                .venue
+                .markets
+                .iter()
+                .find(|m| m.name == *spec)
+                .map(|m| m.base);
+            let held = base
+                .and_then(|base| config.funds.get(&base))
+                .copied()
+                .unwrap_or(0);
+            if random.chance(1, 3) {
+                limits.inventory_min = held / 2;
+                limits.inventory_max = held + held / 2;
+            }
+            limits.frozen_after_ms = *choose(&mut random, &[0, 10_000, 60_000]);
+            limits.open_orders_max = *choose(&mut random, &[6, 8, 16]);
+        }
+
+        let engine = &mut config.engine;
+        engine.ttl_ms = *choose(&mut random, &[15_000, 30_000, 120_000, 600_000]);
+        engine.refresh_before_ms = engine.ttl_ms / 4;
+        engine.grace_ms = *choose(&mut random, &[1_000, 3_000, 30_000]);
+        // Healthy answers come in time; where they do not, nothing can be expected of anybody.
+        let round_trip_ms = 2 * config.network.latency_max_ms;
+        engine.request_timeout_ms =
+            (*choose(&mut random, &[1_000, 3_000, 10_000])).max(2 * round_trip_ms);
+        engine.poll.depth_age_max_ms = *choose(&mut random, &[2_000, 5_000]);
+        let age_max_ms = *choose(&mut random, &[6_000, 15_000]);
+        engine.poll.balances_age_max_ms = age_max_ms;
+        engine.poll.orders_age_max_ms = age_max_ms;
+        engine.attempts_max = *choose(&mut random, &[1, 2, 3, 5]);
+        engine.poll.orders_page = *choose(&mut random, &[10, 50, 200]);
+        // Enough for the polls of every market and the refreshing of every strategy: `check` refuses
+        // less, and quoting without it is a matter of luck.
+        let seats = u32::try_from(config.seats.len()).unwrap_or(1);
+        engine.budget.per_s = *choose(&mut random, &[15, 25, 100]) * seats;
+        engine.maker_only = random.chance(3, 4);
+        if random.chance(1, 100) {
+            config.sealer = Sealer::Wire;
+        }
+        if random.chance(1, 8) {
+            config = config.doubtful(&mut random);
+        }
+        let engine = &mut config.engine;
+        engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
+        if random.chance(1, 5) {
+            config = config.with_pool();
+        }
+        config = config.among_drawn_traders(&mut random);
+        if random.chance(1, 12) {
+            config = config.falling(&mut random);
+        }
+        config.tight = random.chance(1, 5);
+        config
+    }
+}
+
+pub(crate) fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+    let index = random.below(choices.len() as u64);
+    &choices[usize::try_from(index).unwrap_or(0)]
+}
+
+/// One long storm in a quarter of all worlds; else storms with enough quiet between them that health
+/// can be seen.
+fn weather(random: &mut Random) -> FaultScheduleConfig {
+    if random.chance(1, 4) {
+        return FaultScheduleConfig::default();
+    }
+    FaultScheduleConfig {
+        quiet_ms: *choose(random, &[60_000, 300_000, 900_000]),
+        storm_ms: *choose(random, &[30_000, 120_000, 400_000]),
+    }
+}
+
+/// Every kind in about a third of all worlds.
+fn troubles(random: &mut Random) -> FaultKindConfig {
+    let kinds = FaultKind::ALL
+        .into_iter()
+        .filter(|_| random.chance(1, 3))
+        .collect();
+    FaultKindConfig {
+        kinds,
+        mean_ms: *choose(random, &[5_000, 30_000, 120_000]),
+        length_max_ms: *choose(random, &[5_000, 30_000, 120_000]),
+    }
+}
+
+/// Off in half of all worlds, else up to one in ten.
+fn rate(random: &mut Random) -> u32 {
+    if random.chance(1, 2) {
+        *choose(random, &[10, 100, 300, 1_000])
+    } else {
+        0
+    }
+}

@@ -1,0 +1,197 @@
+//! Tight limits, drawn for some worlds: a limit that nothing ever reaches is not seen to be kept.
+//!
+//! Until the faults end a person has the daemon take them over and the usual ones back, now and then. Few
+//! are tight at once, so that there is trade for them to bite into.
+
+use cambist_core::config::{EngineConfig, LossConfig, MarketConfig, RampConfig};
+use cambist_core::{Amount, Price, Qty, TokenId};
+use cambist_venue::Random;
+
+use crate::config::WorldConfig;
+use crate::profiles::sampling::choose;
+
+/// A usual limit of losses is so many tight ones.
+const FAR: Amount = 1_000;
+/// One whole quote token.
+const UNIT: Amount = 1_000_000;
+
+/// Limits in the making.
+struct Tight {
+    random: Random,
+    engine: EngineConfig,
+    /// The base held at the beginning, in quote units.
+    worth: Amount,
+}
+
+impl Tight {
+    fn one<T: Copy>(&mut self, some: &[T]) -> T {
+        *choose(&mut self.random, some)
+    }
+
+    /// A part of what is held.
+    fn part(&mut self, divisors: &[Amount]) -> Amount {
+        self.worth / self.one(divisors)
+    }
+
+    fn markets(&mut self, set: impl FnMut(&mut MarketConfig)) {
+        self.engine.markets.iter_mut().for_each(set);
+    }
+}
+
+/// Each makes one limit tight. Prices begin at 2,500, wander by some percent an hour, and orders are for
+/// 0.4 to 1 base token.
+const LIMITS: [fn(&mut Tight); 24] = [
+    |t| {
+        t.engine.risk.move_bps = t.one(&[25, 50, 100]);
+        t.engine.risk.move_ms = t.one(&[60_000, 120_000, 600_000]);
+        t.engine.risk.pause_ms = t.one(&[10_000, 20_000, 60_000]);
+    },
+    |t| {
+        t.engine.risk.move_bps = t.one(&[25, 50]);
+        t.engine.risk.pauses_per_day = t.one(&[1, 2, 10]);
+    },
+    |t| t.engine.risk.orders_per_min = t.one(&[5, 15, 40]),
+    |t| t.engine.risk.cancels_per_min = t.one(&[3, 10, 30]),
+    |t| t.engine.risk.messages_per_fill = t.one(&[10, 20, 60]),
+    |t| t.engine.risk.executions_per_min = t.one(&[10, 30, 60]),
+    |t| t.engine.risk.duplicate_ms = t.one(&[5_000, 60_000]),
+    |t| t.engine.risk.ttl_max_ms = t.engine.ttl_ms - t.one(&[0, 0, 1]),
+    |t| t.engine.risk.fee_max_bips = t.engine.max_fee_bips - t.one(&[0, 0, 1]),
+    |t| {
+        t.engine.ramp = RampConfig {
+            start_bps: t.one(&[1_000, 5_000]),
+            step_bps: t.one(&[500, 1_000]),
+            step_ms: t.one(&[20_000, 60_000]),
+        };
+    },
+    |t| {
+        let most = t.worth + t.one(&[0, 2_000 * UNIT, 5_000 * UNIT]);
+        t.engine.risk.gross_max.values_mut().for_each(|m| *m = most);
+    },
+    |t| {
+        let price = t.one(&[Price(247_500), Price(249_500)]);
+        t.markets(|m| m.price_min = price);
+    },
+    |t| {
+        let price = t.one(&[Price(250_500), Price(252_500)]);
+        t.markets(|m| m.price_max = price);
+    },
+    |t| {
+        let most = t.one(&[Qty(6_000), Qty(10_000)]);
+        t.markets(|m| m.order_qty_max = most);
+    },
+    |t| {
+        let most = t.one(&[1_000 * UNIT, 1_800 * UNIT, 2_505 * UNIT]);
+        t.markets(|m| m.order_value_max = most);
+    },
+    |t| {
+        let most = t.one(&[12, 18, 30]);
+        t.markets(|m| m.collar_bps = most);
+    },
+    |t| {
+        let most = t.one(&[30, 45, 60]);
+        t.markets(|m| m.spread_max_bps = most);
+    },
+    |t| {
+        let least = t.one(&[Qty(10_000), Qty(100_000)]);
+        t.markets(|m| m.depth_min = least);
+    },
+    |t| {
+        let most = t.one(&[1, 2, 4]);
+        t.markets(|m| m.open_orders_max = most);
+    },
+    |t| {
+        let most = t.one(&[6, 15, 40]) * 1_000_000_000_000_000_000;
+        t.markets(|m| m.signed_unexpired_max = most);
+    },
+    |t| {
+        let most = t.part(&[1_000, 400, 150]);
+        t.markets(|m| m.loss.hour_max = most);
+    },
+    |t| {
+        let most = t.part(&[400, 150]);
+        t.markets(|m| m.loss.day_max = most);
+    },
+    |t| {
+        let most = t.part(&[400, 150]);
+        t.markets(|m| m.loss.total_max = most);
+    },
+    |t| {
+        let most = t.part(&[400, 150]);
+        t.markets(|m| m.loss.drawdown_max = most);
+    },
+];
+
+/// Tight limits for a world that is to have them, and its usual ones.
+pub(crate) fn tightened(world: &WorldConfig) -> Option<[EngineConfig; 2]> {
+    if !world.tight {
+        return None;
+    }
+    let mut usual = world.engine.clone();
+    let base = world.funds.get(&TokenId(0)).copied().unwrap_or(0);
+    let mut tight = Tight {
+        random: Random::new(world.seed.rotate_left(17) ^ 0x7469_6768_7400),
+        engine: usual.clone(),
+        worth: base / 1_000_000_000_000_000 * 2_500 * UNIT / 1_000,
+    };
+    for _ in 0..tight.random.between(1, 3) {
+        let limit = tight.one(&LIMITS);
+        limit(&mut tight);
+    }
+    // A loss that has no limit is not remembered: between two tight times it has one that is far away.
+    for (usual, tight) in usual.markets.iter_mut().zip(&tight.engine.markets) {
+        let far = |most: Amount| most.saturating_mul(FAR);
+        usual.loss = LossConfig {
+            hour_max: far(tight.loss.hour_max),
+            day_max: far(tight.loss.day_max),
+            total_max: far(tight.loss.total_max),
+            drawdown_max: far(tight.loss.drawdown_max),
+        };
+    }
+    Some([tight.engine, usual]).filter(|[tight, usual]| tight != usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::reload::{Units, loosens};
+    use cambist_core::{MarketId, MarketSpec};
+
+    use super::*;
+
+    /// The markets of a world, in its order.
+    #[expect(clippy::unwrap_used, reason = "the world's own")]
+    fn specs(world: &WorldConfig) -> Vec<MarketSpec> {
+        let token = |id| {
+            let mut tokens = world.venue.tokens.iter();
+            tokens
+                .find(|token| token.spec.id == id)
+                .unwrap()
+                .spec
+                .clone()
+        };
+        let spec = |(at, name): (u16, &String)| {
+            let mut listed = world.venue.markets.iter();
+            let listed = listed.find(|market| market.name == *name).unwrap();
+            let (base, quote) = (token(listed.base), token(listed.quote));
+            MarketSpec::new(MarketId(at), name, base, quote, listed.price_decimals, true).unwrap()
+        };
+        (0..).zip(&world.markets).map(spec).collect()
+    }
+
+    #[test]
+    fn the_way_into_tight_limits_is_free_and_the_way_back_is_not() {
+        let drawn = (1..=1_000).map(WorldConfig::drawn);
+        let both = drawn.filter_map(|world| Some((tightened(&world)?, world)));
+        let checked = both.inspect(|([tight, usual], world)| {
+            let specs = specs(world);
+            let units = Units {
+                markets: specs.iter().collect(),
+                pools: specs.iter().take(usual.pools.len()).collect(),
+            };
+            assert_eq!(loosens(usual, tight, &units), [""; 0]);
+            assert_ne!(loosens(tight, usual, &units), [""; 0]);
+        });
+        let count = checked.count();
+        assert!((150..250).contains(&count), "{count} worlds");
+    }
+}

@@ -1,0 +1,103 @@
+//! Losing control: when it happens, what the market makes of it at its worst, and what it cost.
+
+use cambist_core::{Side, Time};
+
+use crate::exchange::OWN_ACCOUNT;
+use crate::invariants::stated_loss::Spot;
+use crate::profiles::control_loss::way;
+
+use crate::world::World;
+use crate::world::events::WorldEvent;
+
+/// A fall that would not hurt waits so long.
+const AGAIN_MS: u64 = 5_000;
+
+impl World {
+    /// Plans the next fall, unless faults have ended.
+    pub(super) fn plan_fall(&mut self) {
+        let mean_us = self.config.falls.mean_ms * 1_000;
+        if mean_us > 0 && !self.calmed {
+            let at = Time(self.now.0 + self.chance.between(mean_us / 2, mean_us * 3 / 2));
+            self.queue.plan(at, WorldEvent::Fall);
+        }
+    }
+
+    /// The daemon dies and stays dead until everything that was out is; the market sweeps what rests and
+    /// moves on.
+    pub(super) fn fall(&mut self) {
+        if self.calmed || self.ending {
+            return;
+        }
+        let way = way(self.fallen);
+        if self.daemon.is_none() || !self.is_exposed(way) {
+            let again = self.now.plus_ms(AGAIN_MS);
+            return self.queue.plan(again, WorldEvent::Fall);
+        }
+        self.plan_fall();
+        self.stop();
+        self.counts.crashes += 1;
+        let engine = &self.config.engine;
+        let dead_ms = engine.ttl_ms + engine.grace_ms;
+        let again = self.now.plus_ms(dead_ms.max(self.config.store.restart_ms));
+        self.storms.obstruct(again);
+        self.queue.plan(again, WorldEvent::Start);
+        self.fallen += 1;
+        self.dead_until = again;
+        for spec in &self.specs {
+            self.exchange
+                .fall(self.now, spec, way, self.config.falls.gap_bps);
+        }
+    }
+
+    /// Whether something of ours rests that would be swept.
+    fn is_exposed(&mut self, way: Side) -> bool {
+        self.truth.prune(self.exchange.venue());
+        self.truth.open().any(|(_, taken)| taken.side != way)
+    }
+
+    /// Nothing new leaves from here on.
+    pub(super) fn lose_control(&mut self) {
+        if self.ending || self.loss.is_in_one() {
+            return;
+        }
+        self.exchange.advance(self.now);
+        self.take_trades();
+        self.end_span();
+        let venue = self.exchange.venue();
+        let own = venue.account(OWN_ACCOUNT);
+        let spots = self.specs.iter().map(|spec| {
+            let oracle = self.exchange.oracle();
+            let mid = oracle.mid_of_others(spec.base.id, spec.quote.id)?;
+            Some(Spot::new(mid, own?.balance(spec.base.id).total))
+        });
+        let spots = spots.collect();
+        let venue_now = self.exchange.clock(self.now);
+        self.loss.begin(venue_now, &self.config.engine, spots);
+    }
+
+    /// Ends the open span when everything that was out is dead and the market has a middle.
+    pub(super) fn look_at_losses(&mut self) {
+        if !self.loss.is_over(self.exchange.clock(self.now)) {
+            return;
+        }
+        self.exchange.advance(self.now);
+        self.take_trades();
+        if self.mids().iter().all(Option::is_some) {
+            self.end_span();
+        }
+    }
+
+    /// Ends the open span as it is.
+    pub(super) fn end_span(&mut self) {
+        let mids = self.mids();
+        let found = self.loss.end(&self.specs, &self.config.engine, &mids);
+        self.break_rules(found);
+    }
+
+    fn mids(&self) -> Vec<Option<u64>> {
+        let oracle = self.exchange.oracle();
+        let mid =
+            |spec: &cambist_core::MarketSpec| oracle.mid_of_others(spec.base.id, spec.quote.id);
+        self.specs.iter().map(mid).collect()
+    }
+}

@@ -1,0 +1,159 @@
+//! What can happen in a world, and who is told of it.
+//!
+//! What follows from each is elsewhere: here it is only handed on, unless nobody can hear it now.
+
+use cambist_core::Time;
+use cambist_core::event::{Command, Event};
+use cambist_core::request::RequestId;
+use cambist_venue::Request;
+
+use crate::faults::kinds::FaultKind;
+
+use crate::world::World;
+use crate::world::wire::Heard;
+
+/// One thing that will happen.
+pub(super) enum WorldEvent {
+    /// The daemon starts.
+    Start,
+    /// The daemon is to die soon.
+    Doom,
+    /// The daemon dies, and the market does its worst.
+    Fall,
+    /// An operator speaks.
+    Operator(Command),
+    /// The engine wanted to be woken.
+    Wake { incarnation: u32 },
+    /// A request reaches the venue. Copies go unanswered.
+    Arrival {
+        from: (u32, RequestId),
+        request: Box<Request>,
+        copy: bool,
+    },
+    /// A request of the daemon ends.
+    Answer {
+        to: (u32, RequestId),
+        heard: Box<Heard>,
+    },
+    /// A sync ends; the event is what the engine is told.
+    Synced {
+        incarnation: u32,
+        upto: u64,
+        event: Option<Box<Event>>,
+    },
+    /// Background traders want to act.
+    Trade,
+    /// A storm begins or ends.
+    Weather,
+    /// A trouble may begin.
+    Trouble,
+    /// A trouble ends.
+    Relief(FaultKind),
+    /// The person looks after the daemon.
+    Care,
+}
+
+impl World {
+    /// Whether it is the daemon's to hear: a host that sleeps hears nothing.
+    const fn is_heard(what: &WorldEvent) -> bool {
+        match what {
+            WorldEvent::Start
+            | WorldEvent::Operator(_)
+            | WorldEvent::Wake { .. }
+            | WorldEvent::Answer { .. }
+            | WorldEvent::Synced { .. } => true,
+            WorldEvent::Doom
+            | WorldEvent::Fall
+            | WorldEvent::Arrival { .. }
+            | WorldEvent::Trade
+            | WorldEvent::Weather
+            | WorldEvent::Trouble
+            | WorldEvent::Relief(_)
+            | WorldEvent::Care => false,
+        }
+    }
+
+    pub(super) fn happen(&mut self, what: WorldEvent) {
+        let until = self.storms.held_until;
+        if self.now < until && Self::is_heard(&what) {
+            if let (WorldEvent::Wake { incarnation }, Some(daemon)) = (&what, &mut self.daemon)
+                && *incarnation == daemon.incarnation
+                && daemon.wake == Some(self.now)
+            {
+                daemon.wake = Some(until);
+            }
+            self.queue.plan(until, what);
+            return;
+        }
+        match what {
+            WorldEvent::Start if self.daemon.is_some() => {}
+            WorldEvent::Start => self.start(),
+            WorldEvent::Doom if self.calmed => {}
+            WorldEvent::Doom if !self.storms.stormy => self.plan_doom(),
+            WorldEvent::Doom => {
+                let actions = self.chance.below(self.config.crash.actions_max);
+                self.crash_after.get_or_insert(actions);
+                self.plan_doom();
+            }
+            WorldEvent::Fall => self.fall(),
+            WorldEvent::Operator(command) => {
+                if self.daemon.is_some() {
+                    self.hear(&Event::Operator(command));
+                } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
+                {
+                    // Said again once somebody listens.
+                    let again = self.now.plus_ms(100);
+                    self.queue.plan(again, WorldEvent::Operator(command));
+                }
+            }
+            WorldEvent::Wake { incarnation } => {
+                let now = self.now;
+                if self.is_alive(incarnation)
+                    && self.daemon.as_ref().is_some_and(|d| d.wake == Some(now))
+                {
+                    self.hear(&Event::Wake);
+                }
+            }
+            WorldEvent::Arrival {
+                from,
+                request,
+                copy,
+            } => self.arrive(from, &request, copy),
+            WorldEvent::Answer { to, heard } => self.answer(to, *heard),
+            WorldEvent::Synced {
+                incarnation,
+                upto,
+                event,
+            } => self.synced(incarnation, upto, event),
+            WorldEvent::Trade => {
+                self.exchange.trade(self.now);
+                self.plan_trade();
+            }
+            WorldEvent::Weather => self.turn(),
+            WorldEvent::Trouble => self.trouble(),
+            WorldEvent::Relief(kind) => self.relieve(kind),
+            WorldEvent::Care => self.look_after(),
+        }
+    }
+
+    pub(super) fn is_alive(&self, incarnation: u32) -> bool {
+        self.daemon
+            .as_ref()
+            .is_some_and(|daemon| daemon.incarnation == incarnation)
+    }
+
+    pub(super) fn plan_trade(&mut self) {
+        if let Some(next) = self.exchange.next_trade() {
+            self.queue.plan(next.max(self.now), WorldEvent::Trade);
+        }
+    }
+
+    /// Plans the next crash, unless faults have ended.
+    pub(super) fn plan_doom(&mut self) {
+        let mean_us = self.config.crash.mean_ms * 1_000;
+        if mean_us > 0 && !self.calmed {
+            let at = Time(self.now.0 + self.chance.between(1, 2 * mean_us));
+            self.queue.plan(at, WorldEvent::Doom);
+        }
+    }
+}

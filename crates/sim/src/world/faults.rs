@@ -1,0 +1,219 @@
+//! What each trouble does to the exchange and to the daemon, and how it is undone. When they come is in
+//! `weather`, what people do in `people`, what becomes of single answers in `answers`.
+
+use cambist_core::event::{Command, TradingState};
+use cambist_core::request::Endpoint;
+use cambist_core::{MarketId, Reason, Side};
+use cambist_venue::agents::{Regime, What};
+use cambist_venue::{Delays, ExchangeMode, Operator, Request};
+
+use crate::exchange::OWN_ACCOUNT;
+use crate::faults::active::Gaps;
+use crate::faults::kinds::FaultKind;
+use crate::profiles::base::PRICE;
+
+use crate::world::World;
+
+impl World {
+    pub(super) fn begin(&mut self, kind: FaultKind, length_ms: u64) {
+        match kind {
+            FaultKind::ExchangeHalted => self.operate(Operator::SetMode(ExchangeMode::Halted)),
+            FaultKind::ExchangeCancelOnly => {
+                self.operate(Operator::SetMode(ExchangeMode::CancelOnly));
+            }
+            FaultKind::ExchangePostOnly => self.operate(Operator::SetMode(ExchangeMode::PostOnly)),
+            FaultKind::AccountFrozen => self.freeze(true),
+            FaultKind::MarketClosed => self.enable_market(false),
+            FaultKind::ExchangeSlow => {
+                let random = &mut self.storms.random;
+                let delays = Delays {
+                    order_ms: random.below(3_000),
+                    cancel_ms: random.below(3_000),
+                    late_failures_permille: u16::try_from(random.below(300)).unwrap_or(0),
+                    seed: random.next_u64(),
+                    ..Delays::default()
+                };
+                self.operate(Operator::SetDelays(delays));
+            }
+            FaultKind::OrdersHidden => {
+                // What expires before is shown when its grace is over.
+                let engine = &self.config.engine;
+                let most = (engine.ttl_ms / 2).max(engine.grace_ms);
+                self.storms.hidden_ms = self.storms.random.between(200, most.max(201));
+            }
+            FaultKind::OneAway => {
+                let random = &mut self.storms.random;
+                let index = random.below(Endpoint::ALL.len() as u64);
+                let index = usize::try_from(index).unwrap_or(0);
+                let says = [
+                    None,
+                    Some(Reason::UnknownError),
+                    Some(Reason::Unlisted(99_999)),
+                ];
+                let word = usize::try_from(random.below(says.len() as u64)).unwrap_or(0);
+                self.storms.away = Endpoint::ALL
+                    .get(index)
+                    .copied()
+                    .zip(says.get(word).copied());
+            }
+            FaultKind::MarketCrash => {
+                let best = self.exchange.venue().best(MarketId(0), Side::Buy);
+                let random = &mut self.storms.random;
+                let far = i32::try_from(random.between(100, 900)).unwrap_or(0);
+                // Not out of the prices that the daemon may make: there nothing could come back.
+                let up = match best {
+                    Some(best) if best.0 < PRICE.0 / 5 * 4 => true,
+                    Some(best) if best.0 > PRICE.0 / 4 * 5 => false,
+                    Some(_) | None => random.chance(1, 2),
+                };
+                let bps = if up { far } else { -far };
+                let regime = Regime::Volatile;
+                self.feel(What::Jump { bps });
+                self.feel(What::Regime { regime, up: None });
+                self.feel(What::Liquidity { percent: 30 });
+            }
+            FaultKind::MarketDeserted => self.feel(What::Liquidity { percent: 0 }),
+            FaultKind::FeesRaised => self.set_fees(true),
+            FaultKind::Suspended | FaultKind::Held => {
+                self.lose_control();
+                let until = self.now.plus_ms(length_ms);
+                self.storms.held_until = self.storms.held_until.max(until);
+                if let (FaultKind::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
+                    daemon.clock.sleep(length_ms);
+                }
+                if self.storms.unheard_until > self.now {
+                    self.touch();
+                }
+                // A clock that slept knows the venue's time again when two answers have agreed on it; until
+                // then a depth from a cache may seem younger than what has ended since.
+                let known = until.plus_ms(60_000 + self.longest_ms());
+                for check in ["late", "stale", "own_priced"] {
+                    self.checks.excuse(check, Some(known));
+                }
+            }
+            FaultKind::StoreFailed => {
+                if let Some(daemon) = &mut self.daemon {
+                    daemon.store_failed = true;
+                }
+            }
+            FaultKind::LevelRaised => self.raise(TradingState::CancelOnly),
+            FaultKind::LevelHalted => self.raise(TradingState::Halted),
+            FaultKind::Drained => self.command(Command::Drain),
+            FaultKind::Deposit => self.flow(true),
+            FaultKind::Withdrawal => self.flow(false),
+            FaultKind::ForeignOrder => self.foreign_order(length_ms),
+            FaultKind::ExchangeDown => self.lose_control(),
+            FaultKind::ListGaps => {
+                let reports = self.storms.random.chance(1, 2);
+                self.storms.gaps = if reports { Gaps::Reports } else { Gaps::Lists };
+            }
+            FaultKind::DepthOld => {
+                let random = &mut self.storms.random;
+                let cached = random.chance(1, 2);
+                self.storms.renewed_ms = cached.then(|| random.between(500, 4_000));
+            }
+            // These are asked about where they matter.
+            FaultKind::DepthFrozen
+            | FaultKind::KeyRefused
+            | FaultKind::SigningFailed
+            | FaultKind::StoreSlow
+            | FaultKind::ListSkips
+            | FaultKind::SubmitsLate
+            | FaultKind::TimeWrong => {}
+        }
+    }
+
+    /// A trouble ends.
+    pub(super) fn relieve(&mut self, kind: FaultKind) {
+        if !self.storms.active.remove(&kind) {
+            return;
+        }
+        self.suffer(kind, self.now);
+        match kind {
+            FaultKind::ExchangeHalted
+            | FaultKind::ExchangeCancelOnly
+            | FaultKind::ExchangePostOnly => {
+                self.operate(Operator::SetMode(ExchangeMode::Open));
+            }
+            FaultKind::AccountFrozen => self.freeze(false),
+            FaultKind::MarketClosed => self.enable_market(true),
+            FaultKind::ExchangeSlow => self.operate(Operator::SetDelays(Delays::default())),
+            FaultKind::OrdersHidden => self.storms.hidden_ms = 0,
+            FaultKind::MarketCrash => {
+                let regime = Regime::Calm;
+                self.feel(What::Regime { regime, up: None });
+                self.feel(What::Liquidity { percent: 100 });
+            }
+            FaultKind::MarketDeserted => self.feel(What::Liquidity { percent: 100 }),
+            FaultKind::FeesRaised => self.set_fees(false),
+            FaultKind::ForeignOrder => {
+                if let Some(hash) = self.storms.foreign.take() {
+                    let cancel = Request::Cancel {
+                        account: OWN_ACCOUNT,
+                        hash: Some(hash),
+                        client_id: None,
+                    };
+                    // It may have expired by itself.
+                    let _ = self.exchange.ask(self.now, &cancel);
+                }
+            }
+            FaultKind::ExchangeDown
+            | FaultKind::ListGaps
+            | FaultKind::ListSkips
+            | FaultKind::SubmitsLate
+            | FaultKind::OneAway
+            | FaultKind::DepthFrozen
+            | FaultKind::DepthOld
+            | FaultKind::KeyRefused
+            | FaultKind::StoreFailed
+            | FaultKind::SigningFailed
+            | FaultKind::StoreSlow
+            | FaultKind::Suspended
+            | FaultKind::Held
+            | FaultKind::TimeWrong
+            | FaultKind::LevelRaised
+            | FaultKind::LevelHalted
+            | FaultKind::Drained
+            | FaultKind::Deposit
+            | FaultKind::Withdrawal => {}
+        }
+    }
+
+    fn feel(&mut self, what: What) {
+        self.exchange.feel(self.now, what);
+    }
+
+    pub(super) fn operate(&mut self, wish: Operator) {
+        self.exchange.operate(self.now, wish);
+    }
+
+    fn freeze(&mut self, frozen: bool) {
+        self.operate(Operator::Freeze {
+            account: OWN_ACCOUNT,
+            frozen,
+        });
+    }
+
+    fn enable_market(&mut self, enabled: bool) {
+        let market = self.config.markets[0].clone();
+        self.operate(Operator::EnableMarket { market, enabled });
+    }
+
+    fn set_fees(&mut self, raised: bool) {
+        self.checks.excuse("fee_above", None);
+        let most = self.config.engine.max_fee_bips;
+        for market in self.config.venue.markets.clone() {
+            let usual = (market.maker_fee_bips, market.taker_fee_bips);
+            let (maker_fee_bips, taker_fee_bips) = if raised {
+                (usual.0.midpoint(most), most.max(usual.1))
+            } else {
+                usual
+            };
+            self.operate(Operator::SetFees {
+                market: market.name,
+                maker_fee_bips,
+                taker_fee_bips,
+            });
+        }
+    }
+}

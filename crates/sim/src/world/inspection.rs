@@ -1,0 +1,134 @@
+//! What can be seen of a world from outside.
+
+use std::collections::BTreeMap;
+
+use cambist_core::market::MarketSpec;
+use cambist_core::request::Endpoint;
+use cambist_core::{Amount, Time, TokenId};
+use cambist_report::Session;
+
+use crate::campaign::outcome::Counts;
+use crate::config::WorldConfig;
+use crate::exchange::{Exchange, OWN_ACCOUNT};
+use crate::faults::disk::Disk;
+use crate::faults::network::Fault;
+use crate::invariants::checks::Violation;
+use crate::invariants::stated_loss::Losses;
+use crate::trace::TraceHash;
+
+use crate::world::{Tap, World};
+
+impl World {
+    /// Lets someone watch every step of the engine.
+    pub fn watch(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+    }
+
+    /// Lets someone watch every step of the engine up to the first broken promise.
+    pub fn watch_until_violation(&mut self, tap: Tap) {
+        self.tap = Some(tap);
+        self.tap_ends = true;
+    }
+
+    /// The world's time.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Steps so far.
+    pub const fn steps(&self) -> u64 {
+        self.checks.steps()
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            faults: self.network.faults() + self.storms.begun,
+            taken: self.truth.count(),
+            traded: self.truth.fills(),
+            ..self.counts
+        }
+    }
+
+    /// What losses of control cost.
+    pub(crate) const fn losses(&self) -> Losses {
+        self.loss.losses
+    }
+
+    /// Faults of the network by the endpoint whose message they struck.
+    pub const fn struck(&self) -> &BTreeMap<(Endpoint, Fault), u64> {
+        self.network.struck()
+    }
+
+    /// The session of the present or last start.
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The markets as the engine trades them.
+    pub fn specs(&self) -> &[MarketSpec] {
+        &self.specs
+    }
+
+    /// The exchange.
+    pub const fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
+    /// The store.
+    pub const fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// Promises that were not kept.
+    pub fn violations(&self) -> &[Violation] {
+        self.checks.violations()
+    }
+
+    /// Violations beyond those that are kept.
+    pub const fn violations_dropped(&self) -> u64 {
+        self.checks.dropped()
+    }
+
+    /// The hash of everything the engine heard and did.
+    pub fn trace_hash(&self) -> TraceHash {
+        self.trace.hash()
+    }
+
+    /// Whether the daemon has ended, and with what proof.
+    pub const fn finished(&self) -> Option<bool> {
+        self.finished
+    }
+
+    /// Own orders open at the venue.
+    pub(crate) fn resting(&self) -> u64 {
+        let own = self.exchange.venue().account(OWN_ACCOUNT);
+        own.map_or(0, |account| u64::from(account.open_orders()))
+    }
+
+    /// The engine's books less the venue's, by token.
+    pub(crate) fn residual(&self) -> BTreeMap<TokenId, i128> {
+        let ledger = &self.session.status().ledger;
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        self.exchange
+            .held(&self.specs)
+            .into_iter()
+            // A start that ended before its opening has no books to compare.
+            .filter(|_| !ledger.is_empty())
+            .map(|(token, held)| {
+                let ours = ledger.get(&token).copied().unwrap_or(0);
+                (token, signed(ours).saturating_sub(signed(held)))
+            })
+            .collect()
+    }
+
+    /// The newest time that the engine's clock showed.
+    pub(crate) const fn shown(&self) -> Time {
+        self.shown
+    }
+
+    /// The configuration.
+    pub const fn config(&self) -> &WorldConfig {
+        &self.config
+    }
+}

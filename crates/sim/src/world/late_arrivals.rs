@@ -1,0 +1,44 @@
+//! What is submitted and arrives at the last moment: just before it expires, or just after, when the exchange
+//! itself refuses it. Whoever takes silence for failure, or a fence for passed a little early, is wrong then.
+
+use cambist_core::{Time, VenueTime};
+use cambist_venue::Request;
+
+use crate::faults::kinds::FaultKind;
+use crate::faults::network::Outbound;
+
+use crate::world::World;
+
+impl World {
+    /// How long what is held up may be on its way.
+    pub(super) fn late_ms(&self) -> u64 {
+        let late = self.config.troubles.kinds.contains(&FaultKind::SubmitsLate);
+        if late { self.config.engine.ttl_ms } else { 0 }
+    }
+
+    /// A submit that is held up on its way, if it is; half of all come at once as well, and nobody hears it.
+    pub(super) fn late(&mut self, asked: &Request) -> Option<Outbound> {
+        let valid_until_s = match asked {
+            Request::Submit(order) => order.valid_until_s,
+            Request::Join(join) => join.valid_until_s,
+            Request::Exit(exit) => exit.valid_until_s,
+            _ => return None,
+        };
+        let random = &mut self.storms.random;
+        if !self.storms.active.contains(&FaultKind::SubmitsLate) || !random.chance(7, 8) {
+            return None;
+        }
+        let expires = self.exchange.when(VenueTime::from_s(valid_until_s));
+        let spread_us = 1_000 * [500, 5_000, 20_000][usize::try_from(random.below(3)).unwrap_or(0)];
+        let early_us = random.below(spread_us);
+        let at = if random.chance(1, 8) {
+            expires.0 + early_us
+        } else {
+            expires.0.saturating_sub(early_us)
+        };
+        let after_us = Time(at).micros_since(self.now).max(1_000);
+        let way_us = 1_000 * self.config.network.latency_max_ms;
+        let copy_us = random.chance(1, 2).then_some(way_us);
+        Some(Outbound::Arrives { after_us, copy_us })
+    }
+}

@@ -1,0 +1,133 @@
+//! What lists leave out of what there is, and what a single report denies. Nothing is left out for good: what
+//! came to the exchange before its expiry is shown when its grace is over, and a closed window leaves out
+//! each entry once at most, so that two readings of it that agree are complete.
+
+use cambist_core::{Hash, Reason, VenueTime};
+use cambist_venue::{Refusal, Request, Response};
+
+use crate::faults::active::Gaps;
+use crate::faults::kinds::FaultKind;
+
+use crate::world::World;
+use crate::world::answer_faults::BELIEVED_MS;
+
+/// An entry, as far as it matters here: its hash, when it was created, until when it is valid.
+type Entry = (Hash, VenueTime, VenueTime);
+
+impl World {
+    /// Leaves out of an answer what the troubles of the moment hide.
+    pub(super) fn leave_out(&mut self, request: &Request, answer: &mut Result<Response, Refusal>) {
+        let closed = match request {
+            Request::Orders(query) => query.end.0 > 0,
+            Request::PoolTransactions(query) => query.end.0 > 0,
+            _ => false,
+        };
+        match answer {
+            Ok(Response::Orders(page)) => {
+                let before = page.orders.len();
+                page.orders.retain(|order| {
+                    let until = VenueTime::from_s(order.valid_until_s.into());
+                    self.is_listed((order.hash, order.created, until), closed)
+                });
+                page.total -= (before - page.orders.len()) as u64;
+            }
+            Ok(Response::PoolTransactions(page)) => {
+                let before = page.transactions.len();
+                page.transactions.retain(|entry| {
+                    let moves = &self.disk.durable().moves;
+                    let own = moves.values().find(|sealed| sealed.hash == entry.hash);
+                    let until = own.map_or(VenueTime(0), |sealed| {
+                        VenueTime::from_s(sealed.transaction.valid_until_s.into())
+                    });
+                    own.is_none() || self.is_listed((entry.hash, entry.created, until), closed)
+                });
+                page.total -= (before - page.transactions.len()) as u64;
+            }
+            Ok(Response::Order(view)) => {
+                let until = VenueTime::from_s(view.valid_until_s.into());
+                if self.storms.gaps == Gaps::Reports && self.is_in_gap(&view.hash) {
+                    let refusal = Refusal::new(Reason::UnknownError, "cannot be read now");
+                    *answer = Err(refusal);
+                } else if self.is_hidden(view.created, until) {
+                    let refusal = Refusal::new(Reason::OrderNotFound, "not yet shown");
+                    *answer = Err(refusal);
+                }
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn is_listed(&mut self, (hash, created, until): Entry, closed: bool) -> bool {
+        if self.is_in_gap(&hash) || self.is_hidden(created, until) {
+            return false;
+        }
+        let ours = self.truth.get(&hash).is_some() || self.checks.is_move(&hash);
+        if !self.storms.is(FaultKind::ListSkips) || !ours {
+            return true;
+        }
+        let skipped = if closed {
+            self.storms.random.chance(1, 3) && self.storms.left_out.insert(hash)
+        } else {
+            !self.conduct.knows(&hash)
+        };
+        !skipped
+    }
+
+    /// Every other order that the daemon knows is missing while lists have gaps.
+    fn is_in_gap(&self, hash: &Hash) -> bool {
+        let gaps = self.storms.is(FaultKind::ListGaps);
+        gaps && hash.0[31].is_multiple_of(2) && self.conduct.knows(hash)
+    }
+
+    /// Whether it is too young to be shown: not longer than its expiry and grace, as late as the daemon
+    /// can take the hour to be.
+    fn is_hidden(&self, created: VenueTime, until: VenueTime) -> bool {
+        let now = self.exchange.clock(self.now);
+        let ahead_ms = if self.config.troubles.kinds.contains(&FaultKind::TimeWrong) {
+            BELIEVED_MS
+        } else {
+            0
+        };
+        let shown_at = until.plus_ms(self.config.engine.grace_ms);
+        created > now.minus_ms(self.storms.hidden_ms)
+            && self.storms.hidden_ms > 0
+            && now.plus_ms(ahead_ms) <= shown_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use cambist_core::Time;
+
+    use crate::config::WorldConfig;
+    use crate::faults::disk::Durable;
+
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_is_shown_when_its_grace_is_over() {
+        let mut world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
+        world.storms.hidden_ms = 600_000;
+        let created = world.exchange.clock(world.now);
+        let until = created.plus_ms(15_000);
+        let grace_ms = world.config.engine.grace_ms;
+        world.now = Time::from_ms(15_000 + grace_ms);
+        assert!(world.is_hidden(created, until));
+        world.now = Time::from_ms(15_001 + grace_ms);
+        assert!(!world.is_hidden(created, until));
+    }
+
+    #[test]
+    fn a_closed_window_leaves_out_each_entry_once_and_an_open_one_what_is_unknown() {
+        let mut world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
+        world.storms.active.insert(FaultKind::ListSkips);
+        let entry = (Hash([7; 32]), VenueTime(0), VenueTime(0));
+        assert!(world.is_listed(entry, false), "not ours");
+        world.checks.move_taken(entry.0, &Durable::default());
+        assert!(!world.is_listed(entry, false));
+        let skipped = (0..200).filter(|_| !world.is_listed(entry, true)).count();
+        assert_eq!(skipped, 1);
+    }
+}

@@ -1,0 +1,276 @@
+//! People: whoever looks after the daemon, and whoever else uses its account.
+
+use cambist_core::books::Carrier;
+use cambist_core::event::{Command, TradingState};
+use cambist_core::notification::Notification;
+use cambist_core::order::FillBy;
+use cambist_core::{
+    Amount, ClientOrderId, Hash, MarketId, OrderKind, Price, Qty, Side, Time, TokenId,
+};
+use cambist_venue::{AccountId, NewOrder, Operator, Request};
+
+use crate::exchange::OWN_ACCOUNT;
+
+use crate::world::World;
+use crate::world::events::WorldEvent;
+
+/// The person looks after the daemon every so often.
+pub(super) const CARE_MS: u64 = 30_000;
+/// Somebody else's storage ids begin here, out of the way of ours.
+const FOREIGN_IDS: u32 = 14_000;
+
+/// Another installation of cambist.
+const OTHER_INSTANCE: u32 = 0x00ca_b158;
+
+impl World {
+    /// The person looks: what stands still for a reason that is over is started again, with the level
+    /// lowered. Bugs are not excused by it: a rule of the engine that failed has been told before.
+    pub(super) fn look_after(&mut self) {
+        self.care();
+        self.reload();
+        self.queue.plan(self.now.plus_ms(CARE_MS), WorldEvent::Care);
+    }
+
+    pub(super) fn care(&mut self) {
+        let busy = self.storms.active.iter().any(|kind| kind.keeps_people());
+        if busy || self.ending {
+            return;
+        }
+        let daemon = self.daemon.as_ref();
+        let stands = daemon.is_some_and(|d| d.store_failed || d.level > TradingState::Active);
+        let holds = daemon.is_some_and(|daemon| daemon.hold.is_some());
+        if stands || self.finished.is_some() {
+            self.resume();
+        } else if daemon.is_some() && (holds || !self.storms.unexplained.is_empty()) {
+            self.explain(holds);
+        }
+    }
+
+    /// The person explains what somebody moved: to the running daemon, flow by flow or all at once as the venue
+    /// has it, or while it is stopped; or leaves it for later, as long as that holds nothing back.
+    fn explain(&mut self, holds: bool) {
+        let how = self.storms.random.below(4);
+        if !holds && how == 0 && !self.calmed {
+            return;
+        }
+        let flows = std::mem::take(&mut self.storms.unexplained);
+        if flows.is_empty() || (holds && how == 1) {
+            // Nobody knows any more what it was, or wants to look it up.
+            let (level, reason) = (TradingState::Active, "as the venue has it".to_owned());
+            let forget_losses = self.storms.random.chance(1, 2);
+            return self.command(Command::Lower {
+                level,
+                reason,
+                forget_losses,
+            });
+        }
+        if how == 2 {
+            self.stop();
+            let markets = Carrier::of(&self.specs, &self.pools);
+            for (token, amount) in flows {
+                self.disk.explain(token, amount, &markets);
+            }
+            let again = self.now.plus_ms(self.config.store.restart_ms);
+            self.storms.obstruct(again);
+            self.queue.plan(again, WorldEvent::Start);
+            return;
+        }
+        for (token, amount) in flows {
+            let reason = "moved by hand".to_owned();
+            self.command(Command::Adopt {
+                token,
+                amount,
+                reason,
+            });
+        }
+    }
+
+    /// The daemon says something about its books: where nothing is unexplained any more, they must agree from
+    /// now on.
+    pub(super) fn books_told(&mut self, shown: Time, note: &Notification) {
+        let known = self.now >= self.storms.unheard_until && self.storms.unexplained.is_empty();
+        if matches!(note, Notification::Balanced) && known {
+            self.checks.accuse("mismatch");
+        }
+        let ledger = self.ledger.as_mut();
+        let broken = ledger.and_then(|ledger| ledger.note(shown.as_ms(), note));
+        self.break_rules(broken);
+    }
+
+    /// Bytes of an order or a move are about to leave.
+    pub(super) fn books_allow(&mut self, id: ClientOrderId) {
+        let (shown_ms, engine) = (self.shown.as_ms(), &self.config.engine);
+        let ledger = self.ledger.as_ref();
+        let broken = ledger.and_then(|ledger| ledger.leaving(shown_ms, id, engine));
+        self.break_rules(broken);
+    }
+
+    /// A person ends the daemon, lowers the level, and starts it again.
+    fn resume(&mut self) {
+        if self.finished.take().is_some() {
+            // It ended in order: what it wrote is on the disk.
+            self.disk.sync(u64::MAX);
+            self.checks.crashed(self.disk.durable());
+        } else {
+            self.stop();
+        }
+        let markets = Carrier::of(&self.specs, &self.pools);
+        if self.disk.lower(&markets) {
+            self.storms.unexplained.clear();
+        }
+        self.limits = None;
+        self.checks.level(TradingState::Active);
+        let again = self.now.plus_ms(self.config.store.restart_ms);
+        self.storms.obstruct(again);
+        self.queue.plan(again, WorldEvent::Start);
+    }
+
+    pub(super) fn raise(&mut self, level: TradingState) {
+        let reason = "a trouble".to_owned();
+        self.command(Command::Raise { level, reason });
+    }
+
+    /// Somebody else moves money.
+    pub(super) fn flow(&mut self, inwards: bool) {
+        let tokens: Vec<TokenId> = self.config.funds.keys().copied().collect();
+        let index = self.storms.random.below(tokens.len() as u64);
+        let token = tokens[usize::try_from(index).unwrap_or(0)];
+        let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
+            return;
+        };
+        let balance = own.balance(token);
+        let free = balance.total - balance.locked;
+        // Whoever moves money leaves what a market can be made with: bands were drawn for that.
+        let usual = self.config.funds.get(&token).copied().unwrap_or(0);
+        let (few, many) = (balance.total < usual / 2, balance.total > usual + usual / 4);
+        let inwards = few || inwards && !many;
+        let amount: Amount = if inwards { usual / 8 } else { free / 4 };
+        self.move_funds(token, inwards, amount);
+    }
+
+    /// Puts back what the account was meant to hold, once nobody else moves money any more: without
+    /// funds for either side within the band there is no quoting that could come back.
+    pub(super) fn refund(&mut self) {
+        for (token, usual) in self.config.funds.clone() {
+            let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
+                return;
+            };
+            let balance = own.balance(token);
+            let free = balance.total - balance.locked;
+            if balance.total < usual / 2 {
+                self.move_funds(token, true, usual - balance.total);
+            } else if balance.total > usual + usual / 2 {
+                self.move_funds(token, false, free.min(balance.total - usual));
+            }
+        }
+    }
+
+    fn move_funds(&mut self, token: TokenId, inwards: bool, amount: Amount) {
+        let account = OWN_ACCOUNT;
+        if amount == 0 {
+            return;
+        }
+        self.touch();
+        self.loss.flowed();
+        let signed = i128::try_from(amount).unwrap_or(i128::MAX);
+        let signed = if inwards { signed } else { -signed };
+        self.storms.unexplained.push((token, signed));
+        self.checks.excuse("mismatch", None);
+        self.operate(if inwards {
+            Operator::Deposit {
+                account,
+                token,
+                amount,
+            }
+        } else {
+            Operator::Withdraw {
+                account,
+                token,
+                amount,
+            }
+        });
+    }
+
+    /// Somebody else touched the account: until the daemon, awake, can have heard of it, funds and band
+    /// are not what it knows.
+    pub(super) fn touch(&mut self) {
+        let poll = &self.config.engine.poll;
+        let heard_ms = poll.balances_age_max_ms.max(poll.orders_age_max_ms)
+            + 2 * self.config.engine.request_timeout_ms
+            + self.config.store.seal_max_ms
+            + 2 * self.longest_ms()
+            + self.storms.hidden_ms;
+        let until = self.now.max(self.storms.held_until).plus_ms(heard_ms);
+        self.storms.unheard_until = until;
+        self.storms.disturb(until);
+        // What has left before may arrive after.
+        let judged = until.plus_ms(self.late_ms());
+        for check in ["overcommitted", "inventory_band", "gross_exposure"] {
+            self.checks.excuse(check, Some(judged));
+        }
+    }
+
+    /// Somebody else's order rests far from the market.
+    pub(super) fn foreign_order(&mut self, length_ms: u64) {
+        let venue = self.exchange.venue();
+        let (market, token) = (MarketId(0), self.specs[0].base.id);
+        let Some(best) = venue.best(market, Side::Sell) else {
+            return;
+        };
+        let price = Price(best.0 * 2);
+        let free = venue.account(OWN_ACCOUNT).map_or(0, |own| {
+            let held = own.balance(token);
+            held.total - held.locked
+        });
+        // A little, or as much as is missed.
+        let qty = if self.storms.random.chance(1, 2) {
+            Qty(10_000)
+        } else {
+            self.specs[0].lots_floor(free / 2)
+        };
+        let spec = &self.specs[0];
+        let amounts = spec.base_amount(qty).zip(spec.quote_amount(price, qty));
+        let Some((base, quote)) = amounts else {
+            return;
+        };
+        let quote_token = self.specs[0].quote.id;
+        self.storms.foreign_made += 1;
+        let mut hash = [1; 32];
+        hash[1..9].copy_from_slice(&self.storms.random.next_u64().to_be_bytes());
+        let valid_until = self.exchange.clock(self.now).plus_ms(length_ms).as_s() + 2;
+        // Every second one is of another cambist.
+        let number = self.storms.foreign_made;
+        let client_id = if number.is_multiple_of(2) {
+            self.storms.others.insert(Hash(hash), false);
+            format!("c{OTHER_INSTANCE:08x}-0-{number}")
+        } else {
+            format!("somebody-{number}")
+        };
+        let order = NewOrder {
+            hash: Hash(hash),
+            exchange: self.config.venue.exchange,
+            account: AccountId(OWN_ACCOUNT.0),
+            storage_id: u64::from(FOREIGN_IDS + 2 * (self.storms.foreign_made % 1_000)),
+            sell_token: token,
+            sell_amount: base,
+            buy_token: quote_token,
+            buy_amount: quote,
+            fill_by: FillBy::Sell,
+            all_or_none: false,
+            valid_until_s: valid_until,
+            max_fee_bips: 20,
+            taker: [0; 20],
+            kind: OrderKind::MakerOnly,
+            pool: None,
+            client_id: Some(client_id),
+        };
+        self.touch();
+        if self
+            .exchange
+            .ask(self.now, &Request::Submit(Box::new(order)))
+            .is_ok()
+        {
+            self.storms.foreign = Some(Hash(hash));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Sealing and syncing: nothing is told to be durable before it is.
+
+use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
+use cambist_core::planted::{Defect, armed};
+use cambist_core::request::Endpoint;
+use cambist_core::{Intent, Time};
+
+use crate::exchange::OWN_ACCOUNT;
+use crate::faults::disk::Write;
+use crate::faults::kinds::FaultKind;
+use crate::workload::pool;
+
+use crate::world::World;
+use crate::world::events::WorldEvent;
+
+impl World {
+    fn sync_us(&mut self) -> Time {
+        let store = &self.config.store;
+        let took = self
+            .random
+            .between(store.seal_min_ms * 1_000, store.seal_max_ms * 1_000);
+        let begins = self.disk_busy.max(self.now);
+        let slow_us = if self.storms.is(FaultKind::StoreSlow) {
+            self.storms.random.below(8_000_000)
+        } else {
+            0
+        };
+        self.disk_busy = Time(begins.0 + took + slow_us);
+        self.disk_busy
+    }
+
+    pub(super) fn incarnation(&self) -> u32 {
+        self.daemon.as_ref().map_or(0, |daemon| daemon.incarnation)
+    }
+
+    pub(super) fn plan_sync(&mut self, upto: u64, event: Option<Event>) {
+        let at = self.sync_us();
+        let happening = WorldEvent::Synced {
+            incarnation: self.incarnation(),
+            upto,
+            event: event.map(Box::new),
+        };
+        self.queue.plan(at, happening);
+    }
+
+    pub(super) fn plan_flush(&mut self) {
+        if !self.flushing {
+            self.flushing = true;
+            let happening = WorldEvent::Synced {
+                incarnation: self.incarnation(),
+                upto: u64::MAX,
+                event: None,
+            };
+            let at = self.now.plus_ms(self.config.store.flush_ms);
+            self.queue.plan(at, happening);
+        }
+    }
+
+    pub(super) fn synced(&mut self, incarnation: u32, upto: u64, event: Option<Box<Event>>) {
+        if !self.is_alive(incarnation) && self.finished.is_none() {
+            return;
+        }
+        self.disk.sync(upto);
+        if event.is_none() {
+            self.flushing = false;
+        }
+        if let Some(event) = event {
+            if let Event::RestrictionsStored(levels) = &*event {
+                self.checks.level(levels.state);
+            }
+            self.hear(&event);
+        }
+    }
+
+    /// Writes something that the next sync makes durable. A store that failed once takes nothing more.
+    pub(super) fn write(&mut self, write: Write) -> u64 {
+        if self
+            .daemon
+            .as_ref()
+            .is_some_and(|daemon| daemon.store_failed)
+        {
+            0
+        } else {
+            self.disk.write(write)
+        }
+    }
+
+    pub(super) fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        let (mut orders, mut moves) = (Vec::new(), Vec::new());
+        for intent in intents {
+            match intent {
+                Intent::Order(order) => orders.push(order),
+                Intent::PoolTransaction(wanted) => {
+                    let hash = pool::hash(&wanted);
+                    moves.push((wanted, hash));
+                }
+            }
+        }
+        if let Some(daemon) = &mut self.daemon {
+            let kept = moves.iter().cloned();
+            daemon
+                .moves
+                .extend(kept.map(|sealed| (sealed.0.client_id, sealed)));
+        }
+        self.check_beside_instance(!orders.is_empty() || !moves.is_empty());
+        self.limits_judge(&orders);
+        let (sealer, exchange) = (self.sealer, self.config.venue.exchange);
+        let sealed: Vec<_> = orders
+            .into_iter()
+            .map(|order| {
+                let hash = sealer.hash(exchange, OWN_ACCOUNT.0, &order);
+                (order, hash)
+            })
+            .collect();
+        for (order, hash) in &sealed {
+            // Approved is paid for: what leaves later, and then perhaps together, has its tokens.
+            self.obey_budget(Endpoint::Submit);
+            self.checks.sealing(order, self.disk.durable());
+            if let Some(daemon) = &mut self.daemon {
+                daemon
+                    .sealed
+                    .insert(order.client_id, (order.clone(), *hash));
+            }
+        }
+        let store_failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
+        let cause = if self.storms.is(FaultKind::SigningFailed) {
+            Some(SealFailure::Signature)
+        } else {
+            store_failed.then_some(SealFailure::Store)
+        };
+        if let Some(cause) = cause.filter(|_| !armed(Defect::SealFailureHidden)) {
+            return self.plan_sync(0, Some(Event::SealFailed { batch, cause }));
+        }
+        let hashes = sealed
+            .iter()
+            .map(|(order, hash)| (order.client_id, *hash))
+            .chain(moves.iter().map(|(wanted, hash)| (wanted.client_id, *hash)))
+            .collect();
+        let event = Event::Sealed { batch, hashes };
+        let skipped = armed(Defect::SyncSkipped) || cause.is_some();
+        let upto = if skipped {
+            0
+        } else {
+            self.write(Write::Intents(sealed, moves))
+        };
+        if armed(Defect::SyncLate) {
+            self.plan_sync(upto, None);
+            let told = WorldEvent::Synced {
+                incarnation: self.incarnation(),
+                upto: 0,
+                event: Some(Box::new(event)),
+            };
+            self.queue.plan(self.now, told);
+            return;
+        }
+        self.plan_sync(upto, Some(event));
+    }
+
+    pub(super) fn store_levels(&mut self, levels: Restrictions) {
+        let failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
+        let upto = if armed(Defect::RestrictionsNotStored) {
+            0
+        } else {
+            self.write(Write::Levels(levels.clone()))
+        };
+        let event = if failed {
+            Event::RestrictionsFailed(levels)
+        } else {
+            Event::RestrictionsStored(levels)
+        };
+        self.plan_sync(upto, Some(event));
+    }
+}

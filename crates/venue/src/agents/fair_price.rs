@@ -1,0 +1,265 @@
+//! The fair price: a diffusion with occasional jumps whose behaviour switches between regimes, known to
+//! the traders and to nobody else.
+//!
+//! A model, so it may use floating point; through `libm`, so that platforms agree to the bit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::config::AgentsConfig;
+use crate::random::Random;
+
+/// Longest stretch of time that one step may cover: after a pause the price does not leap.
+const STEP_MAX_S: f64 = 5.0;
+
+/// How far from its start the price may wander, as a factor.
+const RANGE: f64 = 8.0;
+
+/// How the fair price behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Regime {
+    /// It diffuses.
+    #[default]
+    Calm,
+    /// It also drifts one way.
+    Trending,
+    /// It diffuses faster.
+    Volatile,
+}
+
+impl Regime {
+    /// Every regime.
+    pub const ALL: [Self; 3] = [Self::Calm, Self::Trending, Self::Volatile];
+}
+
+/// Regimes and how they follow each other: a Markov chain in continuous time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Regimes {
+    /// The one at the beginning.
+    pub first: Regime,
+    /// Mean stay in seconds, in the order of [`Regime::ALL`]. One with 0 is never entered by chance, and
+    /// once entered by a moment of the timeline not left by chance.
+    pub stay_s: [f64; 3],
+    /// Drift while trending, up or down as drawn on entry.
+    pub trend_bps_per_minute: f64,
+    /// What the volatility is multiplied with while volatile.
+    pub volatile_factor: f64,
+}
+
+impl Regimes {
+    /// Calm for ever.
+    pub const CALM: Self = Self {
+        first: Regime::Calm,
+        stay_s: [0.0; 3],
+        trend_bps_per_minute: 15.0,
+        volatile_factor: 4.0,
+    };
+}
+
+/// The process and its generator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct FairPrice {
+    /// In ticks, not rounded.
+    pub price: f64,
+    start: f64,
+    volatility_bps_per_sqrt_s: f64,
+    jumps_per_hour: f64,
+    jump_bps: f64,
+    regimes: Regimes,
+    pub regime: Regime,
+    /// Which way it trends.
+    up: bool,
+    random: Random,
+}
+
+impl FairPrice {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a model's price needs no 64 bits"
+    )]
+    pub fn new(config: &AgentsConfig, random: Random) -> Self {
+        let start = config.start_price.0 as f64;
+        let mut fair = Self {
+            price: start,
+            start,
+            volatility_bps_per_sqrt_s: config.volatility_bps_per_sqrt_s,
+            jumps_per_hour: config.jumps_per_hour,
+            jump_bps: config.jump_bps,
+            regimes: config.regimes,
+            regime: Regime::Calm,
+            up: true,
+            random,
+        };
+        fair.enter(config.regimes.first, None);
+        fair
+    }
+
+    /// Changes the regime; a trend without a direction draws one.
+    pub fn enter(&mut self, regime: Regime, up: Option<bool>) {
+        self.regime = regime;
+        if regime == Regime::Trending {
+            self.up = up.unwrap_or_else(|| self.random.chance(1, 2));
+        }
+    }
+
+    /// Moves the price at once.
+    pub fn jump(&mut self, bps: f64) {
+        self.price =
+            (self.price * (1.0 + bps / 10_000.0)).clamp(self.start / RANGE, self.start * RANGE);
+    }
+
+    /// Lets `seconds` pass.
+    pub fn advance(&mut self, seconds: f64) {
+        let seconds = seconds.clamp(0.0, STEP_MAX_S);
+        self.switch(seconds);
+        let (factor, drift_bps) = match (self.regime, self.up) {
+            (Regime::Calm, _) => (1.0, 0.0),
+            (Regime::Trending, true) => (1.0, self.regimes.trend_bps_per_minute),
+            (Regime::Trending, false) => (1.0, -self.regimes.trend_bps_per_minute),
+            (Regime::Volatile, _) => (self.regimes.volatile_factor, 0.0),
+        };
+        let volatility = factor * self.volatility_bps_per_sqrt_s;
+        let mut move_bps =
+            volatility * libm::sqrt(seconds) * gauss(&mut self.random) + drift_bps * seconds / 60.0;
+        if self.random.unit() < self.jumps_per_hour * seconds / 3_600.0 {
+            let size = self.jump_bps * (0.5 + self.random.unit());
+            move_bps += if self.random.chance(1, 2) {
+                size
+            } else {
+                -size
+            };
+        }
+        self.price = (self.price * libm::exp(move_bps / 10_000.0))
+            .clamp(self.start / RANGE, self.start * RANGE);
+    }
+
+    /// Leaves the regime with the chance of its mean stay, for any other that has one.
+    fn switch(&mut self, seconds: f64) {
+        let stays = self.regimes.stay_s;
+        let stay = |regime: Regime| stays[regime as usize];
+        let present = self.regime;
+        let others = || {
+            Regime::ALL
+                .into_iter()
+                .filter(|regime| *regime != present && stay(*regime) > 0.0)
+        };
+        let ways = others().count() as u64;
+        if stay(present) <= 0.0 || ways == 0 {
+            return;
+        }
+        if self.random.unit() < 1.0 - libm::exp(-seconds / stay(present)) {
+            let chosen = usize::try_from(self.random.below(ways)).unwrap_or(0);
+            if let Some(next) = others().nth(chosen) {
+                self.enter(next, None);
+            }
+        }
+    }
+}
+
+/// A standard normal number (Box and Muller).
+pub(super) fn gauss(random: &mut Random) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(random.unit()));
+    radius * libm::cos(std::f64::consts::TAU * random.unit())
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::{MarketId, Price};
+
+    use super::*;
+
+    fn fair(seed: u64, change: impl FnOnce(&mut AgentsConfig)) -> FairPrice {
+        let mut config = AgentsConfig::calm(seed, MarketId(0), Price(1_000_000), 1);
+        (config.volatility_bps_per_sqrt_s, config.jumps_per_hour) = (0.0, 0.0);
+        change(&mut config);
+        FairPrice::new(&config, Random::new(seed))
+    }
+
+    fn moved_bps(fair: &FairPrice) -> f64 {
+        libm::log(fair.price / 1e6) * 10_000.0
+    }
+
+    /// Root of the mean square of a minute's moves in a regime.
+    fn deviation(regime: Regime) -> f64 {
+        let mut sum = 0.0;
+        for seed in 0..400 {
+            let mut fair = fair(seed, |config| {
+                config.volatility_bps_per_sqrt_s = 3.0;
+                config.regimes.first = regime;
+            });
+            for _ in 0..100 {
+                fair.advance(0.25);
+            }
+            sum += moved_bps(&fair) * moved_bps(&fair);
+        }
+        libm::sqrt(sum / 400.0)
+    }
+
+    #[test]
+    fn the_spread_of_moves_is_the_volatility_asked_for() {
+        let calm = deviation(Regime::Calm);
+        assert!((13.0..17.0).contains(&calm), "{calm} for 15");
+        let volatile = deviation(Regime::Volatile);
+        assert!((52.0..68.0).contains(&volatile), "{volatile} for 60");
+    }
+
+    #[test]
+    fn jumps_come_as_often_as_asked_and_the_range_holds() {
+        let mut rare = fair(3, |config| {
+            (config.jumps_per_hour, config.jump_bps) = (360.0, 100.0);
+        });
+        let mut jumps = 0;
+        for _ in 0..36_000 {
+            let before = rare.price;
+            rare.advance(0.1);
+            jumps += u32::from((rare.price - before).abs() > 1.0);
+        }
+        assert!((280..440).contains(&jumps), "{jumps} for 360");
+        let mut wild = fair(3, |config| config.volatility_bps_per_sqrt_s = 1_000.0);
+        for _ in 0..10_000 {
+            wild.advance(1.0);
+            wild.jump(-50.0);
+            assert!((1e6 / RANGE..=1e6 * RANGE).contains(&wild.price));
+        }
+    }
+
+    /// R-AGT-06
+    #[test]
+    fn a_trend_drifts_as_far_as_it_says_and_either_way() {
+        let mut ups = 0;
+        for seed in 0..40 {
+            let mut fair = fair(seed, |config| config.regimes.first = Regime::Trending);
+            (0..240).for_each(|_| fair.advance(0.5));
+            let moved = moved_bps(&fair);
+            assert!((moved.abs() - 30.0).abs() < 0.01, "{moved} for 30");
+            ups += u32::from(moved > 0.0);
+        }
+        assert!((10..=30).contains(&ups), "{ups} of 40 up");
+        let mut down = fair(1, |_| ());
+        down.enter(Regime::Trending, Some(false));
+        down.advance(4.0);
+        assert!((moved_bps(&down) + 1.0).abs() < 0.01);
+    }
+
+    /// R-AGT-06
+    #[test]
+    fn regimes_last_as_long_as_they_say_and_none_is_entered_that_has_no_stay() {
+        let mut fair = fair(9, |config| config.regimes.stay_s = [30.0, 10.0, 0.0]);
+        let (mut seconds, mut entries) = ([0.0; 3], [0u32; 3]);
+        for _ in 0..400_000 {
+            let before = fair.regime;
+            fair.advance(0.1);
+            seconds[before as usize] += 0.1;
+            if fair.regime != before {
+                entries[fair.regime as usize] += 1;
+            }
+        }
+        assert_eq!(entries[2], 0, "never volatile");
+        for (index, mean) in [(0, 30.0), (1, 10.0)] {
+            let stay = seconds[index] / f64::from(entries[index]);
+            assert!((0.85..1.15).contains(&(stay / mean)), "{stay} for {mean}");
+        }
+        fair.enter(Regime::Volatile, None);
+        (0..1_000).for_each(|_| fair.advance(5.0));
+        assert_eq!(fair.regime, Regime::Volatile, "not left by chance");
+    }
+}

@@ -1,0 +1,263 @@
+//! Traders at the pool: those that close gaps between book and pool, and those that swap for no reason.
+//!
+//! An arbitrageur walks the levels of the book, sells to the pool as much as just pays at the price of the
+//! last of them with every fee counted, and does nothing unless the whole round earns something to the
+//! unit.
+
+use cambist_core::order::FillBy;
+use cambist_core::{Amount, OrderKind, Price, Side};
+
+use crate::agents::base_share;
+use crate::agents::market_view::MarketView;
+use crate::agents::trader::Trader;
+use crate::math::{mul_div_ceil, mul_div_floor};
+use crate::pool::optimal_size::best_input;
+use crate::pool::{PoolConfig, curve};
+use crate::request::{Caller, Request};
+
+/// Largest swap of an arbitrageur, in usual orders.
+const ORDERS_MAX: Amount = 40;
+
+/// Levels of the book that it looks at.
+const LEVELS_MAX: usize = 20;
+
+/// How much less than it saw a swap without a reason still takes, of a hundred.
+const SLIPPAGE_PERCENT: Amount = 2;
+
+/// A round through pool and book. Amounts in units of their tokens.
+struct Round {
+    /// The side of the swap: `Buy` buys base in the pool and sells it to the bids.
+    side: Side,
+    sold: Amount,
+    bought: Amount,
+    /// What is traded with the book, at `price` or better.
+    base: Amount,
+    price: Price,
+}
+
+/// What the traders see of a pool.
+struct Seen<'a> {
+    config: &'a PoolConfig,
+    /// Base, quote.
+    reserves: [Amount; 2],
+    taker_bips: u8,
+}
+
+impl<'a> Seen<'a> {
+    fn new(scene: &MarketView<'a>) -> Option<Self> {
+        let address = scene.config.pool?.pool;
+        let venue = scene.venue;
+        let (reserves, _) = venue.pool_reserves(&address)?;
+        Some(Self {
+            config: venue.pool(&address).filter(|_| !reserves.contains(&0))?,
+            reserves,
+            taker_bips: venue.market(scene.config.market)?.taker_fee_bips,
+        })
+    }
+
+    /// What the pool pays for `sold`, before the taker's fee.
+    fn pays(&self, side: Side, sold: Amount) -> Option<Amount> {
+        let [inward, outward] = self.in_and_out(side);
+        curve::swap(inward, outward, sold, self.config.fee_bips)
+    }
+
+    const fn in_and_out(&self, side: Side) -> [Amount; 2] {
+        let [base, quote] = self.reserves;
+        match side {
+            Side::Buy => [quote, base],
+            Side::Sell => [base, quote],
+        }
+    }
+
+    /// What a unit that the pool pays is worth in units of what is sold to it, at a price of the book and
+    /// after the taker's fee of both legs.
+    fn worth(&self, scene: &MarketView<'_>, side: Side, price: Price) -> Option<(u128, u128)> {
+        let (quotes, bases) = scene.scale.ratio(price)?;
+        let kept = 10_000 - u128::from(self.taker_bips);
+        let (gain, cost) = match side {
+            Side::Buy => (quotes, bases),
+            Side::Sell => (bases, quotes),
+        };
+        Some((
+            gain.checked_mul(kept * kept)?,
+            cost.checked_mul(100_000_000)?,
+        ))
+    }
+
+    /// Least of which `amount` is left after the taker's fee.
+    fn before_fee(&self, amount: Amount) -> Option<Amount> {
+        mul_div_ceil(amount, 10_000, 10_000 - u128::from(self.taker_bips))
+    }
+
+    /// What is left of `amount` after the taker's fee.
+    fn after_fee(&self, amount: Amount) -> Amount {
+        let fee = mul_div_floor(amount, u128::from(self.taker_bips), 10_000);
+        amount - fee.unwrap_or(amount)
+    }
+}
+
+impl Trader {
+    /// Closes the gap between book and pool, if that earns anything.
+    pub(super) fn close_gap(
+        &mut self,
+        scene: &MarketView<'_>,
+        made: &mut u64,
+        requests: &mut Vec<(Caller, Request)>,
+    ) {
+        let Some(round) = Side::BOTH.into_iter().find_map(|side| round(scene, side)) else {
+            return;
+        };
+        let quote = match round.side {
+            Side::Buy => scene.scale.quote_ceil(round.base, round.price),
+            Side::Sell => scene.scale.quote_floor(round.base, round.price),
+        };
+        let pair = match round.side {
+            Side::Buy => [(scene.quote, round.sold), (scene.base, round.bought)],
+            Side::Sell => [(scene.base, round.sold), (scene.quote, round.bought)],
+        };
+        let swap = self.swap(scene, made, pair);
+        let book = quote.and_then(|quote| {
+            let (pair, fill_by) = match round.side {
+                Side::Buy => (
+                    [(scene.base, round.base), (scene.quote, quote)],
+                    FillBy::Sell,
+                ),
+                Side::Sell => (
+                    [(scene.quote, quote), (scene.base, round.base)],
+                    FillBy::Buy,
+                ),
+            };
+            self.submit(scene, made, pair, fill_by, OrderKind::TakerOnly, None, 60)
+        });
+        // One leg alone would be a bet.
+        if let (Some(swap), Some(book)) = (swap, book) {
+            requests.extend([swap, book]);
+        }
+    }
+
+    /// Swaps about the usual size, this way or that.
+    pub(super) fn swap_at_random(
+        &mut self,
+        scene: &MarketView<'_>,
+        made: &mut u64,
+        requests: &mut Vec<(Caller, Request)>,
+    ) {
+        let (Some(seen), Some(account)) = (Seen::new(scene), scene.venue.account(self.account))
+        else {
+            return;
+        };
+        let side = if self.random.unit() < base_share(account, scene).clamp(0.2, 0.8) {
+            Side::Sell
+        } else {
+            Side::Buy
+        };
+        let size = self.usual_size(scene).max(scene.minimum).min(scene.maximum);
+        let sold = match side {
+            Side::Sell => Some(size),
+            Side::Buy => mul_div_floor(size, seen.reserves[1], seen.reserves[0]),
+        };
+        let least = sold
+            .and_then(|sold| seen.pays(side, sold))
+            .map(|pays| pays / 100 * (100 - SLIPPAGE_PERCENT));
+        let (Some(sold), Some(least)) = (sold, least) else {
+            return;
+        };
+        let pair = match side {
+            Side::Buy => [(scene.quote, sold), (scene.base, least)],
+            Side::Sell => [(scene.base, sold), (scene.quote, least)],
+        };
+        requests.extend(self.swap(scene, made, pair));
+    }
+}
+
+/// The best round that swaps on this side, if it earns anything: level by level, as long as the pool's
+/// optimum at a level's price lies beyond what the levels before it take.
+fn round(scene: &MarketView<'_>, side: Side) -> Option<Round> {
+    let seen = Seen::new(scene)?;
+    let [inward, outward] = seen.in_and_out(side);
+    let most = scene
+        .maximum
+        .min(scene.config.size_base.saturating_mul(ORDERS_MAX));
+    // What is bought in the pool is sold to the bids; what is sold to it is bought from the asks.
+    let levels = scene
+        .venue
+        .best_levels(scene.config.market, side, LEVELS_MAX);
+    let (mut base, mut last) = (0, None);
+    for (price, offered) in &levels {
+        let wanted = best_input(
+            inward,
+            outward,
+            seen.config.fee_bips,
+            seen.worth(scene, side, *price)?,
+        )?;
+        // Base that the book is to take or to give, the fee of the leg between them counted.
+        let (wanted, offered) = match side {
+            Side::Buy => (seen.after_fee(seen.pays(side, wanted)?), *offered),
+            Side::Sell => (wanted, seen.after_fee(*offered)),
+        };
+        let wanted = wanted.min(most);
+        if wanted <= base {
+            break;
+        }
+        last = Some(*price);
+        if wanted <= base + offered {
+            base = wanted;
+            break;
+        }
+        base += offered;
+    }
+    let price = last?;
+    let lot = scene.scale.exact_lot(price);
+    let round = match side {
+        Side::Buy => {
+            let bought = seen.before_fee(base)?;
+            let kept_by_pool = 10_000 - u128::from(seen.config.fee_bips);
+            let left = outward.checked_sub(bought)?.checked_mul(kept_by_pool)?;
+            let sold = mul_div_ceil(inward, bought.checked_mul(10_000)?, left)?;
+            let bought = seen.pays(side, sold)?;
+            let base = seen.after_fee(bought);
+            let base = base - base % lot;
+            let value = value(&levels, base, |base, price| {
+                scene.scale.quote_floor(base, price)
+            })?;
+            (seen.after_fee(value) > sold).then_some(Round {
+                side,
+                sold,
+                bought,
+                base,
+                price,
+            })
+        }
+        Side::Sell => {
+            let (sold, bought) = (base, seen.pays(side, base)?);
+            let base = seen.before_fee(sold)?.checked_next_multiple_of(lot)?;
+            let spent = value(&levels, base, |base, price| {
+                scene.scale.quote_ceil(base, price)
+            })?;
+            (seen.after_fee(bought) > spent).then_some(Round {
+                side,
+                sold,
+                bought,
+                base,
+                price,
+            })
+        }
+    }?;
+    (round.base >= scene.minimum).then_some(round)
+}
+
+/// What `base` is worth at these levels, best first; what is beyond them at the last.
+fn value(
+    levels: &[(Price, Amount)],
+    base: Amount,
+    worth: impl Fn(Amount, Price) -> Option<Amount>,
+) -> Option<Amount> {
+    let (mut left, mut sum) = (base, 0);
+    for (price, offered) in levels {
+        let part = left.min(*offered);
+        sum += worth(part, *price)?;
+        left -= part;
+    }
+    let (last, _) = levels.last()?;
+    Some(sum + worth(left, *last)?)
+}

@@ -1,0 +1,358 @@
+//! What is asked of a running daemon: status, pause, kill, drain, reload. It is found by
+//! its state folder, which its configuration names.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::commands::{json_text, print_json, print_text};
+use crate::config::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::live::control_client;
+use crate::live::control_client::AskError;
+use crate::live::control_requests::{RequestJson, ScopeJson};
+use crate::live::latch::Latch;
+use crate::store::{StoreError, view};
+use crate::telemetry;
+use crate::times;
+
+/// Which daemon.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// Configuration file of the daemon.
+    #[arg(long, value_name = "FILE")]
+    pub config: std::path::PathBuf,
+}
+
+/// Part of all quoting; what is not named is meant as a whole.
+#[derive(Clone, Debug, Args)]
+pub struct PartArgs {
+    /// Only this market.
+    #[arg(long, value_name = "NAME")]
+    pub market: Option<String>,
+    /// Only this side: buy or sell.
+    #[arg(long, value_name = "SIDE", value_parser = ["buy", "sell"])]
+    pub side: Option<String>,
+    /// Only this strategy.
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<String>,
+}
+
+impl PartArgs {
+    /// As it is written.
+    pub(super) fn part(&self) -> ScopeJson {
+        ScopeJson {
+            market: self.market.clone(),
+            side: self.side.clone(),
+            strategy: self.strategy.clone(),
+        }
+    }
+}
+
+/// Arguments of `pause`.
+#[derive(Debug, Args)]
+pub struct PauseArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    part: PartArgs,
+    /// Why; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Arguments of `kill`.
+#[derive(Debug, Args)]
+pub struct KillArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Cancel everything and order nothing, but stay.
+    #[arg(long)]
+    cancel_only: bool,
+    /// Why; kept in the store.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Arguments of `drain`.
+#[derive(Debug, Args)]
+pub struct DrainArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Cancel nothing: what rests runs out by itself.
+    #[arg(long)]
+    leave: bool,
+    /// Return when it has ended: exit 0 if it is proven that nothing rests, or if that was left on purpose.
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Arguments of `reload`.
+#[derive(Debug, Args)]
+pub struct ReloadArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Limits may become looser.
+    #[arg(long)]
+    allow_loosening: bool,
+}
+
+/// How things stand: exit 0 if a daemon answers, 1 if none runs or it is silent, with what its state folder
+/// says.
+pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&which.config)?;
+    let dir = &daemon.store.dir;
+    let (exit, mut page) = match control_client::ask(dir, &RequestJson::Status) {
+        Ok(Some(page)) => (Exit::Done, page),
+        Ok(None) => (Exit::CheckFailed, stopped(dir, &which.config)?),
+        Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(&daemon, &error)),
+        Err(error) => return Err(error.into()),
+    };
+    page["latch"] = json!(Latch::of(dir).raised());
+    if json {
+        print_json(&page)?;
+    } else {
+        print_text(&json_text::status(page))?;
+    }
+    Ok(exit)
+}
+
+/// What there is to know of a daemon that does not answer.
+fn silent(daemon: &Daemon, error: &AskError) -> Value {
+    let config = daemon.source.path.display();
+    let mut page = stopped(&daemon.store.dir, &daemon.source.path).unwrap_or_else(|_| json!({}));
+    page["state"] = json!("silent");
+    page["error"] = json!(error.to_string());
+    page["advice"] = json!(format!(
+        "cambist kill --config {config} --reason TEXT latches it; cambist panic --config {config} cancels and proves without it"
+    ));
+    page
+}
+
+/// Holds a part back.
+pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
+    let part = args.part.part();
+    let reason = args.reason.clone();
+    tell(&args.which, &RequestJson::Pause { part, reason }, json)
+}
+
+/// Stops trading: raises the latch first, whatever becomes of the daemon, then tells it. With
+/// `--cancel-only` only the level of a running daemon.
+pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let dir = &daemon.store.dir;
+    let wish = RequestJson::Kill {
+        cancel_only: args.cancel_only,
+        reason: args.reason.clone(),
+    };
+    if args.cancel_only {
+        let answer = control_client::ask(dir, &wish)?.ok_or_else(|| nobody(dir))?;
+        return shown(&answer, json);
+    }
+    let latch = Latch::of(dir);
+    let raised = latch
+        .raise(&args.reason)
+        .with_context(|| format!("the latch {} was not raised", latch.file().display()));
+    let mut answer = match (control_client::ask(dir, &wish), &raised) {
+        (Ok(Some(answer)), _) if answer["done"] == true => answer,
+        // It has seen the latch and is ending, or has ended.
+        (Ok(Some(answer)), Ok(())) if answer["ending"] == true => {
+            let detail = "the daemon is ending; the latch is raised, so that none starts";
+            json!({"done": true, "detail": detail, "durable": true})
+        }
+        (Ok(Some(answer)), _) => answer,
+        (Ok(None) | Err(AskError::Gone), Ok(())) => {
+            let detail = "no daemon runs; the latch is raised, so that none starts";
+            json!({"done": true, "detail": detail, "durable": true})
+        }
+        (Ok(None), Err(_)) => return raised.map(|()| Exit::Done),
+        (Err(error), _) => return Err(unheard(&daemon, error, raised.is_ok())),
+    };
+    answer["latch"] = json!(raised.is_ok());
+    if raised.is_ok() && answer["done"] == true && answer["durable"].is_null() {
+        // The daemon had nothing to store: it had seen the latch before it was asked. The latch is on disk.
+        answer["durable"] = json!(true);
+    }
+    let exit = shown(&answer, json)?;
+    match raised {
+        Ok(()) => Ok(exit),
+        // What the daemon was told is in its store; the next start finds it there.
+        Err(error) => {
+            crate::exit::tell(&format!("{error:#}"));
+            Ok(Exit::CheckFailed)
+        }
+    }
+}
+
+/// A kill that the daemon did not answer: what is certain, and what is left to do.
+fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
+    let latch = if latched {
+        "the latch is raised: it ends with 78 as soon as it goes on, and none starts"
+    } else {
+        "the latch could not be raised either"
+    };
+    let config = daemon.source.path.display();
+    let what = format!(
+        "{error}; {latch}. What rests may fill until it expires: cambist panic --config {config} cancels it without the daemon and proves it"
+    );
+    match error {
+        AskError::Folder(error) => anyhow::Error::new(error).context(what),
+        AskError::Silent { .. } | AskError::Gone | AskError::Io(_) => {
+            Failure::new(Exit::CheckFailed, what).into()
+        }
+    }
+}
+
+/// Cancels everything, proves it, ends; or ends and leaves what rests.
+pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
+    let wait = args.wait;
+    let wish = if args.leave {
+        RequestJson::Leave { wait }
+    } else {
+        RequestJson::Drain { wait }
+    };
+    if !wait {
+        return tell(&args.which, &wish, json);
+    }
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let dir = &daemon.store.dir;
+    let mut last = String::new();
+    let answer = control_client::ask_and_wait(dir, &wish, |shown| {
+        let line = match shown {
+            Ok(page) => draining(page),
+            Err(error) => error.to_string(),
+        };
+        if line != last {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+            last = line;
+        }
+    })?;
+    shown(&answer.ok_or_else(|| nobody(dir))?, json)
+}
+
+/// A line about an ending that is under way.
+fn draining(page: &Value) -> String {
+    let markets = page["markets"].as_array().map_or(&[][..], Vec::as_slice);
+    let keys = [
+        "live_buy",
+        "live_sell",
+        "in_flight",
+        "unknown",
+        "cancelling",
+    ];
+    let of = |market: &Value| {
+        keys.map(|key| market[key].as_u64().unwrap_or(0))
+            .iter()
+            .sum::<u64>()
+    };
+    let orders: u64 = markets.iter().map(of).sum();
+    format!("draining: {orders} orders may be alive")
+}
+
+/// Has the configuration read again. The file says which daemon is meant, and must be the one it runs with.
+pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
+    let named = &args.which.config;
+    let wish = RequestJson::Reload {
+        // A file that cannot be found is refused with its name when it is read.
+        file: named.canonicalize().unwrap_or_else(|_| named.clone()),
+        allow_loosening: args.allow_loosening,
+    };
+    tell(&args.which, &wish, json)
+}
+
+/// Tells a running daemon and shows what it answers: exit 1 if it refuses.
+pub fn tell(which: &Which, wish: &RequestJson, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(wish, error))?;
+    let dir = &daemon.store.dir;
+    let answer = asked(dir, wish)?.ok_or_else(|| nobody(dir))?;
+    shown(&answer, json)
+}
+
+/// A file that is wrong is what a reload is asked about, too; but then nobody knows which daemon.
+fn stale(wish: &RequestJson, error: crate::config::ConfigError) -> anyhow::Result<Daemon> {
+    let error = anyhow::Error::new(error);
+    Err(if matches!(wish, RequestJson::Reload { .. }) {
+        error.context("nothing was reloaded; the daemon goes on as it is")
+    } else {
+        error
+    })
+}
+
+/// Asks a running daemon; nothing if none listens.
+pub(super) fn asked(dir: &Path, wish: &RequestJson) -> anyhow::Result<Option<Value>> {
+    Ok(control_client::ask(dir, wish)?)
+}
+
+pub(super) fn nobody(dir: &Path) -> anyhow::Error {
+    let what = format!("no daemon runs on the state folder {}", dir.display());
+    Failure::new(Exit::CheckFailed, what).into()
+}
+
+/// Shows an answer: exit 1 if it refuses.
+pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print_json(answer)?;
+    }
+    if answer["done"] == true {
+        if !json {
+            let stored = match answer["durable"].as_bool() {
+                Some(true) => " (stored)",
+                Some(false) => " (IN FORCE, BUT NOT STORED: the store could not be written)",
+                None => "",
+            };
+            let detail = answer["detail"].as_str().unwrap_or_default();
+            print_text(&format!("{detail}{stored}\n"))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let why = answer["error"].as_str().unwrap_or("no reason was given");
+    // An end that was waited for is no refusal, and has an exit of its own.
+    let Some(exit) = answer["exit"].as_u64() else {
+        crate::exit::tell(&format!("the daemon refuses: {why}"));
+        return Ok(Exit::CheckFailed);
+    };
+    crate::exit::tell(&why);
+    let known = Exit::ALL
+        .into_iter()
+        .find(|known| u64::from(known.code()) == exit);
+    Ok(known.unwrap_or(Exit::CheckFailed))
+}
+
+/// What a state folder says whose daemon does not run.
+fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
+    let mut page = json!({"state": "stopped"});
+    match view::without_end(dir) {
+        Ok(open) => {
+            page["not_proven_gone"] = json!(open.len());
+            if let Some(proven_s) = Latch::of(dir).proof() {
+                let proven = times::iso(proven_s);
+                let text = format!(
+                    "panic proved at {proven} that none of them is alive; the store has no end of {} orders yet: the next start asks the exchange for them",
+                    open.len()
+                );
+                page["not_proven_gone"] = json!(0);
+                page["panic"] = json!({
+                    "proven_at": proven,
+                    "proven_at_s": proven_s,
+                    "without_end": open.len(),
+                    "text": text,
+                });
+            }
+            let last_s = open.iter().map(|one| one.valid_until_s).max();
+            page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
+            page["last_expiry_s"] = json!(last_s);
+            page["level"] = json!(view::level(dir)?.0.name());
+            if let Some((books, listing)) = view::books(dir)? {
+                page["books"] = telemetry::stopped_books(&books, listing, config);
+            }
+        }
+        Err(StoreError::Database { .. }) if !dir.join(crate::store::FILE).exists() => {
+            page["state"] = json!("never started");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(page)
+}

@@ -1,0 +1,216 @@
+//! What a configuration means: in money, and in requests.
+//!
+//! The worst case is an upper bound, made to be understood rather than to be tight:
+//! (inventory_max + fillable) × (price_ceiling − price_floor), where fillable is what can still be
+//! bought within ttl + grace after all control was lost, at most the width of the inventory band.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use crate::config::daemon::Daemon;
+use crate::config::market::Market;
+use crate::config::reader::Problem;
+
+/// The formula of the worst case, printed beside its result.
+pub const WORST_CASE: &str = "(inventory_max + fillable) x (price_ceiling - price_floor), \
+    fillable = min(open_orders_max x order_value_max / price_floor, inventory_max - inventory_min)";
+
+/// What one market may cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Risk {
+    /// Market.
+    pub market: String,
+    /// Base token.
+    pub base: String,
+    /// Quote token.
+    pub quote: String,
+    /// Largest order, in quote tokens.
+    #[serde(serialize_with = "plain")]
+    pub order_value_max: Decimal,
+    /// Least inventory, in base tokens.
+    #[serde(serialize_with = "plain")]
+    pub inventory_min: Decimal,
+    /// Most inventory, in base tokens.
+    #[serde(serialize_with = "plain")]
+    pub inventory_max: Decimal,
+    /// Floor and ceiling of prices.
+    #[serde(serialize_with = "plain")]
+    pub price_floor: Decimal,
+    /// As above.
+    #[serde(serialize_with = "plain")]
+    pub price_ceiling: Decimal,
+    /// What can still be filled after control is lost, in base tokens.
+    #[serde(serialize_with = "plain")]
+    pub fillable: Decimal,
+    /// Worst case within ttl + grace, in quote tokens; absent if too large to be counted.
+    #[serde(serialize_with = "plain_or_null")]
+    pub worst_case: Option<Decimal>,
+    /// Worst case of the pool beside the market, in quote tokens: all that may be in it.
+    #[serde(
+        serialize_with = "plain_or_null",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub pool_worst_case: Option<Decimal>,
+    /// Strategies by name.
+    pub strategies: Vec<String>,
+}
+
+/// What the requests amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Load {
+    /// Most orders alive over all markets.
+    pub orders_max: u64,
+    /// Orders that are refreshed: what the strategies want of a quiet market, or, while they cannot
+    /// be asked, as many as may be alive.
+    pub orders_refreshed: u64,
+    /// Polls, in thousandths per second.
+    pub polls_milli_per_s: u64,
+    /// Submits and cancels of refreshing alone, in thousandths per second.
+    pub refresh_milli_per_s: u64,
+    /// All of them.
+    pub total_milli_per_s: u64,
+    /// Submits of refreshing over what the order endpoint may take, in ten-thousandths.
+    pub refresh_share_bps: u64,
+    /// All of them over the whole budget, in ten-thousandths.
+    pub budget_share_bps: u64,
+}
+
+/// What one market may cost.
+pub fn risk(market: &Market) -> Risk {
+    let floor = market.price_floor.value.number;
+    let ceiling = market.price_ceiling.value.number;
+    let least = market.inventory_min.value.number;
+    let most = market.inventory_max.value.number;
+    let order = market.order_value_max.value.number;
+    let band = most - least;
+    // Decimals panic on overflow with plain operators, so every product is checked.
+    let fillable = order
+        .checked_mul(Decimal::from(market.open_orders_max))
+        .and_then(|value| value.checked_div(floor))
+        .map_or(band, |fillable| fillable.min(band))
+        .round_dp_with_strategy(8, rust_decimal::RoundingStrategy::AwayFromZero);
+    let worst_case = most
+        .checked_add(fillable)
+        .and_then(|held| held.checked_mul(ceiling - floor))
+        .map(|worst| worst.round_dp_with_strategy(2, rust_decimal::RoundingStrategy::AwayFromZero));
+    Risk {
+        market: market.name.value.clone(),
+        base: market.base.clone(),
+        quote: market.quote.clone(),
+        order_value_max: order.normalize(),
+        inventory_min: least.normalize(),
+        inventory_max: most.normalize(),
+        price_floor: floor.normalize(),
+        price_ceiling: ceiling.normalize(),
+        fillable: fillable.normalize(),
+        worst_case: worst_case.map(|worst| worst.normalize()),
+        pool_worst_case: market
+            .pool
+            .as_ref()
+            .map(|pool| pool.value_max.value.number.normalize()),
+        strategies: market
+            .strategies
+            .iter()
+            .map(|choice| choice.name.value.clone())
+            .collect(),
+    }
+}
+
+/// What the requests amount to when nothing but polling and refreshing happens. `wanted` is how many
+/// orders the strategies want of a quiet market, if they could be asked.
+pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
+    let markets = daemon.markets.len() as u64;
+    let orders_max: u64 = daemon
+        .markets
+        .iter()
+        .map(|market| 2 * u64::from(market.open_orders_max))
+        .sum();
+    let orders_refreshed = wanted.map_or(orders_max, |wanted| wanted.min(orders_max));
+    let milli_per_s = |every_ms: u64| 1_000_000_u64.div_ceil(every_ms.max(1));
+    let poll = &daemon.poll;
+    // A pass over the list reads every page twice, until two passes name the same set.
+    let pages = 2 * orders_max
+        .div_ceil(u64::from(poll.orders_page).max(1))
+        .max(1);
+    let pools = daemon
+        .markets
+        .iter()
+        .filter_map(|market| market.pool.as_ref());
+    let mut pool_polls: u64 = pools.map(|pool| milli_per_s(pool.poll_ms)).sum();
+    if pool_polls > 0 {
+        // The list of pools, and joins and exits: as often as orders while one is under way.
+        pool_polls += milli_per_s(poll.meta_ms) + milli_per_s(poll.orders_ms);
+    }
+    let polls_milli_per_s = markets * milli_per_s(poll.depth_ms)
+        + pages * milli_per_s(poll.orders_ms)
+        + milli_per_s(poll.balances_ms)
+        + pool_polls
+        // Markets, tokens, the account, and what rests on it.
+        + 4 * milli_per_s(poll.meta_ms);
+    let orders = &daemon.orders;
+    let life_s = orders.ttl_s.saturating_sub(orders.refresh_before_s).max(1);
+    let submits = (orders_refreshed * 1_000).div_ceil(life_s);
+    let refresh_milli_per_s = 2 * submits;
+    let total_milli_per_s = polls_milli_per_s + refresh_milli_per_s;
+    let share = |part: u64, per_s: u32| part.saturating_mul(10).div_ceil(u64::from(per_s).max(1));
+    Load {
+        orders_max,
+        orders_refreshed,
+        polls_milli_per_s,
+        refresh_milli_per_s,
+        total_milli_per_s,
+        refresh_share_bps: share(submits, daemon.budget.endpoint_per_s),
+        budget_share_bps: share(total_milli_per_s, daemon.budget.per_s),
+    }
+}
+
+/// What is wrong with a load, if anything.
+pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
+    let at = daemon.budget_at;
+    let mut problems = Vec::new();
+    if load.refresh_share_bps > 5_000 {
+        let what = format!(
+            "refreshing alone takes {} of the order budget ({} orders every {} s against budget.endpoint_per_s = {}); quote fewer orders, raise orders.ttl_s, or raise the budget",
+            percent(load.refresh_share_bps),
+            load.orders_refreshed,
+            daemon.orders.ttl_s - daemon.orders.refresh_before_s,
+            daemon.budget.endpoint_per_s,
+        );
+        problems.push(Problem { at, what });
+    }
+    if load.total_milli_per_s > u64::from(daemon.budget.per_s) * 1_000 {
+        let what = format!(
+            "polling and refreshing need {} requests a second, but budget.per_s = {}",
+            thousandths(load.total_milli_per_s),
+            daemon.budget.per_s
+        );
+        problems.push(Problem { at, what });
+    }
+    problems
+}
+
+/// Ten-thousandths as a percentage, for people.
+pub fn percent(bps: u64) -> String {
+    format!("{}.{} %", bps / 100, bps % 100 / 10)
+}
+
+/// Thousandths as a number, for people.
+pub fn thousandths(milli: u64) -> String {
+    format!("{}.{:02}", milli / 1_000, milli % 1_000 / 10)
+}
+
+/// Decimals travel as strings in JSON: a reader's floating point must not round money.
+fn plain<S: serde::Serializer>(number: &Decimal, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(number)
+}
+
+#[expect(clippy::ref_option, reason = "the shape that serde calls")]
+fn plain_or_null<S: serde::Serializer>(
+    number: &Option<Decimal>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => out.collect_str(number),
+        None => out.serialize_none(),
+    }
+}

@@ -1,0 +1,367 @@
+//! Pulling the plug: the demo kills its own daemon with SIGKILL while a submit has no answer, starts it
+//! again, and measures how long it takes until it does again what its strategies promise.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::Context;
+use cambist_core::{ClientOrderId, Hash, VenueTime};
+use cambist_report::text::LABEL;
+use cambist_strategies::Promise;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::cli::DemoArgs;
+use crate::config::Daemon;
+use crate::demo::audit;
+use crate::demo::audit::Findings;
+use crate::demo::child::{Child, LOOK};
+use crate::demo::end_checks;
+use crate::demo::end_checks::{Books, Played};
+use crate::demo::recording_proxy::{RecordingProxy, Unanswered};
+use crate::demo::status;
+use crate::store::view;
+use crate::store::view::{Remembered, RememberedPoolTransaction};
+
+/// A demo that is shorter has no time to show both lives.
+pub const SHORTEST_S: u64 = 20;
+/// A submit comes within this, or the daemon is killed between two of them.
+const CATCH: Duration = Duration::from_secs(8);
+/// Quotes are back for so long before the exchange is asked what rests.
+const AFTERWARDS: Duration = Duration::from_millis(1_500);
+/// The exchange's clock may be behind ours by so much.
+const MARGIN_MS: u64 = 1_000;
+/// How much longer is waited before the demo gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// When the plug is pulled, or why it is left alone.
+pub fn when(args: &DemoArgs) -> Result<Duration, &'static str> {
+    if args.no_pull_the_plug {
+        Err("--no-pull-the-plug")
+    } else if args.forever {
+        Err("without an end there are no two thirds of the time")
+    } else if args.duration < SHORTEST_S {
+        Err("shorter than 20 s: no time for two lives")
+    } else {
+        Ok(Duration::from_secs(args.duration) * 2 / 3)
+    }
+}
+
+/// One order, join or exit whose fate nobody knew when the daemon was killed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unknown {
+    /// Our id of it.
+    pub client_order_id: String,
+    /// `buy` or `sell`, `join` or `exit`.
+    pub side: String,
+    /// `submit unanswered`: it was on the wire. `sealed`: on disk, and never on the wire.
+    pub why: &'static str,
+    /// The state in the answer that the daemon never heard.
+    pub exchange_had_answered: Option<String>,
+    /// What ended it, as the second life of the daemon found.
+    pub evidence: Option<String>,
+    /// When that was, from the second start.
+    pub evidence_after_s: Option<f64>,
+    /// The exchange's own word for it in the end.
+    pub exchange_says: Option<String>,
+    #[serde(skip)]
+    id: ClientOrderId,
+    #[serde(skip)]
+    hash: Hash,
+}
+
+/// What happened, in the shape of the demo's JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Crash {
+    /// When, from the beginning of the demo.
+    pub at_s: f64,
+    /// At least one submit had no answer.
+    pub mid_submit: bool,
+    /// Orders that may have been alive.
+    pub open: u64,
+    /// Those of them whose fate was unknown.
+    pub unknown: Vec<Unknown>,
+    /// From the kill until quotes rested on both sides again, or until the pool was known again.
+    pub recovery_s: f64,
+    /// The longest that may take: 3 s, and what the fence needs if an order has to wait for it.
+    pub recovery_max_s: f64,
+    /// Orders that are there twice.
+    pub doubled: u64,
+    /// Orders, or fills of them, that the daemon does not know.
+    pub forgotten: u64,
+    #[serde(skip)]
+    findings: Findings,
+    #[serde(skip)]
+    promise: Promise,
+}
+
+/// Kills the daemon and starts it again; `start` does that. The way back to what is promised may take
+/// `recovery_max` beside what the fence needs. Returns its second life, the address of its metrics, and
+/// what happened.
+pub async fn pull(
+    begun: Instant,
+    wire: &RecordingProxy,
+    daemon: &mut Child,
+    (config, promise): (&Daemon, Promise),
+    recovery_max: Duration,
+    start: impl FnOnce() -> anyhow::Result<Child>,
+) -> anyhow::Result<(Child, String, Crash)> {
+    let mid_submit = wire.catch(CATCH).await;
+    daemon.kill()?;
+    let killed = Instant::now();
+    let (unanswered, answered) = wire.release();
+    let known = view::remembered(&config.store.dir)?;
+    let moves = view::remembered_moves(&config.store.dir)?;
+    let address_file = config.metrics_address_file();
+    // A file of the first life would name a port that is not served any more.
+    std::fs::remove_file(&address_file).with_context(|| address_file.display().to_string())?;
+    let mut again = start()?;
+
+    let open: Vec<_> = known.values().filter(|one| one.end.is_none()).collect();
+    let on_wire: Vec<_> = unanswered
+        .iter()
+        .filter_map(|submit| Some((submit.client_order_id()?, submit.answered())))
+        .collect();
+    let mut unknown: Vec<_> = open
+        .iter()
+        .filter_map(|one| unknown(one, &on_wire, &answered))
+        .collect();
+    let open_moves: Vec<_> = moves.iter().filter(|one| one.end.is_none()).collect();
+    // At most one a pool is under way: what is on the wire is it.
+    let on_wire = unanswered.iter().find(|submit| submit.is_move());
+    let under_way = open_moves.first().zip(on_wire);
+    unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
+
+    let metrics = again.address(&address_file, PATIENCE).await?;
+    let grave = Duration::from_secs(config.dead_after_s());
+    let longest = recovery_max + grave + PATIENCE;
+    while !status::does(&metrics, promise).await {
+        if let Some(status) = again.exited()? {
+            anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
+        }
+        if killed.elapsed() > longest {
+            anyhow::bail!(
+                "no {} {} s after the kill:\n{}",
+                what_is_back(promise),
+                longest.as_secs(),
+                again.last_words()
+            );
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    let recovery = killed.elapsed();
+    // The exchange counts the requests of a key: what the daemon needs to come back goes before.
+    tokio::time::sleep(AFTERWARDS).await;
+    let since = open.iter().map(|one| one.made_at).min();
+    let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
+    let shown = end_checks::orders_since(config, since).await?;
+    let shown_moves = end_checks::all_moves(config).await?;
+    let taken = shown.iter().map(|order| order.hash);
+    let taken: BTreeSet<_> = taken.chain(shown_moves.iter().map(|m| m.hash)).collect();
+    // What the exchange did not show has to wait for its clock to pass expiry and grace.
+    let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
+    let recovery_max = recovery_max + if is_fenced { grave } else { Duration::ZERO };
+    let before: BTreeSet<_> = known.values().map(|one| one.hash).collect();
+    let unknown_before: BTreeSet<_> = unknown.iter().map(|one| one.hash).collect();
+    let crash = Crash {
+        at_s: (killed - begun).as_secs_f64(),
+        mid_submit,
+        open: (open.len() + open_moves.len()) as u64,
+        unknown,
+        recovery_s: recovery.as_secs_f64(),
+        recovery_max_s: recovery_max.as_secs_f64(),
+        doubled: 0,
+        forgotten: 0,
+        findings: Findings {
+            doubled: audit::twins(&shown, &unknown_before, &before),
+            forgotten: Vec::new(),
+        },
+        promise,
+    };
+    Ok((again, metrics, crash))
+}
+
+/// Whether the fate of an order that may be alive is unknown: its answer was on the way, or nobody can
+/// tell that it was never sent.
+fn unknown(
+    one: &Remembered,
+    on_wire: &[(String, Option<String>)],
+    answered: &BTreeSet<String>,
+) -> Option<Unknown> {
+    let id = one.client_id.to_string();
+    let submit = on_wire.iter().find(|(submitted, _)| *submitted == id);
+    let why = match submit {
+        Some(_) => "submit unanswered",
+        None if !answered.contains(&id) => "sealed",
+        None => return None,
+    };
+    Some(Unknown {
+        client_order_id: id,
+        side: one.side.clone(),
+        why,
+        exchange_had_answered: submit.and_then(|(_, answer)| answer.clone()),
+        evidence: None,
+        evidence_after_s: None,
+        exchange_says: None,
+        id: one.client_id,
+        hash: one.hash,
+    })
+}
+
+/// A join or an exit whose answer was on the way.
+fn unknown_move(one: &RememberedPoolTransaction, submit: &Unanswered) -> Unknown {
+    Unknown {
+        client_order_id: one.wanted.client_id.to_string(),
+        side: one.wanted.kind.name().to_owned(),
+        why: "submit unanswered",
+        exchange_had_answered: submit.answered(),
+        evidence: None,
+        evidence_after_s: None,
+        exchange_says: None,
+        id: one.wanted.client_id,
+        hash: one.hash,
+    }
+}
+
+/// What a daemon does again when it is back.
+pub const fn what_is_back(promise: Promise) -> &'static str {
+    match promise {
+        Promise::Quotes => "quotes on both sides",
+        Promise::PoolShares => "knowledge of the pool",
+    }
+}
+
+impl Crash {
+    /// Ids of the orders whose fate was unknown.
+    pub fn asked(&self) -> Vec<ClientOrderId> {
+        self.unknown.iter().map(|one| one.id).collect()
+    }
+
+    /// One line when the daemon is back.
+    pub fn told(&self) -> String {
+        let (back, open) = match self.promise {
+            Promise::Quotes => ("both sides quoted", "open orders"),
+            Promise::PoolShares => ("its pool known", "joins and exits under way"),
+        };
+        format!(
+            "daemon is back: {back} {:.2} s after the kill, {} of {} {open} had been unknown",
+            self.recovery_s,
+            self.unknown.len(),
+            self.open
+        )
+    }
+
+    /// Adds what is known in the end: from the tapes, from the exchange's books, and from the store.
+    pub fn conclude(
+        &mut self,
+        played: &Played,
+        books: &Books,
+        config: &Daemon,
+    ) -> anyhow::Result<()> {
+        for one in &mut self.unknown {
+            if let Some((after_ms, what)) = played.evidence.get(&one.id) {
+                one.evidence = Some(what.clone());
+                one.evidence_after_s = Some(Duration::from_millis(*after_ms).as_secs_f64());
+            }
+            let shown = books.orders.iter().find(|order| order.hash == one.hash);
+            let moved = books.moves.iter().find(|moved| moved.hash == one.hash);
+            one.exchange_says = shown
+                .map(|order| order.status.name().to_owned())
+                .or_else(|| moved.map(|moved| format!("{:?}", moved.status).to_lowercase()));
+        }
+        let known = view::remembered(&config.store.dir)?;
+        let found = audit::compare(&books.orders, &known);
+        self.findings.doubled.extend(found.doubled);
+        self.findings.forgotten.extend(found.forgotten);
+        let known = view::remembered_moves(&config.store.dir)?;
+        let found = audit::compare_moves(&books.moves, &known);
+        self.findings.doubled.extend(found.doubled);
+        self.findings.forgotten.extend(found.forgotten);
+        self.doubled = self.findings.doubled.len() as u64;
+        self.forgotten = self.findings.forgotten.len() as u64;
+        Ok(())
+    }
+
+    /// What keeps it from being shown that nothing was doubled, nothing forgotten.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for what in &self.findings.doubled {
+            problems.push(format!("doubled: {what}"));
+        }
+        for what in &self.findings.forgotten {
+            problems.push(format!("forgotten: {what}"));
+        }
+        if self.recovery_s > self.recovery_max_s {
+            problems.push(format!(
+                "{} came back after {:.2} s, not within {:.0} s",
+                what_is_back(self.promise),
+                self.recovery_s,
+                self.recovery_max_s
+            ));
+        }
+        for one in self.unknown.iter().filter(|one| one.evidence.is_none()) {
+            let id = &one.client_order_id;
+            problems.push(format!("nothing tells what became of order {id}"));
+        }
+        problems
+    }
+
+    /// For people, a fact a line.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut put = |label: &str, what: &str| {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{label:<LABEL$}{what}");
+        };
+        let moment = if self.mid_submit {
+            "while a submit had no answer"
+        } else {
+            "between two submits: none came"
+        };
+        put(
+            "killed",
+            &format!("after {:.1} s with SIGKILL, {moment}", self.at_s),
+        );
+        put(
+            "then",
+            &format!(
+                "{} orders could be alive; of {} nobody knew",
+                self.open,
+                self.unknown.len()
+            ),
+        );
+        for one in &self.unknown {
+            let truth = one.exchange_had_answered.as_deref();
+            let truth = truth.map_or_else(
+                || one.why.to_owned(),
+                |state| format!("taken ({state}), answer never heard"),
+            );
+            put(
+                "  unknown",
+                &format!("{} {}: {truth}", one.side, one.client_order_id),
+            );
+            let evidence = one.evidence.as_deref().unwrap_or("none");
+            put("  evidence", evidence);
+            let says = one.exchange_says.as_deref().unwrap_or("never shown");
+            let after = one
+                .evidence_after_s
+                .map_or_else(String::new, |s| format!("{s:.2} s after the start; "));
+            put("", &format!("{after}in the end: {says}"));
+        }
+        let back = match self.promise {
+            Promise::Quotes => "both sides again",
+            Promise::PoolShares => "pool known again",
+        };
+        put(
+            back,
+            &format!(
+                "{:.2} s after the kill, of {:.0} s allowed",
+                self.recovery_s, self.recovery_max_s
+            ),
+        );
+        put("doubled", &self.doubled.to_string());
+        put("forgotten", &self.forgotten.to_string());
+        text
+    }
+}

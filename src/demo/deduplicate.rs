@@ -1,0 +1,119 @@
+//! The notes of several runs of one daemon, each fill and each move once: what a run told and had not
+//! stored when it was killed is told again by the next one.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::event::{RecoveredOrder, Start};
+use cambist_core::notification::{Fill, Notification};
+use cambist_core::{Amount, ClientOrderId};
+
+/// Base, quote and fee.
+type Amounts = [Amount; 3];
+
+/// What was told.
+#[derive(Debug, Default)]
+pub struct Deduplicated {
+    filled: BTreeMap<ClientOrderId, Amounts>,
+    /// Of that, what the present run did not find in its store.
+    again: BTreeMap<ClientOrderId, Amounts>,
+    moved: BTreeSet<ClientOrderId>,
+}
+
+impl Deduplicated {
+    /// Another run begins.
+    pub fn begins(&mut self, start: &Start) {
+        self.again.clear();
+        for RecoveredOrder {
+            order,
+            base_filled,
+            quote_filled,
+            fee,
+            ..
+        } in &start.open
+        {
+            let Some(told) = self.filled.get(&order.client_id) else {
+                continue;
+            };
+            let stored = [base_filled, quote_filled, fee];
+            let lost = [0, 1, 2].map(|at| told[at].saturating_sub(*stored[at]));
+            self.again.insert(order.client_id, lost);
+        }
+    }
+
+    /// What is new in a note; nothing if all of it was told before.
+    pub fn part<'n>(&mut self, note: &'n Notification) -> Option<Cow<'n, Notification>> {
+        match note {
+            Notification::Filled(fill) => self.fill(fill).map(Cow::Owned),
+            Notification::PoolTransactionSettled(moved) => self
+                .moved
+                .insert(moved.order)
+                .then_some(Cow::Borrowed(note)),
+            _ => Some(Cow::Borrowed(note)),
+        }
+    }
+
+    fn fill(&mut self, fill: &Fill) -> Option<Notification> {
+        let mut new = [fill.base, fill.quote, fill.fee];
+        if let Some(again) = self.again.get_mut(&fill.order) {
+            for (new, again) in new.iter_mut().zip(again) {
+                let known = (*new).min(*again);
+                *new -= known;
+                *again -= known;
+            }
+        }
+        let told = self.filled.entry(fill.order).or_default();
+        for (told, new) in told.iter_mut().zip(new) {
+            *told = told.saturating_add(new);
+        }
+        let [base, quote, fee] = new;
+        (new != [0; 3]).then(|| {
+            Notification::Filled(Fill {
+                base,
+                quote,
+                fee,
+                ..fill.clone()
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::{MarketId, Side, StrategyId};
+
+    use super::*;
+
+    const ORDER: ClientOrderId = ClientOrderId {
+        instance: 1,
+        strategy: StrategyId(0),
+        number: 1,
+    };
+
+    fn fill(base: Amount, quote: Amount) -> Notification {
+        Notification::Filled(Fill {
+            order: ORDER,
+            market: MarketId(0),
+            side: Side::Buy,
+            base,
+            quote,
+            fee: 0,
+            mid: None,
+        })
+    }
+
+    #[test]
+    fn what_was_told_and_not_stored_is_not_counted_twice() {
+        let mut once = Deduplicated::default();
+        assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(5, 50));
+        assert_eq!(*once.part(&fill(2, 20)).unwrap(), fill(2, 20));
+        // The store had the first only; the next run finds 2 and 3 more at once.
+        once.again.insert(ORDER, [2, 20, 0]);
+        assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(3, 30));
+        once.again.insert(ORDER, [3, 30, 0]);
+        assert_eq!(once.part(&fill(3, 30)), None);
+        assert_eq!(*once.part(&fill(1, 10)).unwrap(), fill(1, 10));
+        assert_eq!(once.filled[&ORDER], [11, 110, 0]);
+    }
+}

@@ -1,0 +1,339 @@
+//! What the daemon left behind, asked at the exchange and read from the tape: not what it says itself.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use cambist_client::Client;
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+use cambist_core::notification::{End, Notification};
+use cambist_core::order::OrderReport;
+use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
+use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
+use cambist_report::Session;
+use cambist_sim::profit::Profit;
+use cambist_tape::{Reader, compare};
+
+use crate::config::{Daemon, money};
+use crate::demo::deduplicate::Deduplicated;
+use crate::live::account_access::AccountAccess;
+use crate::recording::Player;
+
+/// Longer than a trader waits: a proof is asked for once.
+const TIMEOUT_MS: u64 = 5_000;
+
+/// Entries asked for at once.
+const PAGE: u32 = 500;
+
+/// The exchange's own books for the daemon's account.
+pub struct Books {
+    /// Every order of the account that the exchange still shows, whatever became of it.
+    pub orders: Vec<OrderReport>,
+    /// Every join and exit of the account that the exchange still shows.
+    pub moves: Vec<PoolTransactionReport>,
+    /// Totals by token symbol, base units.
+    pub totals: BTreeMap<String, u128>,
+    /// Decimals by token symbol.
+    pub decimals: BTreeMap<String, u8>,
+}
+
+impl Books {
+    /// Whole tokens of a signed number of base units, for people; as it is where no token of this symbol or no
+    /// number is known.
+    pub fn whole(&self, token: &str, units: &str) -> String {
+        let Some((decimals, amount)) = self.decimals.get(token).zip(units.parse::<i128>().ok())
+        else {
+            return format!("{units} base units of");
+        };
+        let sign = if amount < 0 { "-" } else { "" };
+        format!("{sign}{}", money::whole(amount.unsigned_abs(), *decimals))
+    }
+
+    /// Own orders that rest, and joins and exits that are not decided.
+    pub fn resting(&self) -> u64 {
+        let open = self.orders.iter().filter(|order| !order.status.is_final());
+        let undecided = self
+            .moves
+            .iter()
+            .filter(|m| m.status == PoolTransactionStatus::Processing);
+        (open.count() + undecided.count()) as u64
+    }
+}
+
+/// Asks the exchange for the account's orders created at or after `from`.
+pub async fn orders_since(daemon: &Daemon, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
+    orders(&AccountAccess::of(daemon, TIMEOUT_MS)?.client, from).await
+}
+
+/// Asks the exchange for the account's orders and balances.
+pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
+    let client = AccountAccess::of(daemon, TIMEOUT_MS)?.client;
+    let tokens = client.tokens().await?;
+    let decimals = tokens
+        .iter()
+        .map(|token| (token.symbol.clone(), token.decimals))
+        .collect();
+    let symbols: BTreeMap<TokenId, String> = tokens
+        .into_iter()
+        .map(|token| (token.token_id, token.symbol))
+        .collect();
+    let orders = orders(&client, VenueTime(0)).await?;
+    let Outcome::Reply(Reply::Balances(balances)) = patiently(&client, &Query::Balances).await?
+    else {
+        bail!("the exchange did not tell the balances");
+    };
+    let totals = balances
+        .into_iter()
+        .map(|balance| {
+            let symbol = symbols.get(&balance.token).cloned();
+            (
+                symbol.unwrap_or_else(|| balance.token.0.to_string()),
+                balance.total,
+            )
+        })
+        .collect();
+    Ok(Books {
+        orders,
+        moves: moves(&client).await?,
+        totals,
+        decimals,
+    })
+}
+
+async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
+    let mut all = Vec::new();
+    loop {
+        let page = OrdersPage {
+            from,
+            to: VenueTime(0),
+            offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            limit: PAGE,
+            resting_only: false,
+        };
+        let outcome = patiently(client, &Query::Orders(page)).await?;
+        let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
+            bail!("the exchange did not list the orders");
+        };
+        let is_last = orders.is_empty();
+        all.extend(orders);
+        if is_last || all.len() >= total as usize {
+            return Ok(all);
+        }
+    }
+}
+
+async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
+    let mut all = Vec::new();
+    loop {
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            limit: PAGE,
+            resting_only: false,
+        };
+        let outcome = patiently(client, &Query::PoolTransactions(page)).await?;
+        let Outcome::Reply(Reply::PoolTransactions { moves, total }) = outcome else {
+            bail!("the exchange did not list joins and exits");
+        };
+        let is_last = moves.is_empty();
+        all.extend(moves);
+        if is_last || all.len() >= total as usize {
+            return Ok(all);
+        }
+    }
+}
+
+/// Asks the exchange for the account's joins and exits.
+pub async fn all_moves(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
+    moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client).await
+}
+
+/// Asks until the rate limit lets it through.
+async fn patiently(client: &Client, query: &Query) -> anyhow::Result<Outcome> {
+    for _ in 0..40 {
+        let answered = client.query(query, &[]).await;
+        match answered.outcome {
+            Outcome::Refused(cambist_core::Reason::RateLimited) => {
+                tokio::time::sleep(crate::demo::child::LOOK * 10).await;
+            }
+            outcome @ (Outcome::Reply(_)
+            | Outcome::Refused(_)
+            | Outcome::NotSent
+            | Outcome::Unknown(_)) => return Ok(outcome),
+        }
+    }
+    bail!("the exchange kept answering 429")
+}
+
+/// What the tapes of a folder hold.
+pub struct Played {
+    /// Each led to the same actions.
+    pub equal: bool,
+    /// Everything they tell, over all lives of the daemon; nothing if the first life's beginning is gone.
+    pub session: Option<(Session, Time)>,
+    /// What must be held by it, in base units by symbol.
+    pub held: BTreeMap<String, i128>,
+    /// Where its profit and loss is not the change of equity, derived a second time.
+    pub profit: Option<String>,
+    /// What became of the orders in question in the last life: when after its start, and how.
+    pub evidence: BTreeMap<ClientOrderId, (u64, String)>,
+}
+
+/// Replays every tape of a folder, and says what the last life found out about some orders.
+pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
+    let mut tapes: Vec<_> = std::fs::read_dir(dir)
+        .with_context(|| dir.display().to_string())?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "tape")
+        })
+        .collect();
+    tapes.sort();
+    if tapes.is_empty() {
+        bail!("no tape in {}", dir.display());
+    }
+    let mut story = Story::default();
+    for tape in tapes {
+        let name = || tape.display().to_string();
+        let file = std::fs::File::open(&tape).with_context(name)?;
+        let mut reader = Reader::open(std::io::BufReader::new(file)).with_context(name)?;
+        let mut player = Player::new(&reader).with_context(name)?;
+        let replayed = compare(&mut reader, |now, event, actions| {
+            player.hear(now, event, actions);
+            story.heard(now, event, actions, asked);
+        })
+        .with_context(name)?;
+        if let Some(failure) = player.failure() {
+            bail!("{}: {failure}", name());
+        }
+        story.equal &= replayed.is_equal();
+    }
+    let (session, profit) = (story.session.as_ref(), story.profit.as_ref());
+    let held = session.zip(profit).map(|(session, profit)| {
+        let held = profit.held().iter();
+        held.map(|(token, units)| (session.symbol(*token), *units))
+            .collect()
+    });
+    Ok(Played {
+        equal: story.equal,
+        held: held.unwrap_or_default(),
+        profit: story.wrong,
+        session: story.session.map(|session| (session, story.now)),
+        evidence: story.evidence,
+    })
+}
+
+/// The notes of several lives, one after the other.
+struct Story {
+    equal: bool,
+    session: Option<Session>,
+    /// Profit and loss, derived a second time, and where that is not what the session says.
+    profit: Option<Profit>,
+    wrong: Option<String>,
+    once: Deduplicated,
+    /// When this life's clock began, on the clock of the first.
+    begun: Time,
+    now: Time,
+    evidence: BTreeMap<ClientOrderId, (u64, String)>,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self {
+            equal: true,
+            session: None,
+            profit: None,
+            wrong: None,
+            once: Deduplicated::default(),
+            begun: Time(0),
+            now: Time(0),
+            evidence: BTreeMap::new(),
+        }
+    }
+}
+
+impl Story {
+    fn heard(&mut self, now: Time, event: &Event, actions: &[Action], asked: &[ClientOrderId]) {
+        if let Event::Start(start) = event {
+            self.begun = self.now;
+            self.evidence.clear();
+            self.once.begins(start);
+            match &mut self.session {
+                None => {
+                    let session = Session::new(&start.markets);
+                    self.session = Some(session.with_pools(&start.pools));
+                    self.profit = Some(Profit::begin(&start.markets, &start.pools));
+                }
+                Some(session) => session.next_life(self.now),
+            }
+            if let Some(session) = &mut self.session {
+                for found in &start.open {
+                    let order = &found.order;
+                    let has_filled = found.base_filled > 0;
+                    session.found(order.client_id, order.valid_until_s, has_filled);
+                }
+                for found in &start.open_pool_transactions {
+                    let wanted = &found.transaction;
+                    session.found_move(wanted.client_id, wanted.valid_until_s);
+                }
+            }
+        }
+        self.now = Time(self.begun.0.saturating_add(now.0));
+        for action in actions {
+            let Action::Notify(note) = action else {
+                continue;
+            };
+            if let (Some(session), Some(note)) = (&mut self.session, self.once.part(note)) {
+                session.observe(self.now, &note);
+                let profit = self.profit.as_mut();
+                let wrong = profit.and_then(|profit| profit.note(&note, session));
+                let wrong = wrong.map(|(check, detail)| format!("{check}: {detail}"));
+                self.wrong = self.wrong.take().or(wrong);
+            }
+            if let Some((order, what)) = finding(note)
+                && asked.contains(&order)
+            {
+                let found = (now.as_ms(), what);
+                self.evidence.entry(order).or_insert(found);
+            }
+        }
+    }
+}
+
+/// What a note proves about an order whose fate was unknown.
+fn finding(note: &Notification) -> Option<(ClientOrderId, String)> {
+    if let Notification::Acknowledged { order, .. } = note {
+        let what = "the exchange acknowledged the same bytes, sent again";
+        Some((*order, what.to_owned()))
+    } else if let Notification::Resolved { order, status } = note {
+        let status = status.name();
+        Some((*order, format!("the exchange's list shows it {status}")))
+    } else if let Notification::PoolTransactionSettled(moved) = note {
+        let what = "the exchange's list shows it processed";
+        Some((moved.order, what.to_owned()))
+    } else if let Notification::Ended { order, end, .. }
+    | Notification::PoolTransactionEnded { order, end, .. } = note
+    {
+        Some((*order, ended(*end).to_owned()))
+    } else {
+        None
+    }
+}
+
+const fn ended(end: End) -> &'static str {
+    match end {
+        End::Filled => "the exchange's list shows it filled",
+        End::Cancelled => "the exchange's list shows it cancelled",
+        End::Expired => "the exchange's list shows it expired",
+        End::FailedLate => "the exchange's list shows that it failed",
+        End::Refused => "every copy was refused for a reason that proves it dead",
+        End::NeverSent => "it had never left",
+        End::Fenced => {
+            "the exchange's clock passed its expiry and grace, and a complete list begun after that does not show it"
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What the demo's daemon is judged by: what its strategies promise. Quotes resting on both sides; or, where
+//! nobody quotes, joins and exits of the pool.
+
+use cambist_report::summary::{PoolRow, Summary};
+use cambist_strategies::Promise;
+
+use crate::config::Daemon;
+use crate::demo::crash_test::Crash;
+use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
+
+/// What a daemon's file promises.
+pub fn of(config: &Daemon) -> Promise {
+    let chosen = config.markets.iter().flat_map(|market| &market.strategies);
+    let promises = chosen.filter_map(|choice| cambist_strategies::find(&choice.name.value));
+    let quotes = |info: &cambist_strategies::StrategyInfo| info.promise == Promise::Quotes;
+    if promises.into_iter().any(quotes) {
+        Promise::Quotes
+    } else {
+        Promise::PoolShares
+    }
+}
+
+/// What is short of the promise.
+pub fn problems(
+    promise: Promise,
+    summary: &Summary,
+    crash: Option<&Crash>,
+    playbill: &ScenarioPlayer,
+) -> Vec<String> {
+    match promise {
+        Promise::Quotes => {
+            let (ratio, duration_s) = (summary.quoted_both_sides_ratio, summary.duration_s);
+            playbill.problem(ratio, duration_s).into_iter().collect()
+        }
+        Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
+    }
+}
+
+/// A pool has to be joined, and by a second life, which wants nothing of it any more, left.
+fn pool_problems(pools: &[PoolRow], duration_s: f64, was_killed: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    if duration_s < EXPECTED_FROM_S {
+        return problems;
+    }
+    let joins: u64 = pools.iter().map(|pool| pool.joins).sum();
+    let exits: u64 = pools.iter().map(|pool| pool.exits).sum();
+    if joins == 0 {
+        problems.push("no pool was joined".to_owned());
+    }
+    if was_killed && exits == 0 {
+        problems.push("no pool was left, though the second life was to hold no shares".to_owned());
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_strategy_is_judged_by_joins_and_exits() {
+        let count = |joins, exits, duration_s, killed| {
+            let pool = PoolRow {
+                name: String::new(),
+                joins,
+                exits,
+                failed: 0,
+                shares: String::new(),
+                value_quote: None,
+                fee_income_quote: None,
+                impermanent_loss_quote: None,
+                move_costs_quote: None,
+            };
+            pool_problems(&[pool], duration_s, killed).len()
+        };
+        assert_eq!(count(1, 1, 25.0, true), 0);
+        assert_eq!(count(1, 0, 25.0, true), 1);
+        assert_eq!(count(1, 0, 25.0, false), 0, "nobody told it to leave");
+        assert_eq!(count(0, 0, 25.0, true), 2);
+        assert_eq!(count(0, 0, 5.0, false), 0, "too short");
+    }
+}

@@ -1,0 +1,192 @@
+//! What the demo plays: the scenario, what of it has happened, and whether the market maker did in it
+//! what can be expected of one.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use cambist_config::scenario::{Run, Scenario};
+use cambist_report::text::LABEL;
+use serde_json::{Value, json};
+
+use crate::cli::DemoArgs;
+use crate::config::reader::Source;
+use crate::config::venue::scenario;
+use crate::demo::files;
+use crate::exit::{Exit, Failure};
+
+/// Shares of a run without an end are shares of this.
+const ENDLESS_S: u64 = 60;
+/// A shorter demo is mostly beginning and end, and nothing is expected of it.
+pub const EXPECTED_FROM_S: f64 = 20.0;
+
+/// A scenario that is being played.
+pub struct ScenarioPlayer {
+    name: String,
+    /// Its text, for the exchange.
+    pub source: Source,
+    /// What its shares of the run are shares of.
+    pub duration_s: u64,
+    scenario: Scenario,
+    /// Events told so far.
+    told: usize,
+}
+
+impl ScenarioPlayer {
+    /// Reads the scenario that was asked for.
+    pub fn new(args: &DemoArgs) -> anyhow::Result<Self> {
+        let name = args.scenario.as_str();
+        let Some(source) = scenario::source(name, Path::new("")) else {
+            let what = format!(
+                "no scenario is called {name:?}; there are {}, and paths of files such as ./mine.toml",
+                scenario::names()
+            );
+            return Err(Failure::new(Exit::Usage, what).into());
+        };
+        let source = source?;
+        let duration_s = if args.forever {
+            ENDLESS_S
+        } else {
+            args.duration
+        };
+        let run = Run {
+            seed: args.seed,
+            duration_ms: duration_s.saturating_mul(1_000),
+        };
+        let scenario = Scenario::parse(&source, &files::markets()?, run)?;
+        Ok(Self {
+            name: name.to_owned(),
+            source,
+            duration_s,
+            scenario,
+            told: 0,
+        })
+    }
+
+    /// Its name and what it is about.
+    pub fn title(&self) -> String {
+        format!("scenario {}: {}", self.name, self.scenario.about)
+    }
+
+    /// What has happened since this was last asked, so long after the traders began.
+    pub fn news(&mut self, passed: Duration) -> Vec<String> {
+        let due = |at_ms: u64| Duration::from_millis(at_ms) <= passed;
+        let events = self.scenario.events.iter().skip(self.told);
+        let news: Vec<_> = events
+            .take_while(|event| due(event.at_ms))
+            .map(|event| event.text.clone())
+            .collect();
+        self.told += news.len();
+        news
+    }
+
+    /// How soon a daemon that was killed ought to quote both sides again, beside what the fence needs.
+    pub fn recovery_max(&self) -> Duration {
+        Duration::from_secs(self.scenario.recovery_max_s.into())
+    }
+
+    /// What is short of what the scenario expects of a market maker.
+    pub fn problem(&self, both_sides_ratio: f64, duration_s: f64) -> Option<String> {
+        let percent = 100.0 * both_sides_ratio;
+        let least = self.scenario.both_sides_min_percent;
+        (duration_s >= EXPECTED_FROM_S && percent < f64::from(least)).then(|| {
+            format!("both sides were quoted {percent:.1} % of the time, and this scenario expects {least} %")
+        })
+    }
+
+    /// What was played and what happened when, as lines of the summary.
+    pub fn text(&self) -> String {
+        let mut text = format!("{:<LABEL$}{}\n", "scenario", self.name);
+        for event in self.happened() {
+            let at = format!("  after {:.1} s", seconds(event.at_ms));
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{at:<LABEL$}{}", event.text);
+        }
+        text
+    }
+
+    /// The same, in the shape of the demo's JSON.
+    pub fn json(&self) -> Value {
+        let events = self.happened().iter();
+        let events: Vec<_> = events
+            .map(|event| json!({"at_s": seconds(event.at_ms), "what": event.text}))
+            .collect();
+        json!({"name": self.name, "events": events})
+    }
+
+    fn happened(&self) -> &[cambist_config::scenario::Event] {
+        &self.scenario.events[..self.told]
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times of a demo, for people")]
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    fn played(scenario: &str) -> anyhow::Result<ScenarioPlayer> {
+        ScenarioPlayer::new(&DemoArgs {
+            duration: 60,
+            forever: false,
+            seed: 1,
+            strategy: None,
+            scenario: scenario.to_owned(),
+            no_pull_the_plug: false,
+        })
+    }
+
+    #[test]
+    fn every_name_is_played_and_an_unknown_one_lists_them() {
+        for name in scenario::names().split(", ") {
+            assert!(
+                played(name)
+                    .unwrap()
+                    .title()
+                    .starts_with(&format!("scenario {name}: "))
+            );
+        }
+        let error = played("crush").err().unwrap();
+        assert_eq!(crate::exit::of(&error), Exit::Usage);
+        let text = error.to_string();
+        assert!(
+            text.contains("\"crush\"") && text.contains("calm, trending"),
+            "{text}"
+        );
+        let missing = played("./no-such-file.toml").err().unwrap();
+        assert_eq!(crate::exit::of(&missing), Exit::Refused, "{missing}");
+    }
+
+    #[test]
+    fn what_happens_is_told_once_and_in_time() {
+        let mut outage = played("outage").unwrap();
+        let at = Duration::from_secs;
+        assert!(outage.news(at(11)).is_empty() && outage.json()["events"] == json!([]));
+        assert_eq!(outage.news(at(20)).len(), 2);
+        assert!(outage.news(at(20)).is_empty());
+        assert_eq!(outage.json()["events"][1]["at_s"], 18.0);
+        assert!(
+            outage
+                .text()
+                .contains("  after 12.0 s        the exchange is halted"),
+            "{}",
+            outage.text()
+        );
+    }
+
+    #[test]
+    fn less_than_is_expected_is_a_problem_of_a_demo_that_is_long_enough() {
+        let calm = played("calm").unwrap();
+        assert_eq!(calm.problem(0.70, 60.0), None);
+        assert_eq!(calm.problem(0.1, 19.9), None);
+        let problem = calm.problem(0.699, 60.0).unwrap();
+        assert!(
+            problem.contains("69.9 %") && problem.contains("70 %"),
+            "{problem}"
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! The operator's door of a daemon: a Unix socket in the state folder, for the same user and root only.
+//! One line of JSON asks, one line answers. The other side of it, for the commands, is `control_client`.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cambist_host::folder::PrivateFolder;
+use rustix::process::getuid;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixListener;
+use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
+
+use crate::live::control_requests::RequestJson;
+use crate::live::operator_commands::Request;
+use crate::live::pending_replies::{ending, refused};
+use crate::store::StoreError;
+
+/// Name of the socket in the state folder.
+pub(super) const NAME: &str = "socket";
+/// Longest wish.
+const LINE_MAX: u64 = 0x4000;
+/// Longest answer.
+pub(super) const ANSWER_MAX: u64 = 1 << 20;
+/// Callers at a time.
+const CALLERS_MAX: usize = 8;
+/// A caller has this long to say what it wants.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// The last answers are waited for so long.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
+/// And waits this long for the answer: until it is durable.
+pub(super) const ANSWER: Duration = Duration::from_secs(20);
+
+/// Why there is no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlSocketError {
+    /// The folder is not ours alone.
+    #[error("{0}")]
+    Folder(#[from] StoreError),
+    /// The socket failed.
+    #[error("control socket: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// The listener. The socket goes with it.
+pub struct ControlSocket {
+    listener: UnixListener,
+    file: PathBuf,
+    callers: Connections,
+}
+
+/// Who is being answered.
+#[derive(Clone, Default)]
+pub struct Connections(Arc<RwLock<()>>);
+
+impl Connections {
+    /// Until nobody is, for a second at most: what was decided is told before the program ends.
+    pub async fn answered(&self) {
+        let _ = tokio::time::timeout(LAST_ANSWER, self.0.write()).await;
+    }
+}
+
+impl ControlSocket {
+    /// Opens the door of a state folder that this process has locked: what is left there of an earlier
+    /// life is nobody's.
+    pub fn open(dir: &Path) -> Result<Self, ControlSocketError> {
+        let file = dir.join(NAME);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(
+            PrivateFolder::open(dir)
+                .map_err(StoreError::Folder)?
+                .short_name(NAME),
+        )?;
+        fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+        Ok(Self {
+            listener,
+            file,
+            callers: Connections::default(),
+        })
+    }
+
+    /// Who is being answered.
+    pub fn callers(&self) -> Connections {
+        self.callers.clone()
+    }
+
+    /// Hands requests on until the program ends.
+    pub async fn serve(self, requests: mpsc::Sender<Request>) {
+        let room = Arc::new(Semaphore::new(CALLERS_MAX));
+        loop {
+            let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+                return;
+            };
+            let Ok((mut caller, _)) = self.listener.accept().await else {
+                tokio::time::sleep(PATIENCE / 50).await;
+                continue;
+            };
+            let (requests, callers) = (requests.clone(), Arc::clone(&self.callers.0));
+            tokio::spawn(async move {
+                let _place = place;
+                let _answering = callers.read().await;
+                let uid = caller.peer_cred().map(|peer| peer.uid());
+                let answer = match uid {
+                    Ok(uid) if uid == 0 || uid == getuid().as_raw() => {
+                        heard(&mut caller, &requests).await
+                    }
+                    Ok(_) | Err(_) => refused("another user"),
+                };
+                let line = format!("{answer}\n");
+                let told = caller.write_all(line.as_bytes());
+                // A caller that is gone does not need it.
+                let _ = tokio::time::timeout(PATIENCE, told).await;
+            });
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // The next start takes it away too.
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// Reads a request, hands it on, and gives back the answer.
+async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Request>) -> Value {
+    let mut line = String::new();
+    let mut reader = BufReader::new(caller.take(LINE_MAX));
+    match tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await {
+        Ok(Ok(1..)) if line.ends_with('\n') => {}
+        Ok(_) | Err(_) => return refused("no whole line came"),
+    }
+    let written = match serde_json::from_str::<RequestJson>(&line) {
+        Ok(written) => written,
+        Err(error) => return refused(&error.to_string()),
+    };
+    let waits_for_the_end = written.waits_for_the_end();
+    let (answer, answered) = oneshot::channel();
+    if requests.send(Request { written, answer }).await.is_err() {
+        return ending("the daemon is ending");
+    }
+    // The end comes by itself: draining has a deadline.
+    let answered = if waits_for_the_end {
+        Ok(answered.await)
+    } else {
+        tokio::time::timeout(ANSWER, answered).await
+    };
+    match answered {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => ending("the daemon ended before it could answer"),
+        Err(_) => refused("the daemon did not answer in time; it may still do it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::live::control_client::ask;
+    use crate::testing::Folder;
+
+    #[tokio::test]
+    async fn a_line_asks_and_a_line_answers_also_in_a_folder_with_a_long_name() {
+        let folder = Folder::new("door");
+        let dir = folder.path().join("x".repeat(150));
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+        let asked = |wish: RequestJson| {
+            let dir = dir.clone();
+            tokio::task::spawn_blocking(move || ask(&dir, &wish).unwrap())
+        };
+        assert_eq!(
+            asked(RequestJson::Status).await.unwrap(),
+            None,
+            "nobody is there"
+        );
+        // Left by a life that was killed.
+        fs::write(dir.join(NAME), "").unwrap();
+        let door = ControlSocket::open(&dir).unwrap();
+        let mode = fs::metadata(dir.join(NAME)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let (sender, mut requests) = mpsc::channel(1);
+        let serving = tokio::spawn(door.serve(sender));
+        let answer = asked(RequestJson::Status);
+        let request = requests.recv().await.unwrap();
+        assert_eq!(request.written, RequestJson::Status);
+        request.answer.send(Value::from(7)).unwrap();
+        assert_eq!(answer.await.unwrap(), Some(Value::from(7)));
+        // Dropped without an answer: the daemon has ended.
+        let answer = asked(RequestJson::Status);
+        drop(requests.recv().await.unwrap());
+        assert_eq!(answer.await.unwrap().unwrap()["done"], false);
+        serving.abort();
+        assert!(serving.await.is_err());
+        assert_eq!(asked(RequestJson::Status).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_wish_is_refused() {
+        let folder = Folder::new("door-hostile");
+        let door = ControlSocket::open(folder.path()).unwrap();
+        let (sender, mut requests) = mpsc::channel(1);
+        let serving = tokio::spawn(door.serve(sender));
+        for bytes in [
+            &b"\n"[..],
+            b"{}\n",
+            b"[[[[\n",
+            b"\xff\xfe\n",
+            &vec![b' '; 0x5000],
+        ] {
+            let path = folder.path().join(NAME);
+            let mut caller = tokio::net::UnixStream::connect(path).await.unwrap();
+            // Refused while it is still being sent.
+            let _ = caller.write_all(bytes).await;
+            let _ = caller.shutdown().await;
+            let mut answer = String::new();
+            if caller.read_to_string(&mut answer).await.is_ok() {
+                assert!(answer.contains("\"done\":false"), "{answer}");
+            }
+        }
+        assert!(requests.try_recv().is_err());
+        serving.abort();
+    }
+}

@@ -1,0 +1,50 @@
+//! What earlier runs left: orders and moves without a proven end, and until when they may be alive.
+
+use crate::config::Daemon;
+use crate::store::Recovered;
+use crate::times;
+
+/// Orders, joins and exits of earlier runs whose end is not proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlierRuns {
+    /// How many.
+    pub count: usize,
+    /// When the last of them is certainly dead: expiry and grace, seconds of venue time. 0 if there is none.
+    pub until_s: u64,
+}
+
+impl EarlierRuns {
+    /// What a store remembers.
+    pub fn of(recovered: &Recovered, daemon: &Daemon) -> Self {
+        let orders = recovered.open.iter();
+        let moves = recovered.open_moves.iter();
+        let expiries = orders
+            .map(|open| open.recovered.order.valid_until_s)
+            .chain(moves.map(|open| open.recovered.transaction.valid_until_s));
+        let (count, last_s) = expiries.fold((0, 0), |(count, last_s), expiry_s| {
+            (count + 1, last_s.max(expiry_s))
+        });
+        Self {
+            count,
+            until_s: if count == 0 {
+                0
+            } else {
+                u64::from(last_s) + daemon.orders.grace_s
+            },
+        }
+    }
+
+    /// For people; nothing if there is none.
+    pub fn text(self) -> Option<String> {
+        let until = times::iso(self.until_s);
+        match self.count {
+            0 => None,
+            1 => Some(format!(
+                "1 order of an earlier run may be alive until {until} (expiry + grace)"
+            )),
+            many => Some(format!(
+                "{many} orders of an earlier run may be alive, the last until {until} (expiry + grace)"
+            )),
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The desk: one task that owns the engine, hears events in order, and has its actions done.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cambist_core::action::Action;
+use cambist_core::books::{Booking, Entry};
+use cambist_core::event::{Command, Event, SealFailure, TradingState};
+use cambist_core::notification::Notification;
+use cambist_core::request::{Endpoint, Outcome, RequestId};
+use cambist_core::{ClientOrderId, Engine, Time, VenueTime};
+use cambist_report::Session;
+use tokio::sync::mpsc;
+
+use crate::clock::Clock;
+use crate::live::Heard;
+use crate::live::operator_commands::{OperatorCommands, PendingRequest};
+use crate::live::pending_replies::Reply;
+use crate::live::recorder::Recorder;
+use crate::live::request_workers::RequestWorkers;
+use crate::live::seal_worker::{SealWorker, SealWorkerStuck};
+use crate::notify;
+use crate::telemetry::Telemetry;
+
+/// The service manager is told at least this often that decisions go on.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The service manager is asked for more time to start this often.
+const EXTENSION_PAUSE_MS: u64 = 1_000;
+/// Old intents are looked for this often.
+const PRUNE_MS: u64 = 3_600_000;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// It is proven that no own order rests.
+    pub proven: bool,
+    /// The level at the end.
+    pub level: TradingState,
+    /// A rule that must always hold did not.
+    pub invariant_failed: bool,
+    /// The store failed or did not keep up; the end was reached without it.
+    pub store_lost: bool,
+    /// What was left at the venue, if that was wanted.
+    pub left: Option<Left>,
+}
+
+/// What rests at the venue after the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Orders that may rest.
+    pub orders: u32,
+    /// Those of them whose state is unknown.
+    pub unknown: u32,
+    /// When the last of them is certainly dead.
+    pub until: VenueTime,
+}
+
+/// Everything a run consists of.
+pub struct EventLoop {
+    /// The engine, not yet started.
+    pub engine: Engine,
+    /// The one clock.
+    pub clock: Clock,
+    /// Sends.
+    pub gateway: RequestWorkers,
+    /// Signs and stores.
+    pub keeper: SealWorker,
+    /// Records.
+    pub recorder: Recorder,
+    /// Logs and counts.
+    pub telemetry: Arc<Telemetry>,
+    /// Adds up.
+    pub session: Session,
+    /// Bytes of orders and moves that may be alive.
+    pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
+    /// Requests without an answer, for metrics.
+    pub under_way: BTreeMap<RequestId, Endpoint>,
+    /// How long draining may take, told to the service manager.
+    pub drain: Duration,
+    /// What follows from the store's failure, heard before anything else.
+    pub next: VecDeque<Event>,
+    /// What is heard.
+    pub inbox: mpsc::Receiver<Heard>,
+    /// What people want.
+    pub people: OperatorCommands,
+    /// How it stands.
+    pub ended: Ended,
+    /// When old intents were last looked for.
+    pub pruned: Time,
+    /// Reconciliation is over.
+    pub is_ready: bool,
+    /// When the service manager was last asked for more time to start.
+    pub start_extended: Time,
+}
+
+/// What the desk turns to.
+enum Turn {
+    Heard(Event),
+    Wanted(PendingRequest),
+}
+
+impl EventLoop {
+    /// Runs until the engine has finished. Returns how, the session, and who waits for the outcome.
+    pub async fn run(mut self, start: Event) -> (Ended, Session, Vec<Reply>) {
+        let mut finished = self.hear(&start);
+        while !finished {
+            finished = match self.next().await {
+                Turn::Heard(event) => self.hear(&event),
+                Turn::Wanted(wish) => self.obey(wish),
+            };
+            self.prune();
+        }
+        // Nobody reads any more: a keeper that waits to answer must not wait for ever.
+        self.inbox.close();
+        self.recorder.finish();
+        self.ended.store_lost |= !self.keeper.finish();
+        let waiting = self.people.take_waiting_for_the_end();
+        (self.ended, self.session, waiting)
+    }
+
+    /// The next event, or a wake when the engine wants one.
+    async fn next(&mut self) -> Turn {
+        if let Some(event) = self.next.pop_front() {
+            return Turn::Heard(event);
+        }
+        let now = self.clock.now();
+        let wanted = self
+            .engine
+            .next_wakeup()
+            .map(|at| Duration::from_micros(at.micros_since(now)));
+        let sleep = wanted.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
+        Turn::Heard(tokio::select! {
+            heard = self.inbox.recv() => match heard {
+                Some(Heard::Event(event)) => event,
+                Some(Heard::Sealed { batch, hashes, bodies }) => {
+                    self.bodies.extend(bodies);
+                    Event::Sealed { batch, hashes }
+                }
+                Some(Heard::Booked { durable }) => {
+                    self.people.booked(durable);
+                    Event::Wake
+                }
+                // The gateway holds a sender, so the inbox cannot close before the desk does.
+                None => Event::Wake,
+            },
+            wish = self.people.next() => return Turn::Wanted(wish),
+            () = tokio::time::sleep(sleep) => Event::Wake,
+        })
+    }
+
+    /// Does what somebody wants. True when the engine has finished.
+    fn obey(&mut self, wish: PendingRequest) -> bool {
+        let Some(command) = self.people.begin(wish, &self.telemetry) else {
+            return false;
+        };
+        let finished = self.hear(&Event::Operator(command));
+        self.people.end(self.engine.levels_are_pending());
+        finished
+    }
+
+    /// Lets the engine hear one event and does what it wants. True when it has finished.
+    fn hear(&mut self, event: &Event) -> bool {
+        let now = self.clock.now();
+        self.recorder.heard(now, event);
+        self.count_answer(event);
+        let mut actions = Vec::new();
+        self.engine.on_event(now, event, &mut actions);
+        self.recorder.did(&actions, &self.engine);
+        match event {
+            // Who wanted something while an older write was under way waits for the next one.
+            Event::RestrictionsStored(_) if self.engine.levels_are_pending() => {}
+            Event::RestrictionsStored(_) => self.people.levels_stored(true),
+            Event::RestrictionsFailed(_) => self.people.levels_stored(false),
+            _ => {}
+        }
+        let mut finished = false;
+        for action in actions {
+            finished |= self.act(now, action);
+        }
+        self.telemetry.tick(self.clock.now().micros_since(now));
+        self.telemetry.queue_depth(self.inbox.len() as u64);
+        self.telemetry.recording(!self.recorder.has_failed());
+        notify::watchdog();
+        if !self.is_ready && now.ms_since(self.start_extended) >= EXTENSION_PAUSE_MS {
+            self.start_extended = now;
+            notify::still_starting();
+        }
+        finished
+    }
+
+    /// Keeps the count of requests under way, and tells those that never left.
+    fn count_answer(&mut self, event: &Event) {
+        if let Event::Answer {
+            request, outcome, ..
+        } = event
+            && let Some(endpoint) = self.under_way.remove(request)
+        {
+            if *outcome == Outcome::NotSent {
+                self.telemetry.not_sent(endpoint);
+            }
+            self.telemetry.in_flight(self.under_way.len() as u64);
+        }
+    }
+
+    fn leaves(&mut self, request: RequestId, endpoint: Endpoint) {
+        self.under_way.insert(request, endpoint);
+        self.telemetry.in_flight(self.under_way.len() as u64);
+    }
+
+    fn act(&mut self, now: Time, action: Action) -> bool {
+        match action {
+            Action::Send { request, query } => {
+                self.leaves(request, query.endpoint());
+                self.gateway.query(request, query);
+            }
+            Action::Seal { batch, intents } => {
+                let told = self.keeper.seal(batch, intents);
+                let cause = SealFailure::Store;
+                self.told(told, Some(Event::SealFailed { batch, cause }));
+            }
+            Action::Transmit {
+                request,
+                order,
+                endpoint,
+            } => {
+                self.leaves(request, endpoint);
+                match self.bodies.get(&order) {
+                    Some(body) => self.gateway.submit(request, endpoint, Arc::clone(body)),
+                    None => self.gateway.nothing_to_send(request),
+                }
+            }
+            Action::StoreRestrictions {
+                levels,
+                cause,
+                lowers,
+            } => {
+                let told = self.keeper.levels(levels.clone(), cause, lowers);
+                self.told(told, Some(Event::RestrictionsFailed(levels)));
+            }
+            Action::Book(booking) => self.book(booking),
+            Action::Notify(note) => self.note(now, &note),
+            Action::Finished { proven } => {
+                self.ended.proven = proven;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Goes on without a store that does not keep up: nothing new is sealed, what rests is cancelled,
+    /// and the engine hears what the store can no longer answer.
+    fn told(&mut self, told: Result<(), SealWorkerStuck>, instead: Option<Event>) {
+        let Err(error) = told else { return };
+        if !self.ended.store_lost {
+            tracing::error!(%error, "ending without the store");
+            self.ended.store_lost = true;
+            self.next.push_back(Event::Operator(Command::Drain));
+        }
+        self.next.extend(instead);
+    }
+
+    fn book(&mut self, booking: Box<Booking>) {
+        let asked_for = booking.is_asked_for();
+        let flows = booking.entries.iter().filter_map(|entry| match entry {
+            Entry::Flow { token, .. } => Some((*token, self.telemetry.symbol(*token))),
+            _ => None,
+        });
+        let symbols = flows.collect();
+        let told = self.keeper.book(booking, symbols);
+        if asked_for {
+            self.people.booking_told(told.is_ok());
+        }
+        self.told(told, None);
+    }
+
+    fn note(&mut self, now: Time, note: &Notification) {
+        self.session.observe(now, note);
+        self.telemetry.observe(note);
+        self.people.note(note);
+        match note {
+            Notification::Ended { order, .. }
+            | Notification::PoolTransactionEnded { order, .. } => {
+                self.bodies.remove(order);
+            }
+            Notification::TradingStateChanged { level, .. } => self.ended.level = *level,
+            Notification::InvariantFailed { .. } => self.ended.invariant_failed = true,
+            Notification::Ready { .. } => {
+                self.is_ready = true;
+                notify::ready("trading");
+            }
+            Notification::Left {
+                orders,
+                unknown,
+                until,
+            } => {
+                self.ended.left = Some(Left {
+                    orders: *orders,
+                    unknown: *unknown,
+                    until: *until,
+                });
+            }
+            Notification::Draining => notify::stopping(self.drain),
+            Notification::Status(_) => {
+                let line = cambist_report::text::line(&self.session);
+                notify::status(&line);
+                self.telemetry.line(line);
+            }
+            Notification::Filled(_)
+            | Notification::PoolTransactionSettled(_)
+            | Notification::Adopted { .. }
+            | Notification::Books(_)
+            | Notification::Submitted { .. }
+            | Notification::Resent { .. }
+            | Notification::Acknowledged { .. }
+            | Notification::Refused { .. }
+            | Notification::Unknown { .. }
+            | Notification::Answered { .. }
+            | Notification::CancelSent { .. }
+            | Notification::Resolved { .. }
+            | Notification::DepthTaken { .. }
+            | Notification::DepthRefused { .. }
+            | Notification::RiskRefused { .. }
+            | Notification::Withheld { .. }
+            | Notification::OtherInstance { .. }
+            | Notification::BudgetDenied { .. }
+            | Notification::Foreign { .. }
+            | Notification::PoolTransactionSubmitted { .. }
+            | Notification::ForeignPoolTransaction { .. }
+            | Notification::Reconciled { .. }
+            | Notification::Mismatch { .. }
+            | Notification::Balanced
+            | Notification::FeeAbove { .. }
+            | Notification::BothSides { .. }
+            | Notification::Paused(_)
+            | Notification::Unpaused { .. }
+            | Notification::RestrictionsNotStored
+            | Notification::CommandTaken { .. }
+            | Notification::CommandRefused { .. }
+            | Notification::ForeignAdopted { .. }
+            | Notification::Dark { .. }
+            | Notification::Slept { .. } => {}
+        }
+    }
+
+    fn prune(&mut self) {
+        let now = self.clock.now();
+        if now.ms_since(self.pruned) >= PRUNE_MS {
+            self.pruned = now;
+            let told = self.keeper.prune();
+            self.told(told, None);
+        }
+    }
+}

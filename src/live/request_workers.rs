@@ -1,0 +1,105 @@
+//! Requests beside the desk: each runs alone and answers with one event, whatever happens.
+
+use std::sync::Arc;
+
+use cambist_client::{Answered, Client};
+use cambist_core::MarketSpec;
+use cambist_core::event::Event;
+use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
+use tokio::sync::mpsc;
+
+use crate::live::Heard;
+use crate::telemetry::Telemetry;
+
+/// Sends for the desk.
+#[derive(Clone)]
+pub struct RequestWorkers {
+    client: Arc<Client>,
+    markets: Arc<[MarketSpec]>,
+    telemetry: Arc<Telemetry>,
+    desk: mpsc::Sender<Heard>,
+}
+
+impl RequestWorkers {
+    /// A gateway whose answers go to `desk`.
+    pub fn new(
+        client: Arc<Client>,
+        markets: &[MarketSpec],
+        telemetry: Arc<Telemetry>,
+        desk: mpsc::Sender<Heard>,
+    ) -> Self {
+        Self {
+            client,
+            markets: markets.into(),
+            telemetry,
+            desk,
+        }
+    }
+
+    /// Sends a poll or a cancel.
+    pub fn query(&self, request: RequestId, query: Query) {
+        let here = self.clone();
+        tokio::spawn(async move {
+            let answered = here.client.query(&query, &here.markets).await;
+            here.answer(request, query.endpoint(), answered).await;
+        });
+    }
+
+    /// Sends the stored bytes of an order, a join or an exit.
+    pub fn submit(&self, request: RequestId, endpoint: Endpoint, body: Arc<[u8]>) {
+        let here = self.clone();
+        tokio::spawn(async move {
+            let answered = here.client.submit_to(endpoint, &body).await;
+            here.answer(request, endpoint, answered).await;
+        });
+    }
+
+    /// Answers for an intent whose bytes are not there, so that provably none left.
+    pub fn nothing_to_send(&self, request: RequestId) {
+        let here = self.clone();
+        tokio::spawn(async move {
+            let outcome = Outcome::NotSent;
+            let event = Event::Answer {
+                request,
+                outcome,
+                venue_time: None,
+                retry_after_ms: None,
+            };
+            let _ = here.desk.send(Heard::Event(event)).await;
+        });
+    }
+
+    async fn answer(&self, request: RequestId, endpoint: Endpoint, answered: Answered) {
+        let detail = answered.detail.as_deref().unwrap_or_default();
+        if is_silence(&answered) {
+            self.telemetry.venue_silent(endpoint, detail);
+        } else {
+            self.telemetry.venue_answered();
+        }
+        let Answered {
+            outcome,
+            venue_time,
+            retry_after_ms,
+            ..
+        } = answered;
+        let event = Event::Answer {
+            request,
+            outcome,
+            venue_time,
+            retry_after_ms,
+        };
+        // The desk is gone only when the program is ending.
+        let _ = self.desk.send(Heard::Event(event)).await;
+    }
+}
+
+/// Whether nothing at all came from the venue: an answer that is no use is an answer.
+fn is_silence(answered: &Answered) -> bool {
+    match &answered.outcome {
+        Outcome::NotSent => true,
+        Outcome::Unknown(UnknownCause::Transport | UnknownCause::Timeout) => {
+            answered.http_status.is_none()
+        }
+        Outcome::Unknown(_) | Outcome::Reply(_) | Outcome::Refused(_) => false,
+    }
+}

@@ -1,0 +1,107 @@
+//! Asking the venue during a start: as long as it takes. What an answer means is its reader's.
+
+use std::time::Duration;
+
+use cambist_client::{CallError, Client};
+use cambist_core::request::{Outcome, Query, Reply};
+use cambist_core::{Reason, VenueTime};
+
+use crate::telemetry::starting::Starting;
+
+/// Pause between two questions.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause, when the venue asks for one.
+const PAUSE_MAX_MS: u64 = 60_000;
+
+/// Asks again while no usable answer comes, and says so.
+#[derive(Clone, Copy)]
+pub struct StartRetry<'a> {
+    starting: Option<&'a Starting>,
+}
+
+impl<'a> StartRetry<'a> {
+    /// Waits are shown as those of this start.
+    pub const fn new(starting: &'a Starting) -> Self {
+        Self {
+            starting: Some(starting),
+        }
+    }
+
+    /// Asks once: somebody waits for the answer.
+    pub const fn none() -> Self {
+        Self { starting: None }
+    }
+
+    /// The answer, or the refusal that asking again cannot change.
+    pub async fn ask<T, F>(self, call: impl Fn() -> F) -> Result<T, CallError>
+    where
+        F: Future<Output = Result<T, CallError>>,
+    {
+        loop {
+            let error = match call().await {
+                Ok(answer) => {
+                    if let Some(starting) = self.starting {
+                        starting.goes_on();
+                    }
+                    return Ok(answer);
+                }
+                Err(error) if !may_pass(&error) => return Err(error),
+                Err(error) => error,
+            };
+            let Some(starting) = self.starting else {
+                return Err(error);
+            };
+            starting.waits(&error.to_string());
+            tokio::time::sleep(pause(&error)).await;
+        }
+    }
+
+    /// As `ask`, for what the engine asks as well: the answer and the venue's time in it.
+    pub async fn query(
+        self,
+        client: &Client,
+        query: &Query,
+    ) -> Result<(Reply, Option<VenueTime>), CallError> {
+        self.ask(async || {
+            let call = query.endpoint().name();
+            let answered = client.query(query, &[]).await;
+            let detail = answered.detail.unwrap_or_default();
+            match answered.outcome {
+                Outcome::Reply(reply) => Ok((reply, answered.venue_time)),
+                Outcome::Refused(reason) => Err(CallError::Refused {
+                    call,
+                    reason,
+                    detail,
+                    retry_after_ms: answered.retry_after_ms,
+                }),
+                Outcome::NotSent => Err(CallError::NotSent { call, detail }),
+                Outcome::Unknown(cause) => Err(CallError::Unknown {
+                    call,
+                    cause,
+                    detail,
+                }),
+            }
+        })
+        .await
+    }
+}
+
+/// Whether the venue may answer otherwise later. What it says of keys, account and arguments stays.
+const fn may_pass(error: &CallError) -> bool {
+    match error {
+        CallError::NotSent { .. } | CallError::Unknown { .. } => true,
+        CallError::Refused { reason, .. } => matches!(
+            reason,
+            Reason::RateLimited | Reason::UnknownError | Reason::SubmitFailed | Reason::Unlisted(_)
+        ),
+        CallError::NoCredentials { .. } | CallError::Sign { .. } => false,
+    }
+}
+
+fn pause(error: &CallError) -> Duration {
+    let wanted_ms = match error {
+        CallError::Refused { retry_after_ms, .. } => retry_after_ms.unwrap_or(0),
+        _ => 0,
+    };
+    PAUSE.max(Duration::from_millis(wanted_ms.min(PAUSE_MAX_MS)))
+}

@@ -1,0 +1,206 @@
+//! What a sweep came to, in words and as one object. Says nothing that lists did not show.
+
+use std::path::Path;
+
+use cambist_core::Amount;
+use serde_json::{Map, Value, json};
+
+use crate::panic::Swept;
+use crate::times;
+
+/// Funds that something binds.
+pub struct Bound {
+    /// Symbol, or the id if nobody told the symbol.
+    pub token: String,
+    /// Base units.
+    pub units: Amount,
+    /// In whole tokens, if their decimals are known.
+    pub whole: Option<String>,
+}
+
+/// A sweep that is over.
+pub struct Came<'a> {
+    /// What came of it.
+    pub swept: &'a Swept,
+    /// What is bound though no order of ours is left; `None` if that was not told.
+    pub bound: Option<Vec<Bound>>,
+    /// Everything signed before is dead then, seconds since the Unix epoch.
+    pub dead_s: u64,
+    /// Since the latch.
+    pub took_s: f64,
+}
+
+/// A line for each look.
+pub fn progress(swept: &Swept) -> String {
+    let seen = match (swept.lists, &swept.trouble) {
+        (0, Some(trouble)) => return format!("no complete list yet: {trouble}"),
+        (0, None) => return "reading the list of orders".to_owned(),
+        _ if swept.left.is_empty() => "nothing is open".to_owned(),
+        _ => format!("{} open", swept.left.len()),
+    };
+    let moves = match undecided(swept) {
+        0 => String::new(),
+        count => format!(", {count} joins and exits under way"),
+    };
+    let proof = match swept.dead_at {
+        _ if swept.proven => "proven".to_owned(),
+        Some(at) => format!("proof possible after {}", times::iso(at.as_s())),
+        None => "the venue tells no time".to_owned(),
+    };
+    let (found, cancels) = (swept.found.len(), swept.cancels);
+    format!("{seen}{moves}; {found} were found, {cancels} cancels sent; {proof}")
+}
+
+fn undecided(swept: &Swept) -> usize {
+    swept
+        .moves
+        .as_ref()
+        .map_or(0, std::collections::BTreeMap::len)
+}
+
+impl Came<'_> {
+    /// For people; `config` is the file that the next command names, `latch` why the latch could not be
+    /// raised.
+    pub fn text(&self, config: &Path, latch: Option<&anyhow::Error>) -> String {
+        let swept = self.swept;
+        let (found, cancels) = (swept.found.len(), swept.cancels);
+        let mut lines = vec![format!(
+            "{found} orders were open, {cancels} cancels were sent"
+        )];
+        if swept.left_alone > 0 {
+            let count = swept.left_alone;
+            lines.push(format!("{count} open orders of others were left alone"));
+        }
+        lines.push(self.verdict());
+        for order in swept.left.values() {
+            let expiry = times::iso(order.valid_until_s.into());
+            let (hash, market, side) = (order.hash, &order.market, order.side.name());
+            lines.push(format!("  {hash} {market} {side} until {expiry}"));
+        }
+        if undecided(swept) > 0 {
+            let count = undecided(swept);
+            lines.push(format!(
+                "{count} joins and exits of pools are under way; nothing can cancel them:"
+            ));
+        }
+        for one in swept.moves.iter().flat_map(|moves| moves.values()) {
+            let since = times::iso(one.created.as_s());
+            let (hash, kind) = (one.hash, one.kind.name());
+            lines.push(format!("  {hash} {kind} since {since}"));
+        }
+        lines.extend(self.bound_text());
+        if let Some(trouble) = swept.trouble.as_ref().filter(|_| !swept.proven) {
+            let count = swept.troubles;
+            lines.push(format!(
+                "{count} requests brought nothing, the last: {trouble}"
+            ));
+        }
+        let config = config.display();
+        lines.push(match latch {
+            None => {
+                format!("trading stays off until: cambist resume --config {config} --reason TEXT\n")
+            }
+            Some(error) => format!(
+                "TRADING IS NOT OFF: the latch was not raised ({error:#}); a daemon that runs, or starts, orders again. Stop its service, then run this again\n"
+            ),
+        });
+        lines.join("\n")
+    }
+
+    fn verdict(&self) -> String {
+        let swept = self.swept;
+        let until = times::iso(self.dead_s);
+        if swept.proven {
+            let took_s = self.took_s;
+            return format!(
+                "proven after {took_s:.1} s: nothing rests, and nothing signed before can appear"
+            );
+        }
+        let why = match (swept.lists, swept.left.len(), undecided(swept)) {
+            (0, ..) => {
+                format!("no complete list could be read; anything may be alive until {until}")
+            }
+            (_, 0, 0) => format!(
+                "nothing is shown open, but what was signed before may appear until {until}"
+            ),
+            (_, 0, _) => "no order is shown open, but pools have not decided everything".to_owned(),
+            (_, left, _) => format!("{left} orders are open, the last until {until}:"),
+        };
+        format!("NOT PROVEN: {why}")
+    }
+
+    /// What lists do not show, and what is theirs.
+    fn bound_text(&self) -> Option<String> {
+        let bound = self.bound.as_ref().filter(|bound| !bound.is_empty())?;
+        let amounts: Vec<_> = bound
+            .iter()
+            .map(|one| match &one.whole {
+                Some(whole) => format!("{whole} {}", one.token),
+                None => format!("{} units of {}", one.units, one.token),
+            })
+            .collect();
+        let amounts = amounts.join(", ");
+        let is_named = self.swept.left_alone > 0 || undecided(self.swept) > 0;
+        let by = if is_named {
+            "what is named above, or by "
+        } else {
+            ""
+        };
+        Some(format!(
+            "{amounts} bound by {by}withdrawals or transfers under way, which cannot be cancelled"
+        ))
+    }
+
+    /// The object; `latch` is why the latch could not be raised.
+    pub fn shape(&self, latch: Option<&anyhow::Error>) -> Value {
+        let swept = self.swept;
+        let left: Vec<_> = swept
+            .left
+            .values()
+            .map(|order| {
+                json!({
+                    "hash": order.hash.to_string(),
+                    "client_order_id": order.client_id.map(|id| id.to_string()),
+                    "market": order.market,
+                    "side": order.side.name(),
+                    "valid_until": times::iso(order.valid_until_s.into()),
+                    "valid_until_s": order.valid_until_s,
+                })
+            })
+            .collect();
+        let moves = swept.moves.as_ref().map(|moves| {
+            let one = |report: &cambist_core::pool::PoolTransactionReport| {
+                json!({
+                    "hash": report.hash.to_string(),
+                    "kind": report.kind.name(),
+                    "created": times::iso(report.created.as_s()),
+                    "created_ms": report.created.0,
+                })
+            };
+            moves.values().map(one).collect::<Vec<_>>()
+        });
+        let bound = self.bound.as_ref().map(|bound| {
+            let one = |bound: &Bound| {
+                let both = json!({"units": bound.units.to_string(), "whole": bound.whole});
+                (bound.token.clone(), both)
+            };
+            bound.iter().map(one).collect::<Map<_, _>>()
+        });
+        json!({
+            "proven": swept.proven,
+            "latch": latch.map_or_else(|| "raised".to_owned(), |error| format!("{error:#}")),
+            "found": swept.found.len(),
+            "cancels": swept.cancels,
+            "lists": swept.lists,
+            "left": left,
+            "left_alone": swept.left_alone,
+            "moves": moves,
+            "bound": bound,
+            "dead_at": times::iso(self.dead_s),
+            "dead_at_s": self.dead_s,
+            "took_s": self.took_s,
+            "troubles": swept.troubles,
+            "trouble": swept.trouble,
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Threads that run seeds. A world that panics has broken a promise like any other.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+
+use anyhow::anyhow;
+use cambist_sim::{Aggregate, Outcome, SeedRun, Violation};
+
+use crate::simulation::results::Failed;
+use crate::simulation::seeds::Seeds;
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// What became of a world.
+pub enum Ran {
+    /// It came to its end.
+    Ended(Box<Outcome>),
+    /// It panicked, with these words.
+    Panicked(String),
+}
+
+/// A range that has been run.
+pub struct Piece {
+    /// Which seeds.
+    pub range: Seeds,
+    /// What they add up to.
+    pub tally: Aggregate,
+    /// Those that broke a promise.
+    pub failed: Vec<Failed>,
+}
+
+impl Ran {
+    /// The first promise that was broken.
+    pub fn violation(&self) -> Option<String> {
+        match self {
+            Self::Ended(outcome) => outcome.violations.first().map(Violation::to_string),
+            Self::Panicked(words) => Some(format!("panic: {words}")),
+        }
+    }
+
+    /// Its stable name: what a smaller world must break as well to be the same case.
+    pub fn check(&self) -> Option<&str> {
+        match self {
+            Self::Ended(outcome) => outcome.violations.first().map(|v| v.check.as_str()),
+            Self::Panicked(_) => Some("panic"),
+        }
+    }
+}
+
+/// Runs one world.
+pub fn run(trial: &SeedRun) -> anyhow::Result<Ran> {
+    guarded(|| trial.run())
+}
+
+/// As [`run`], for whatever makes an outcome.
+pub fn guarded<E: std::error::Error + Send + Sync + 'static>(
+    make: impl FnOnce() -> Result<Outcome, E>,
+) -> anyhow::Result<Ran> {
+    if let Ok(outcome) = catch_unwind(AssertUnwindSafe(make)) {
+        return Ok(Ran::Ended(Box::new(outcome?)));
+    }
+    let words = PANIC.with_borrow_mut(Option::take);
+    Ok(Ran::Panicked(words.unwrap_or_default()))
+}
+
+/// From now on a panic is a finding: it ends its world and not the program.
+pub fn catch_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        PANIC.with_borrow_mut(|words| *words = Some(info.to_string().replace('\n', " ")));
+    }));
+}
+
+/// Runs ranges on `jobs` threads; every one that is done is told, in the order of completion.
+pub fn work(
+    ranges: &[Seeds],
+    jobs: usize,
+    trial: impl Fn(u64) -> SeedRun + Sync,
+    mut tell: impl FnMut(Piece) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let seeds: u64 = ranges.iter().map(|range| range.count).sum();
+    // Small enough to be told often and to end together, large enough to be few lines.
+    let piece = (seeds / (jobs as u64 * 16)).clamp(1, 50);
+    let queue: VecDeque<_> = ranges
+        .iter()
+        .flat_map(|range| range.pieces(piece))
+        .collect();
+    let queue = Mutex::new(queue);
+    std::thread::scope(|scope| {
+        let (done, pieces) = channel();
+        for _ in 0..jobs {
+            let (queue, trial, done) = (&queue, &trial, done.clone());
+            scope.spawn(move || take(queue, trial, &done));
+        }
+        drop(done);
+        for piece in pieces {
+            if let Err(error) = piece.and_then(&mut tell) {
+                if let Ok(mut queue) = queue.lock() {
+                    queue.clear();
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn take(
+    queue: &Mutex<VecDeque<Seeds>>,
+    trial: &impl Fn(u64) -> SeedRun,
+    done: &Sender<anyhow::Result<Piece>>,
+) {
+    loop {
+        let next = queue.lock().ok().and_then(|mut queue| queue.pop_front());
+        let Some(range) = next else { return };
+        if done.send(run_all(range, trial)).is_err() {
+            return;
+        }
+    }
+}
+
+fn run_all(range: Seeds, trial: &impl Fn(u64) -> SeedRun) -> anyhow::Result<Piece> {
+    let mut piece = Piece {
+        range,
+        tally: Aggregate::default(),
+        failed: Vec::new(),
+    };
+    for seed in range.first..=range.last() {
+        let ran = run(&trial(seed)).map_err(|error| anyhow!("seed {seed}: {error:#}"))?;
+        match &ran {
+            Ran::Ended(outcome) => piece.tally.add(outcome),
+            Ran::Panicked(_) => piece.tally.merge(&Aggregate {
+                seeds: 1,
+                seeds_failed: 1,
+                violations: 1,
+                ..Aggregate::default()
+            }),
+        }
+        if let Some(violation) = ran.violation() {
+            piece.failed.push(Failed { seed, violation });
+        }
+    }
+    Ok(piece)
+}

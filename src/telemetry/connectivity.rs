@@ -1,0 +1,85 @@
+//! Whether the venue answers at all: told when it stops, once per cause, and when it answers again.
+
+use std::collections::BTreeSet;
+
+use cambist_core::Time;
+
+use crate::telemetry::throttle::Throttle;
+
+/// Most causes told of one silence.
+const CAUSES_MAX: usize = 8;
+
+/// The silence under way, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Connectivity {
+    since: Option<Time>,
+    causes: BTreeSet<String>,
+    told: bool,
+}
+
+impl Connectivity {
+    /// Nothing came. The cause in few words if it should be told now.
+    pub(super) fn silent(
+        &mut self,
+        now: Time,
+        detail: &str,
+        throttle: &mut Throttle,
+    ) -> Option<String> {
+        self.since.get_or_insert(now);
+        let cause = short(detail);
+        if self.causes.len() >= CAUSES_MAX || !self.causes.insert(cause.clone()) {
+            return None;
+        }
+        // A line that comes and goes must not fill the log.
+        throttle.tell(now, &format!("silent {cause}"))?;
+        self.told = true;
+        Some(cause)
+    }
+
+    /// Something came. Milliseconds of the silence that ends, if it was told.
+    pub(super) fn answered(&mut self, now: Time) -> Option<u64> {
+        let since = self.since.take()?;
+        self.causes.clear();
+        std::mem::take(&mut self.told).then(|| now.ms_since(since))
+    }
+}
+
+/// The last of a chain of causes, without the number that the system gives it.
+fn short(detail: &str) -> String {
+    let last = detail.rsplit(": ").next().unwrap_or(detail);
+    let last = last.split(" (os error").next().unwrap_or(last);
+    let last: String = last.chars().take(80).collect();
+    if last.is_empty() {
+        "no answer".to_owned()
+    } else {
+        last.to_lowercase()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: &str = "error sending request: client error (Connect): tcp connect error: \
+                           Connection refused (os error 111)";
+
+    #[test]
+    fn a_silence_is_told_once_per_cause_and_its_end_with_its_length() {
+        let (mut reach, mut throttle) = (Connectivity::default(), Throttle::default());
+        let at = Time::from_ms;
+        assert_eq!(reach.answered(at(0)), None);
+        let told = reach.silent(at(1_000), REFUSED, &mut throttle);
+        assert_eq!(told.as_deref(), Some("connection refused"));
+        assert_eq!(reach.silent(at(2_000), REFUSED, &mut throttle), None);
+        let other = reach.silent(at(3_000), "operation timed out", &mut throttle);
+        assert_eq!(other.as_deref(), Some("operation timed out"));
+        assert_eq!(reach.answered(at(5_000)), Some(4_000));
+        assert_eq!(reach.answered(at(5_001)), None);
+        // Again within the minute: neither its beginning nor its end is told.
+        assert_eq!(reach.silent(at(6_000), REFUSED, &mut throttle), None);
+        assert_eq!(reach.answered(at(7_000)), None);
+        let later = reach.silent(at(70_000), REFUSED, &mut throttle);
+        assert_eq!(later.as_deref(), Some("connection refused"));
+        assert_eq!(short(""), "no answer");
+    }
+}
