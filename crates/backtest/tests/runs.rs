@@ -358,3 +358,20 @@ fn few_fills_prove_nothing() {
     );
     assert!(report.markouts.is_empty());
 }
+
+#[test]
+fn bands_keep_their_orders_while_the_start_is_below_full_size() {
+    let bands = "
+        buy_bands = [{ min_margin_bps = 10, avg_margin_bps = 20, max_margin_bps = 40, min_amount = 0.4, avg_amount = 0.6, max_amount = 1.0 }]
+        sell_bands = [{ min_margin_bps = 10, avg_margin_bps = 20, max_margin_bps = 40, min_amount = 0.4, avg_amount = 0.6, max_amount = 1.0 }]
+    ";
+    let mut ramped = setup(snapshots(swinging(600, 0)), fast());
+    (ramped.engine.ramp.start_bps, ramped.engine.ramp.step_bps) = (2_500, 0);
+    let info = cambist_strategies::find("bands").unwrap();
+    ramped.strategies[0].2 = info.build_from(&bands.parse().unwrap(), &market()).unwrap();
+    let (report, _) = run(ramped);
+    // One order a side, renewed before it expires after a minute.
+    let submitted = report.orders.submitted;
+    assert!((20..=30).contains(&submitted), "{submitted}");
+    assert!(report.quoted_both_sides_ratio > 0.99);
+}

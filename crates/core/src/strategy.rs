@@ -29,7 +29,7 @@ pub struct OwnOrder {
     pub side: Side,
     /// Price in ticks.
     pub price: Price,
-    /// Lots not yet filled.
+    /// Lots not yet filled; while a start is below full size, as many as they are at full size.
     pub remaining: Qty,
     /// Close to expiry: it will be replaced if its quote is still wanted.
     pub expiring: bool,

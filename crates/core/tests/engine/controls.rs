@@ -243,6 +243,31 @@ fn a_start_in_steps_quotes_a_share_and_grows() {
     assert_eq!(desk.sealed[&last].1.qty, Qty(50), "a healthy step later");
 }
 
+/// Wants a bid of so many lots; one that rests is wanted as it is.
+struct Keeps(u64);
+
+impl Strategy for Keeps {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let kept = view.own.iter().find(|order| !order.cancelling);
+        let (price, qty) = kept.map_or((Price(9_995), Qty(self.0)), |o| (o.price, o.remaining));
+        targets.quote(Side::Buy, price, qty, 0);
+    }
+}
+
+#[test]
+fn a_strategy_that_keeps_its_order_keeps_it_while_the_start_is_below_full_size() {
+    let mut config = config();
+    config.ramp.start_bps = 3_333;
+    config.ramp.step_bps = 0;
+    let mut desk = Desk::of(Box::new(Keeps(100)), config, Vec::new());
+    desk.until_a_submit_waits();
+    let first = desk.accept();
+    assert_eq!(desk.sealed[&first].1.qty, Qty(33));
+    desk.run_ms(10_000);
+    assert_eq!(desk.sealed_ids(), [first], "not scaled a second time");
+    assert!(desk.cancels.is_empty());
+}
+
 /// Orders made while every move of the book moves the bid, and whether the ratio held any back. With
 /// `filled` the first order fills a little.
 fn messages(most: u32, filled: bool) -> (usize, bool) {

@@ -16,7 +16,7 @@ use crate::engine::orders::builder::WantedQuote;
 use crate::engine::orders::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
 use crate::engine::orders::lifecycle::{CancelState, Phase};
 use crate::engine::orders::registry::Tracked;
-use crate::engine::risk::ramp::scaled;
+use crate::engine::risk::ramp::{full_size, scaled};
 
 use crate::engine::market::BreakBeforeMake;
 use crate::engine::orders::unquoted::{Findings, waits};
@@ -81,8 +81,12 @@ impl State {
                 continue;
             }
             let working = self.working_of(now, seat);
+            let share_bps = self.ramp.share_bps(now, &self.config.ramp);
             let mut targets = match mid {
-                Ok(mid) => self.ask(now, seat, strategy.as_mut(), &working, &prices, mid),
+                Ok(mid) => {
+                    let own = at_full_size(&working, share_bps);
+                    self.ask(now, seat, strategy.as_mut(), &own, &prices, mid)
+                }
                 Err(_) => Targets::default(),
             };
             findings.wanted(&targets);
@@ -91,7 +95,6 @@ impl State {
                 refused.insert(Control::Paused);
                 findings.taken_out(held_back, self.paused(now, id));
             }
-            let share_bps = self.ramp.share_bps(now, &self.config.ramp);
             let scaled_away = targets.scale(|qty| scaled(qty, share_bps));
             findings.taken_out(scaled_away, ramped(share_bps));
             let limits = &self.config.markets[index];
@@ -204,13 +207,12 @@ impl State {
         now: Time,
         seat: usize,
         strategy: &mut dyn Strategy,
-        working: &[Working],
+        own: &[OwnOrder],
         prices: &Prices,
         mid: u64,
     ) -> Targets {
         let fills = std::mem::take(&mut self.slots[seat].fills);
         let spec = &self.market(self.slots[seat].market).spec;
-        let own: Vec<_> = working.iter().filter_map(own_order).collect();
         let view = View {
             now,
             market: spec,
@@ -222,7 +224,7 @@ impl State {
                 quote: self.ledger.total(spec.quote.id),
             },
             pool: self.pool_view(now, spec.id),
-            own: &own,
+            own,
             fills: &fills,
         };
         let mut targets = Targets::default();
@@ -377,6 +379,17 @@ fn is_tried_again(control: Control) -> bool {
 fn ramped(share_bps: u32) -> Withheld {
     let compared = Compared::new(Unit::Bps, "ramp.start_bps", share_bps, 10_000);
     Withheld::compared(Control::Ramp, compared)
+}
+
+/// Own orders as a strategy sees them. What it wants is scaled to the share of the start, so it is shown
+/// the full size of what it has: otherwise an order that it keeps would be scaled once more.
+fn at_full_size(working: &[Working], share_bps: u32) -> Vec<OwnOrder> {
+    let own = working.iter().filter_map(own_order);
+    own.map(|order| OwnOrder {
+        remaining: full_size(order.remaining, share_bps),
+        ..order
+    })
+    .collect()
 }
 
 fn own_order(working: &Working) -> Option<OwnOrder> {

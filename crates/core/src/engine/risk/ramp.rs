@@ -54,6 +54,13 @@ pub(crate) fn scaled(qty: Qty, share_bps: u32) -> Qty {
     Qty(u64::try_from(part).unwrap_or(qty.0))
 }
 
+/// The full size of which a share is so much: the least that is scaled to it again.
+pub(crate) fn full_size(qty: Qty, share_bps: u32) -> Qty {
+    let whole = u128::from(qty.0) * u128::from(FULL_BPS);
+    let full = whole.div_ceil(u128::from(share_bps.clamp(1, FULL_BPS)));
+    Qty(u64::try_from(full).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +87,16 @@ mod tests {
         ramp.begin_again(Time::from_ms(99_000));
         assert_eq!(ramp.share_bps(Time::from_ms(99_000), &CONFIG), 2_500);
         assert_eq!(scaled(Qty(101), 2_500), Qty(25));
+    }
+
+    #[test]
+    fn what_is_scaled_comes_back_from_its_full_size() {
+        for share_bps in 1..=FULL_BPS {
+            for qty in [0, 1, 2, 3, 7, 99, 12_345, 1 << 40] {
+                let full = full_size(Qty(qty), share_bps);
+                assert_eq!(scaled(full, share_bps), Qty(qty), "{qty} at {share_bps}");
+                assert!(full.0 == 0 || scaled(Qty(full.0 - 1), share_bps).0 < qty);
+            }
+        }
     }
 }
