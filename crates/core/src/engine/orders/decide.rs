@@ -156,14 +156,25 @@ impl State {
                 self.withhold_move(index, Some(withheld));
             }
         }
-        for control in refused.difference(&self.markets[index].refused_by) {
+        self.notify_refusals(index, refused, actions);
+        self.markets[index].unquoted.decide(mid.err(), &findings);
+    }
+
+    /// Notifies of the controls that refuse at this decision and did not at the one before.
+    fn notify_refusals(
+        &mut self,
+        index: usize,
+        refused: BTreeSet<Control>,
+        actions: &mut Vec<Action>,
+    ) {
+        let market = &mut self.markets[index];
+        for control in refused.difference(&market.refused_by) {
             actions.push(Action::Notify(Notification::RiskRefused {
-                market: id,
+                market: market.spec.id,
                 control: *control,
             }));
         }
-        self.markets[index].refused_by = refused;
-        self.markets[index].unquoted.decide(mid.err(), &findings);
+        market.refused_by = refused;
     }
 
     /// Why a wanted join or exit was not made.
