@@ -136,11 +136,17 @@ pub enum Command {
                       --out out/both --json | jq .pnl"
     )]
     Backtest(commands::backtest::BacktestArgs),
-    /// Run a recording through the engine and compare every action.
+    /// Run recordings through the engine and compare every action, or show one moment of them.
     #[command(
-        after_help = "Example, after a run with config/demo.toml:\n  cambist replay target/two-terminals/tape/0000000001.tape"
+        after_help = "Exit 1 at the first difference from what this build recorded. A recording of another \
+                      build is replayed as well; its first difference is reported and is no failure.\n\n\
+                      Examples, after a run with config/demo.toml:\n  \
+                      cambist replay target/two-terminals/tape/0000000001.tape\n  \
+                      cambist replay target/two-terminals/tape\n  \
+                      cambist replay --config config/demo.toml --at 2026-11-22T08:15:30Z\n  \
+                      cambist replay --config config/demo.toml --at 2026-11-22T08:15:30.5Z --json | jq .markets"
     )]
-    Replay(ReplayArgs),
+    Replay(commands::replay::ReplayArgs),
 }
 
 impl Command {
@@ -268,14 +274,6 @@ pub struct VectorsArgs {
     /// Files of vectors.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-}
-
-/// Arguments of `replay`.
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The recording.
-    #[arg(value_name = "TAPE")]
-    pub tape: PathBuf,
 }
 
 /// Reads a duration such as `25s`, `10m` or `2h`.

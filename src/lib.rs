@@ -18,6 +18,7 @@ pub mod live;
 pub mod notify;
 pub mod panic;
 pub mod recording;
+pub mod replay;
 pub mod revision;
 pub mod secrets;
 pub mod simulation;

@@ -10,6 +10,7 @@ use std::io::Read;
 use cambist_core::action::Action;
 use cambist_core::engine::Snapshot;
 use cambist_core::event::Event;
+use cambist_core::inspection::Inspection;
 use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketSpec, Time};
 use cambist_tape::{Header, Reader, StrategyText, UNTYPED};
@@ -128,6 +129,7 @@ fn build(
 /// Strategies need their market, which the tape names in its first event or in its snapshot.
 pub struct Player {
     header: Header,
+    markets: Vec<MarketSpec>,
     engine: Option<Engine>,
     failure: Option<RecordingError>,
 }
@@ -137,6 +139,7 @@ impl Player {
     pub fn new<R: Read>(tape: &Reader<R>) -> Result<Self, RecordingError> {
         let mut player = Self {
             header: tape.header().clone(),
+            markets: Vec::new(),
             engine: None,
             failure: None,
         };
@@ -147,6 +150,7 @@ impl Player {
             let engine = Engine::restore(strategies, saved.engine)
                 .map_err(|error| wrong(error.to_string()))?;
             player.engine = Some(engine);
+            player.markets = saved.markets;
         }
         Ok(player)
     }
@@ -156,7 +160,10 @@ impl Player {
         if self.engine.is_none() {
             match event {
                 Event::Start(start) => match self.strategies(&start.markets) {
-                    Ok(strategies) => self.engine = Some(Engine::new(strategies)),
+                    Ok(strategies) => {
+                        self.engine = Some(Engine::new(strategies));
+                        self.markets.clone_from(&start.markets);
+                    }
                     Err(error) => self.failure = Some(error),
                 },
                 Event::Answer { .. }
@@ -174,6 +181,20 @@ impl Player {
         if let Some(engine) = &mut self.engine {
             engine.on_event(now, event, actions);
         }
+    }
+
+    /// The engine as it is by now; none before the tape's first event where it opens without a snapshot.
+    pub const fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
+    }
+
+    /// What the engine knows and wants at `now`; `None` before its start.
+    pub fn inspect(&self, now: Time) -> Result<Option<Inspection>, RecordingError> {
+        let Some(engine) = &self.engine else {
+            return Ok(None);
+        };
+        let inspection = engine.inspect(now, self.strategies(&self.markets)?);
+        inspection.map_err(|error| RecordingError::Snapshot(error.to_string()))
     }
 
     /// Why nothing could be played.

@@ -75,6 +75,8 @@ pub struct TapeConfig {
     pub dir: PathBuf,
     /// Most disk space of all tapes together.
     pub max_mb: u64,
+    /// Tapes last written longer ago are removed.
+    pub keep_days: u32,
 }
 
 /// How log lines look.
@@ -141,7 +143,7 @@ pub struct Daemon {
     pub keys: Keys,
     /// Database.
     pub store: StoreConfig,
-    /// Recording, if wanted.
+    /// Recording, unless it is switched off.
     pub tape: Option<TapeConfig>,
     /// Where metrics are served.
     pub metrics: SocketAddr,
@@ -289,18 +291,17 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
     });
 
     let mut section = root.section("tape");
+    let is_recorded = section.or("enabled", true);
     let dir = section.opt::<PathBuf>("dir");
     let max_mb = section.number("max_mb", 1_024, 1..=1_000_000);
-    if section.is_written() && !section.has("dir") {
-        section.problem(
-            section.at(),
-            "tape.dir is missing; without it nothing is recorded",
-        );
-    }
+    let keep_days = section.number("keep_days", 14, 1..=3_650);
     section.finish();
-    let tape = dir.map(|dir| TapeConfig {
-        dir: folder.join(dir.value),
+    let beside_store = store.as_ref().map(|store| store.dir.join("tape"));
+    let dir = dir.map(|dir| folder.join(dir.value)).or(beside_store);
+    let tape = dir.filter(|_| is_recorded.value).map(|dir| TapeConfig {
+        dir,
         max_mb: max_mb.value,
+        keep_days: small(keep_days.value),
     });
 
     let mut section = root.section("metrics");

@@ -163,7 +163,7 @@ fn desk(
         ..front.about
     };
     let header = recording::header(bound, daemon.source.text.clone(), about.config_hash.clone());
-    let recorder = Recorder::begin(daemon.tape.as_ref(), header, &bound.markets)?;
+    let recorder = Recorder::begin(daemon.tape.as_ref(), header, &bound.markets, clock)?;
     let engine = Engine::new(recording::strategies(bound)?);
     let telemetry = Arc::new(Telemetry::new(about, clock)?);
     front.pages.show(Shown::Running(Arc::clone(&telemetry)));

@@ -15,15 +15,21 @@ use cambist_core::{Engine, MarketSpec, Time};
 use cambist_tape::Header;
 use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 
+use crate::clock::Clock;
 use crate::config::daemon::TapeConfig;
 use crate::recording;
 
 /// How much may wait for the disk before the recording ends.
 const WAITING_MAX: usize = 4_096;
-/// Segments that the limit of all of them is divided into.
+/// Segments that the limit of all of them is divided into at least.
 const SEGMENTS: u64 = 8;
 /// Smallest segment, bytes.
 const SEGMENT_MIN: u64 = 500_000;
+/// Largest segment, bytes: `replay --at` runs through one at most, and within a second.
+const SEGMENT_MAX: u64 = 4_000_000;
+/// Longest time in one segment: what is removed by age is removed in steps of it.
+const SEGMENT_MS: u64 = 3_600_000;
+const DAY_S: u64 = 86_400;
 
 /// What the thread is told.
 #[expect(clippy::large_enum_variant, reason = "few wait, and none is copied")]
@@ -48,6 +54,7 @@ impl Recorder {
         config: Option<&TapeConfig>,
         header: Header,
         markets: &[MarketSpec],
+        clock: Clock,
     ) -> anyhow::Result<Self> {
         let due = Arc::new(AtomicBool::new(false));
         let mut recorder = Self {
@@ -62,16 +69,20 @@ impl Recorder {
         let name = || format!("tape folder {}", config.dir.display());
         make_folder(&config.dir).with_context(name)?;
         let total_bytes = config.max_mb.saturating_mul(1_000_000);
-        let segment_bytes = (total_bytes / SEGMENTS).max(SEGMENT_MIN);
+        let segment_bytes = (total_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX);
         let limits = Limits {
             segment_bytes,
+            segment_ms: SEGMENT_MS,
             total_bytes,
+            keep_s: u64::from(config.keep_days) * DAY_S,
         };
-        let tape = Segments::begin(Folder::new(&config.dir), header, limits).with_context(name)?;
+        let now_s = unix_s(clock);
+        let tape = Segments::begin(Folder::new(&config.dir), header, limits, now_s);
+        let tape = tape.with_context(name)?;
         let (tasks, inbox) = sync_channel(WAITING_MAX);
         let thread = std::thread::Builder::new()
             .name("recorder".to_owned())
-            .spawn(move || write(tape, &inbox, &due))
+            .spawn(move || write(tape, &inbox, &due, clock))
             .with_context(name)?;
         recorder.tasks = Some(tasks);
         recorder.thread = Some(thread);
@@ -135,9 +146,9 @@ impl Drop for Recorder {
 }
 
 /// The thread: writes what it is told until nobody tells it anything or the disk fails.
-fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool) {
+fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool, clock: Clock) {
     while let Ok(task) = inbox.recv() {
-        if let Err(error) = take(&mut tape, task, inbox, due) {
+        if let Err(error) = take(&mut tape, task, inbox, due, clock) {
             tracing::error!(%error, "tape not written");
             return;
         }
@@ -151,6 +162,7 @@ fn take(
     task: Task,
     inbox: &Receiver<Task>,
     due: &AtomicBool,
+    clock: Clock,
 ) -> Result<(), SegmentError> {
     let mut next = Some(task);
     while let Some(task) = next {
@@ -158,7 +170,7 @@ fn take(
             Task::Heard(now, event) => tape.heard(now, &event)?,
             // Asked for twice when much was waiting: the first has done it.
             Task::Rotate(_) if !tape.is_due() => {}
-            Task::Rotate(snapshot) => tape.rotate(&snapshot)?,
+            Task::Rotate(snapshot) => tape.rotate(&snapshot, unix_s(clock))?,
             Task::Did(actions) => {
                 tape.did(&actions)?;
                 due.store(tape.is_due(), Ordering::Release);
@@ -167,6 +179,11 @@ fn take(
         next = inbox.try_recv().ok();
     }
     tape.flush()
+}
+
+/// Seconds since the Unix epoch.
+fn unix_s(clock: Clock) -> u64 {
+    clock.unix_micros() / 1_000_000
 }
 
 fn make_folder(dir: &std::path::Path) -> std::io::Result<()> {

@@ -18,6 +18,7 @@ mod provenance;
 mod reasons;
 mod reconciliation;
 mod recovery;
+mod replay;
 mod rooms;
 mod secrets;
 mod starts;

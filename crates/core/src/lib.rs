@@ -12,6 +12,7 @@ pub mod control;
 pub mod engine;
 pub mod event;
 pub mod fence;
+pub mod inspection;
 pub mod intent;
 pub mod level;
 pub mod market;

@@ -20,6 +20,6 @@ mod testing;
 pub use frame::UNTYPED;
 pub use reader::{Entry, ReadError, Reader, Tail};
 pub use record::{Header, StrategyText};
-pub use replay::{Difference, Replay, compare};
-pub use segments::{Folder, Limits, SegmentError, Segments, Shelf};
+pub use replay::{Difference, Replay, compare, first_difference};
+pub use segments::{Folder, Limits, Segment, SegmentError, Segments, Shelf};
 pub use writer::{WriteError, Writer};

@@ -87,15 +87,9 @@ pub fn compare<R: Read>(
                 };
                 got.clear();
                 engine(now, &event, &mut got);
-                if let Some(index) = first_difference(&actions, &got) {
-                    replay.first_difference = Some(Difference {
-                        event_number: replay.events,
-                        now,
-                        event: capped(&event),
-                        action_number: index,
-                        expected: described(actions.get(index)),
-                        got: described(got.get(index)),
-                    });
+                let heard = (now, &event);
+                replay.first_difference = first_difference(replay.events, heard, &actions, &got);
+                if replay.first_difference.is_some() {
                     return Ok(replay);
                 }
                 replay.events += 1;
@@ -107,10 +101,23 @@ pub fn compare<R: Read>(
     Ok(replay)
 }
 
-fn first_difference(expected: &[Action], got: &[Action]) -> Option<usize> {
+/// The first of an event's actions that is not the recorded one. `number` is the event's on its tape.
+pub fn first_difference(
+    number: u64,
+    (now, event): (Time, &Event),
+    expected: &[Action],
+    got: &[Action],
+) -> Option<Difference> {
     let common = expected.iter().zip(got).take_while(|(one, two)| one == two);
     let common = common.count();
-    (common < expected.len().max(got.len())).then_some(common)
+    (common < expected.len().max(got.len())).then(|| Difference {
+        event_number: number,
+        now,
+        event: capped(event),
+        action_number: common,
+        expected: described(expected.get(common)),
+        got: described(got.get(common)),
+    })
 }
 
 fn described(action: Option<&Action>) -> String {

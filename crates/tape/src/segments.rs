@@ -2,12 +2,13 @@
 //!
 //! Each segment is a whole tape. The first of a run begins with the start event; each later one begins
 //! with a snapshot of the running engine, taken by the caller between two events. When all segments
-//! together exceed their limit, the oldest go.
+//! together exceed their limit, the oldest are removed, and so is what was last written too long ago.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use cambist_core::Time;
 use cambist_core::action::Action;
@@ -16,13 +17,24 @@ use cambist_core::event::Event;
 use crate::record::Header;
 use crate::writer::{WriteError, Writer};
 
+/// A segment that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its number.
+    pub number: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written, seconds since the Unix epoch.
+    pub written_s: u64,
+}
+
 /// Where segments are kept, by number.
 pub trait Shelf {
     /// One open segment.
     type File: Write;
 
-    /// Segments that exist, with their sizes in bytes, lowest number first.
-    fn list(&self) -> io::Result<Vec<(u64, u64)>>;
+    /// Segments that exist, lowest number first.
+    fn list(&self) -> io::Result<Vec<Segment>>;
     /// Begins a segment that must not exist yet.
     fn create(&mut self, number: u64) -> io::Result<Self::File>;
     /// Takes a segment away.
@@ -34,8 +46,12 @@ pub trait Shelf {
 pub struct Limits {
     /// A segment of this size is due for the next one.
     pub segment_bytes: u64,
+    /// A segment that spans this time is due for the next one, milliseconds.
+    pub segment_ms: u64,
     /// All segments together, the one being written included.
     pub total_bytes: u64,
+    /// Segments last written longer ago are removed, seconds.
+    pub keep_s: u64,
 }
 
 /// Why recording cannot go on.
@@ -69,17 +85,26 @@ pub struct Segments<S: Shelf> {
     header: Header,
     limits: Limits,
     /// Finished segments, oldest first.
-    finished: VecDeque<(u64, u64)>,
+    finished: VecDeque<Segment>,
     number: u64,
     writer: Writer<S::File>,
+    /// Times of the first and the newest event of the segment being written.
+    span: Option<(Time, Time)>,
 }
 
 impl<S: Shelf> Segments<S> {
-    /// Begins the first segment of a run after those that exist.
-    pub fn begin(mut shelf: S, header: Header, limits: Limits) -> Result<Self, SegmentError> {
+    /// Begins the first segment of a run after those that exist. `now_s` is the time in seconds since the
+    /// Unix epoch.
+    pub fn begin(
+        mut shelf: S,
+        header: Header,
+        limits: Limits,
+        now_s: u64,
+    ) -> Result<Self, SegmentError> {
         let failed = |number| move |source| SegmentError::Shelf { number, source };
         let finished: VecDeque<_> = shelf.list().map_err(failed(0))?.into();
-        let number = finished.back().map_or(1, |last| last.0.saturating_add(1));
+        let last = finished.back().map_or(0, |last| last.number);
+        let number = last.saturating_add(1);
         let file = shelf.create(number).map_err(failed(number))?;
         let mut segments = Self {
             writer: Writer::new(file, &header, None)?,
@@ -88,8 +113,9 @@ impl<S: Shelf> Segments<S> {
             limits,
             finished,
             number,
+            span: None,
         };
-        segments.make_room()?;
+        segments.make_room(now_s)?;
         Ok(segments)
     }
 
@@ -101,6 +127,8 @@ impl<S: Shelf> Segments<S> {
                 limit: self.limits.total_bytes,
             });
         }
+        let begin = self.span.map_or(now, |(begin, _)| begin);
+        self.span = Some((begin, now));
         Ok(self.writer.heard(now, event)?)
     }
 
@@ -115,12 +143,14 @@ impl<S: Shelf> Segments<S> {
     }
 
     /// Whether the next segment should begin: take a snapshot and call [`Self::rotate`].
-    pub const fn is_due(&self) -> bool {
-        self.writer.written() >= self.limits.segment_bytes
+    pub fn is_due(&self) -> bool {
+        let is_long = |(begin, end): (Time, Time)| end.ms_since(begin) >= self.limits.segment_ms;
+        self.writer.written() >= self.limits.segment_bytes || self.span.is_some_and(is_long)
     }
 
-    /// Ends the segment and begins the next with the state of the engine as it is now.
-    pub fn rotate(&mut self, snapshot: &[u8]) -> Result<(), SegmentError> {
+    /// Ends the segment and begins the next with the state of the engine as it is now. `now_s` is the time
+    /// in seconds since the Unix epoch.
+    pub fn rotate(&mut self, snapshot: &[u8], now_s: u64) -> Result<(), SegmentError> {
         self.writer.flush()?;
         let next = self.number.saturating_add(1);
         let file = self
@@ -131,11 +161,15 @@ impl<S: Shelf> Segments<S> {
                 source,
             })?;
         let writer = Writer::new(file, &self.header, Some(snapshot))?;
-        self.finished
-            .push_back((self.number, self.writer.written()));
+        self.finished.push_back(Segment {
+            number: self.number,
+            bytes: self.writer.written(),
+            written_s: now_s,
+        });
         self.writer = writer;
         self.number = next;
-        self.make_room()
+        self.span = None;
+        self.make_room(now_s)
     }
 
     /// Number of the segment being written.
@@ -153,17 +187,25 @@ impl<S: Shelf> Segments<S> {
         Ok(self.writer.finish()?)
     }
 
-    /// Removes the oldest segments until those left, with one full segment, keep the limit.
-    fn make_room(&mut self) -> Result<(), SegmentError> {
+    /// Removes the oldest segments until those left, with one full segment, keep the limit, and none of
+    /// them is too old.
+    fn make_room(&mut self, now_s: u64) -> Result<(), SegmentError> {
         let room = self
             .limits
             .total_bytes
             .saturating_sub(self.limits.segment_bytes.max(self.writer.written()));
-        let mut kept: u64 = self.finished.iter().map(|segment| segment.1).sum();
-        while kept > room {
-            let Some((number, bytes)) = self.finished.pop_front() else {
+        let mut kept: u64 = self.finished.iter().map(|segment| segment.bytes).sum();
+        while let Some(&Segment {
+            number,
+            bytes,
+            written_s,
+        }) = self.finished.front()
+        {
+            let is_old = now_s.saturating_sub(written_s) > self.limits.keep_s;
+            if kept <= room && !is_old {
                 break;
-            };
+            }
+            self.finished.pop_front();
             self.shelf
                 .remove(number)
                 .map_err(|source| SegmentError::Shelf { number, source })?;
@@ -194,15 +236,21 @@ impl Folder {
 impl Shelf for Folder {
     type File = File;
 
-    fn list(&self) -> io::Result<Vec<(u64, u64)>> {
+    fn list(&self) -> io::Result<Vec<Segment>> {
         let mut segments = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if let Some(number) = number_of(&entry.path()) {
-                segments.push((number, entry.metadata()?.len()));
+                let data = entry.metadata()?;
+                let written = data.modified()?.duration_since(UNIX_EPOCH);
+                segments.push(Segment {
+                    number,
+                    bytes: data.len(),
+                    written_s: written.map_or(0, |since| since.as_secs()),
+                });
             }
         }
-        segments.sort_unstable();
+        segments.sort_unstable_by_key(|segment| segment.number);
         Ok(segments)
     }
 

@@ -12,8 +12,12 @@ use cambist_tape::{Folder, Header, Limits, Reader, SegmentError, Segments, Shelf
 
 const LIMITS: Limits = Limits {
     segment_bytes: 1_000,
+    segment_ms: 3_600_000,
     total_bytes: 3_500,
+    keep_s: 86_400,
 };
+/// A time before all files, which are therefore not old.
+const EARLY: u64 = 1_000_000_000;
 
 fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -30,7 +34,7 @@ fn record(segments: &mut Segments<Folder>, turns: u64) {
         segments.did(&[]).unwrap();
         if segments.is_due() {
             let snapshot = segments.number().to_le_bytes();
-            segments.rotate(&snapshot).unwrap();
+            segments.rotate(&snapshot, EARLY).unwrap();
         }
     }
 }
@@ -38,16 +42,17 @@ fn record(segments: &mut Segments<Folder>, turns: u64) {
 #[test]
 fn the_oldest_go_and_what_stays_can_be_read() {
     let path = folder("segments-rotate");
-    let mut segments = Segments::begin(Folder::new(&path), Header::default(), LIMITS).unwrap();
+    let mut segments =
+        Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
     record(&mut segments, 1_000);
     let last = segments.number();
     segments.finish().unwrap();
     assert!(last > 20, "only {last} segments");
 
     let kept = Folder::new(&path).list().unwrap();
-    let bytes: u64 = kept.iter().map(|segment| segment.1).sum();
+    let bytes: u64 = kept.iter().map(|segment| segment.bytes).sum();
     assert!(bytes <= LIMITS.total_bytes, "{bytes}");
-    let numbers: Vec<u64> = kept.iter().map(|segment| segment.0).collect();
+    let numbers: Vec<u64> = kept.iter().map(|segment| segment.number).collect();
     assert_eq!(numbers, ((last - 2)..=last).collect::<Vec<_>>());
     let mut next = None;
     for number in numbers {
@@ -73,7 +78,7 @@ fn a_second_run_goes_on_with_the_numbers_and_leaves_other_files_alone() {
     fs::write(path.join("notes.tape"), "not ours").unwrap();
     for run in 1..=3 {
         let shelf = Folder::new(&path);
-        let mut segments = Segments::begin(shelf, Header::default(), LIMITS).unwrap();
+        let mut segments = Segments::begin(shelf, Header::default(), LIMITS, EARLY).unwrap();
         assert_eq!(segments.number(), run);
         record(&mut segments, 5);
         segments.flush().unwrap();
@@ -89,7 +94,7 @@ fn a_second_run_goes_on_with_the_numbers_and_leaves_other_files_alone() {
 fn only_the_owner_can_read_a_segment() {
     use std::os::unix::fs::PermissionsExt;
     let path = folder("segments-mode");
-    let segments = Segments::begin(Folder::new(&path), Header::default(), LIMITS).unwrap();
+    let segments = Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
     let file = Folder::new(&path).file(segments.number());
     let mode = fs::metadata(file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -98,7 +103,8 @@ fn only_the_owner_can_read_a_segment() {
 #[test]
 fn a_segment_that_is_never_rotated_ends_at_the_limit() {
     let path = folder("segments-full");
-    let mut segments = Segments::begin(Folder::new(&path), Header::default(), LIMITS).unwrap();
+    let mut segments =
+        Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
     let full = (0..1_000).find_map(|number| {
         let heard = segments.heard(Time(number), &Event::Wake);
         let did = heard.and_then(|()| segments.did(&[]));
@@ -108,4 +114,54 @@ fn a_segment_that_is_never_rotated_ends_at_the_limit() {
         matches!(full, Some(SegmentError::Full { number: 1, .. })),
         "{full:?}"
     );
+}
+
+#[test]
+fn a_segment_ends_when_it_spans_long_enough() {
+    let path = folder("segments-span");
+    let mut segments =
+        Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
+    let mut turn = |ms| {
+        segments.heard(Time::from_ms(ms), &Event::Wake).unwrap();
+        segments.did(&[]).unwrap();
+        segments.is_due()
+    };
+    // The first event need not be at zero.
+    assert!(!turn(5_000));
+    assert!(!turn(3_604_999));
+    assert!(turn(3_605_000));
+    segments.rotate(&[], EARLY).unwrap();
+    segments
+        .heard(Time::from_ms(3_700_000), &Event::Wake)
+        .unwrap();
+    assert!(
+        !segments.is_due(),
+        "the next one counts from its own first event"
+    );
+}
+
+#[test]
+fn what_was_written_too_long_ago_is_removed() {
+    let path = folder("segments-age");
+    let numbers = || {
+        let kept = Folder::new(&path).list().unwrap();
+        kept.iter()
+            .map(|segment| segment.number)
+            .collect::<Vec<_>>()
+    };
+    let begin =
+        |now_s| Segments::begin(Folder::new(&path), Header::default(), LIMITS, now_s).unwrap();
+    let mut segments = begin(EARLY);
+    record(&mut segments, 5);
+    segments.finish().unwrap();
+    let written_s = Folder::new(&path).list().unwrap()[0].written_s;
+    let mut segments = begin(written_s + LIMITS.keep_s);
+    assert_eq!(numbers(), [1, 2], "as old as is kept");
+    // A run that goes on removes what has become too old, also of its own.
+    segments.rotate(&[], written_s + LIMITS.keep_s + 1).unwrap();
+    assert_eq!(numbers(), [2, 3]);
+    segments
+        .rotate(&[], written_s + 2 * LIMITS.keep_s + 2)
+        .unwrap();
+    assert_eq!(numbers(), [3, 4]);
 }

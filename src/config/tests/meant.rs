@@ -193,3 +193,17 @@ fn what_may_be_signed_and_unexpired_stands_in_the_file_or_follows_from_ttl() {
         assert!(told.contains(why), "{told}");
     }
 }
+
+#[test]
+fn everything_is_recorded_beside_the_store_unless_it_is_switched_off() {
+    let mut source = example("demo.toml");
+    let begin = source.text.find("[tape]").unwrap();
+    let end = begin + source.text[begin..].find("[metrics]").unwrap();
+    source.text.replace_range(begin..end, "");
+    let demo = Daemon::parse(&source).unwrap();
+    let tape = demo.tape.unwrap();
+    assert_eq!(tape.dir, demo.store.dir.join("tape"));
+    assert_eq!((tape.max_mb, tape.keep_days), (1_024, 14));
+    source.text.insert_str(begin, "[tape]\nenabled = false\n\n");
+    assert_eq!(Daemon::parse(&source).unwrap().tape, None);
+}

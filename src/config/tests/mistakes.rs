@@ -221,7 +221,7 @@ fn a_missing_key_is_told_at_its_section() {
     for (key, section) in [
         ("owner = ", "[venue]"),
         ("price_floor = ", "[[market]]"),
-        ("dir = \"../target/two-terminals/tape", "[tape]"),
+        ("dir = \"../target/two-terminals/state", "[store]"),
     ] {
         let mut source = example("demo.toml");
         let line = |text: &str, start: &str| {

@@ -24,9 +24,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::event::{Event, Start};
+use crate::inspection::Inspection;
 use crate::planted::{self, Defect};
 use crate::strategy::Strategy;
-use crate::time::Time;
+use crate::time::{Time, VenueTime};
 
 use state::State;
 
@@ -107,6 +108,39 @@ impl Engine {
                 .map(|strategy| strategy.save())
                 .collect(),
         }
+    }
+
+    /// What the exchange's clock shows at least at `now`; `None` before the start.
+    pub fn venue_time(&self, now: Time) -> Option<VenueTime> {
+        let state = self.state.as_ref();
+        state.map(|state| state.clock.at_least(now))
+    }
+
+    /// When it last took an event in, and what the exchange's clock showed then at least; `None` before
+    /// the start.
+    pub fn last_event_at(&self) -> Option<(Time, VenueTime)> {
+        let state = self.state.as_ref()?;
+        let at = state.last_step_at;
+        Some((at, state.clock.at_least(at)))
+    }
+
+    /// What it knows and wants at `now`, without changing anything; `None` before the start. `strategies`
+    /// are new ones like its own: they are given the memory of its own and asked in their place.
+    pub fn inspect(
+        &self,
+        now: Time,
+        mut strategies: Vec<Box<dyn Strategy>>,
+    ) -> Result<Option<Inspection>, SnapshotMismatch> {
+        if strategies.len() != self.strategies.len() {
+            return Err(SnapshotMismatch);
+        }
+        for (copy, own) in strategies.iter_mut().zip(&self.strategies) {
+            if !copy.restore(&own.save()) {
+                return Err(SnapshotMismatch);
+            }
+        }
+        let state = self.state.as_ref();
+        Ok(state.map(|state| state.inspect(now, &mut strategies)))
     }
 
     /// An engine that goes on where the snapshot was taken.

@@ -1,8 +1,9 @@
 //! A saved engine goes on exactly where it was.
 
-use cambist_core::Engine;
 use cambist_core::event::Event;
+use cambist_core::inspection::OrderState;
 use cambist_core::order::OrderStatus;
+use cambist_core::{Engine, Side};
 
 use crate::desk::{Always, BOTH, Desk};
 
@@ -31,4 +32,50 @@ fn a_restored_engine_does_what_the_original_does() {
 fn a_snapshot_of_other_strategies_is_refused() {
     let desk = Desk::new(&BOTH);
     assert!(Engine::restore(Vec::new(), desk.engine.save()).is_err());
+}
+
+#[test]
+fn an_inspection_shows_what_is_decided_from_and_changes_nothing() {
+    let mut desk = Desk::ready(&BOTH);
+    let bid = desk.accept();
+    let strategies = || -> Vec<Box<dyn cambist_core::strategy::Strategy>> {
+        vec![Box::new(Always(BOTH.to_vec()))]
+    };
+    let before = postcard::to_allocvec(&desk.engine.save()).unwrap();
+    let (now, venue_time) = desk.engine.last_event_at().unwrap();
+    let seen = desk.engine.inspect(now, strategies()).unwrap().unwrap();
+    assert_eq!(
+        postcard::to_allocvec(&desk.engine.save()).unwrap(),
+        before,
+        "it is asked, and not changed"
+    );
+    assert_eq!(seen.venue_time, venue_time);
+    let market = &seen.markets[0];
+    let quotes = market.strategies[0].quotes.iter();
+    let quotes: Vec<_> = quotes
+        .map(|quote| (quote.side, quote.price.0, quote.qty.0))
+        .collect();
+    assert_eq!(quotes, BOTH);
+    assert_eq!(market.quoting_mid.ok(), market.mid);
+    let order = market.orders.iter().find(|order| order.id == bid).unwrap();
+    assert_eq!((order.side, order.state), (Side::Buy, OrderState::Live));
+    let other = market.orders.iter().find(|order| order.id != bid).unwrap();
+    assert_eq!(other.state, OrderState::InFlight, "its answer is not there");
+    assert_eq!(seen.status.markets[0].withheld, [None, None]);
+
+    // Later, with nothing new: the depth is too old, and no strategy is asked.
+    let later = now.plus_ms(600_000);
+    let seen = desk.engine.inspect(later, strategies()).unwrap().unwrap();
+    let market = &seen.markets[0];
+    assert!(market.depth_age_ms.unwrap() >= 600_000);
+    let why = market.quoting_mid.unwrap_err();
+    assert_eq!(why.control, cambist_core::notification::Control::StaleData);
+    assert!(market.strategies[0].quotes.is_empty());
+
+    assert!(
+        desk.engine.inspect(now, Vec::new()).is_err(),
+        "other strategies"
+    );
+    let unstarted = Engine::new(strategies());
+    assert!(unstarted.inspect(now, strategies()).unwrap().is_none());
 }

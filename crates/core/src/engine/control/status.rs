@@ -74,7 +74,7 @@ impl State {
         })
     }
 
-    fn status(&self, now: Time) -> Status {
+    pub(crate) fn status(&self, now: Time) -> Status {
         let unknown_since = self
             .orders
             .lives()

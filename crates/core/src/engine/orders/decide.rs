@@ -213,7 +213,7 @@ impl State {
     }
 
     /// Shows the market to a strategy and takes what it wants.
-    fn ask(
+    pub(crate) fn ask(
         &mut self,
         now: Time,
         seat: usize,
@@ -272,7 +272,7 @@ impl State {
     }
 
     /// The orders of a seat as the comparison sees them, oldest first.
-    fn working_of(&self, now: Time, seat: usize) -> Vec<Working> {
+    pub(crate) fn working_of(&self, now: Time, seat: usize) -> Vec<Working> {
         let StrategySlot {
             strategy, market, ..
         } = self.slots[seat];
@@ -394,7 +394,7 @@ fn ramped(share_bps: u32) -> Withheld {
 
 /// Own orders as a strategy sees them. What it wants is scaled to the share of the start, so it is shown
 /// the full size of what it has: otherwise an order that it keeps would be scaled once more.
-fn at_full_size(working: &[Working], share_bps: u32) -> Vec<OwnOrder> {
+pub(crate) fn at_full_size(working: &[Working], share_bps: u32) -> Vec<OwnOrder> {
     let own = working.iter().filter_map(own_order);
     own.map(|order| OwnOrder {
         remaining: full_size(order.remaining, share_bps),

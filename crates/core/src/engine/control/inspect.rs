@@ -1,0 +1,95 @@
+//! The state of one moment for [`crate::inspection`]: what decisions would be made from, changing nothing.
+
+use crate::inspection::{
+    Inspection, MarketInspection, OrderInspection, OrderState, StrategyInspection,
+};
+use crate::market::{MarketId, Side};
+use crate::strategy::{Strategy, Targets};
+use crate::time::Time;
+
+use crate::engine::orders::decide::at_full_size;
+use crate::engine::orders::lifecycle::Phase;
+use crate::engine::orders::registry::Tracked;
+use crate::engine::state::State;
+
+impl State {
+    /// Everything at `now`. The strategies are copies: what they remember of this question is of no effect.
+    pub(crate) fn inspect(&self, now: Time, strategies: &mut [Box<dyn Strategy>]) -> Inspection {
+        let ids = self.markets.iter().map(|market| market.spec.id);
+        Inspection {
+            now,
+            venue_time: self.clock.at_least(now),
+            status: self.status(now),
+            markets: ids
+                .map(|id| self.inspect_market(now, id, strategies))
+                .collect(),
+        }
+    }
+
+    fn inspect_market(
+        &self,
+        now: Time,
+        id: MarketId,
+        strategies: &mut [Box<dyn Strategy>],
+    ) -> MarketInspection {
+        let market = self.market(id);
+        let prices = self.prices(id);
+        let quoting_mid = self.quoting_mid(now, id, &prices);
+        // Asking takes the fills since the last decision out of the state.
+        let mut copy = self.clone();
+        let slots = self.slots.iter().enumerate();
+        let own_slots = slots.filter(|(_, slot)| slot.market == id);
+        let asked = own_slots.map(|(seat, slot)| {
+            let targets = match (&quoting_mid, strategies.get_mut(seat)) {
+                (Ok(mid), Some(strategy)) => {
+                    let share_bps = self.ramp.share_bps(now, &self.config.ramp);
+                    let own = at_full_size(&self.working_of(now, seat), share_bps);
+                    copy.ask(now, seat, strategy.as_mut(), &own, &prices, *mid)
+                }
+                (Err(_), _) | (_, None) => Targets::default(),
+            };
+            StrategyInspection {
+                strategy: slot.strategy,
+                quotes: targets.quotes().to_vec(),
+                withheld: Side::BOTH.map(|side| targets.withheld(side)),
+                shares: targets.shares(),
+            }
+        });
+        let strategies = asked.collect();
+        let orders = self.orders.of_market(id);
+        MarketInspection {
+            market: market.spec.clone(),
+            mid: prices.mid,
+            quoting_mid,
+            depth_time: market.book.timestamp(),
+            depth_age_ms: market.book.age_ms(now),
+            strategies,
+            orders: orders.map(|tracked| self.inspect_order(tracked)).collect(),
+            refused_by: market.refused_by.iter().copied().collect(),
+            bids: prices.bids,
+            asks: prices.asks,
+        }
+    }
+
+    fn inspect_order(&self, tracked: &Tracked) -> OrderInspection {
+        let order = &tracked.order;
+        let left = tracked.base_left(tracked.base_amount());
+        OrderInspection {
+            id: order.client_id,
+            market: order.market,
+            side: order.side,
+            price: order.price,
+            qty: order.qty,
+            remaining: self.market(order.market).spec.lots_floor(left),
+            state: match tracked.life.phase {
+                Phase::Sealing => OrderState::Sealing,
+                Phase::Sealed => OrderState::Sealed,
+                Phase::InFlight => OrderState::InFlight,
+                Phase::Unknown { .. } => OrderState::Unknown,
+                Phase::Live => OrderState::Live,
+            },
+            cancelling: tracked.life.cancel.is_some(),
+            valid_until: tracked.valid_until(),
+        }
+    }
+}

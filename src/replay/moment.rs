@@ -1,0 +1,136 @@
+//! A recording run up to one moment: the nearest snapshot before it is restored, and the events between are
+//! given to the engine as they came.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use cambist_core::action::Action;
+use cambist_core::event::Event;
+use cambist_core::inspection::Inspection;
+use cambist_core::{Time, VenueTime};
+use cambist_tape::{Difference, Entry, Header, first_difference};
+
+use super::find::{Opened, last_before, open};
+use super::recordings;
+use crate::times;
+
+/// A running daemon takes an event in at least every second: a longer silence than this is no recording.
+const SILENCE_MAX_MS: u64 = 10_000;
+
+/// The engine at one moment of a recording.
+#[derive(Debug)]
+pub struct Moment {
+    /// The recording.
+    pub path: PathBuf,
+    /// Its header.
+    pub header: Header,
+    /// Events between its beginning and the moment.
+    pub events: u64,
+    /// When the last of them came, by the exchange's clock.
+    pub last_event: VenueTime,
+    /// The first of them after which this program's engine did something else than the recorded one. What
+    /// is shown is then this program's state.
+    pub difference: Option<Difference>,
+    /// What the engine knew and wanted.
+    pub inspection: Inspection,
+}
+
+/// The engine of the recordings at `path` at a moment of the exchange's clock.
+pub fn at(path: &Path, at: VenueTime) -> anyhow::Result<Moment> {
+    let files = recordings(path)?;
+    let (found, next) = last_before(&files, at)?;
+    let Some(opened) = found else {
+        let first = open(&files[0])?.opens_at.or(next);
+        let since = first.map_or_else(
+            || "it holds no event".to_owned(),
+            |first| format!("the recording begins at {}", iso_ms(first)),
+        );
+        anyhow::bail!(
+            "{}: nothing was recorded at {}: {since}",
+            path.display(),
+            iso_ms(at)
+        );
+    };
+    run(opened, at, next)
+}
+
+fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Result<Moment> {
+    let name = opened.path.display().to_string();
+    let mut run = Run::default();
+    let mut pending: Option<(Time, Event)> = None;
+    let mut reached = false;
+    loop {
+        let entry = match opened.ahead.take() {
+            Some(entry) => Some(entry),
+            None => opened.reader.next_entry().with_context(|| name.clone())?,
+        };
+        match entry {
+            None => break,
+            Some(Entry::Heard { now, event }) => {
+                if let Some(engine) = opened.player.engine()
+                    && engine.venue_time(now).is_some_and(|clock| clock > at)
+                {
+                    reached = true;
+                    break;
+                }
+                pending = Some((now, event));
+            }
+            Some(Entry::Did { actions }) => {
+                if let Some((now, event)) = pending.take() {
+                    run.take(&mut opened, now, &event, &actions);
+                }
+            }
+        }
+    }
+    if let Some(failure) = opened.player.failure() {
+        anyhow::bail!("{name}: {failure}");
+    }
+    let engine = opened.player.engine();
+    let last = engine.and_then(cambist_core::Engine::last_event_at);
+    let (last_at, last_event) = last.with_context(|| format!("{name}: it holds no event"))?;
+    let silent_ms = at.ms_since(last_event);
+    if !reached && silent_ms > SILENCE_MAX_MS {
+        let next = next.map_or_else(String::new, |next| {
+            format!("; the next one begins at {}", iso_ms(next))
+        });
+        anyhow::bail!(
+            "{name}: nothing was recorded at {}: the recording ends at {}{next}",
+            iso_ms(at),
+            iso_ms(last_event)
+        );
+    }
+    let inspection = opened.player.inspect(last_at.plus_ms(silent_ms))?;
+    Ok(Moment {
+        path: opened.path,
+        header: opened.reader.header().clone(),
+        events: run.events,
+        last_event,
+        difference: run.difference,
+        inspection: inspection.with_context(|| format!("{name}: it holds no event"))?,
+    })
+}
+
+#[derive(Default)]
+struct Run {
+    events: u64,
+    difference: Option<Difference>,
+    got: Vec<Action>,
+}
+
+impl Run {
+    fn take(&mut self, opened: &mut Opened, now: Time, event: &Event, expected: &[Action]) {
+        self.got.clear();
+        opened.player.hear(now, event, &mut self.got);
+        if self.difference.is_none() {
+            self.difference = first_difference(self.events, (now, event), expected, &self.got);
+        }
+        self.events += 1;
+    }
+}
+
+/// `2026-01-31T12:00:00.250Z`.
+pub(super) fn iso_ms(time: VenueTime) -> String {
+    let whole = times::iso(time.as_s());
+    let seconds = whole.trim_end_matches('Z');
+    format!("{seconds}.{:03}Z", time.0 % 1_000)
+}

@@ -1,0 +1,183 @@
+//! A moment of a recording for people.
+
+use std::fmt::Write as _;
+
+use cambist_core::Side;
+use cambist_core::inspection::MarketInspection;
+use cambist_core::notification::Control;
+use cambist_core::strategy::BookLevel;
+
+use super::is_own;
+use super::moment::{Moment, iso_ms};
+use super::page::{mid_text, price, quantity, strategy_name};
+use crate::commands::columns;
+use crate::revision::PROGRAM;
+use crate::telemetry::withheld;
+use crate::times::span_ms;
+
+/// Levels a side of the book that are shown; `--json` has all.
+const LEVELS: usize = 5;
+
+/// A moment as text.
+pub fn text(moment: &Moment) -> String {
+    let (seen, status) = (&moment.inspection, &moment.inspection.status);
+    let file = moment.path.file_name().unwrap_or(moment.path.as_os_str());
+    let mut rows = vec![
+        row("at", iso_ms(seen.venue_time)),
+        row(
+            "recording",
+            format!(
+                "{}, {} events from its beginning, the last at {}",
+                file.display(),
+                moment.events,
+                iso_ms(moment.last_event)
+            ),
+        ),
+        row("program", moment.header.program.clone()),
+        row("trading state", state(moment)),
+    ];
+    if status.ramp_bps < 10_000 {
+        rows.push(row("ramp", percent(status.ramp_bps.into())));
+    }
+    rows.push(row("limits used", used(&status.used)));
+    let mut text = columns(&rows);
+    for market in &seen.markets {
+        text.push('\n');
+        text.push_str(&market_text(market, moment));
+    }
+    if let Some(found) = &moment.difference {
+        let what = if is_own(&moment.header.program) {
+            "this build decided differently than it did when it recorded".to_owned()
+        } else {
+            format!("{PROGRAM} decides differently than the build that recorded")
+        };
+        _ = writeln!(
+            text,
+            "\n{what}; shown is its own state. First difference:\n{found}"
+        );
+    }
+    text
+}
+
+fn row(name: &str, value: String) -> Vec<String> {
+    vec![name.to_owned(), value]
+}
+
+fn state(moment: &Moment) -> String {
+    let status = &moment.inspection.status;
+    let mut text = status.level.name().to_owned();
+    for (is_so, words) in [
+        (!status.ready, "not ready"),
+        (status.draining, "draining"),
+        (!status.pauses.is_empty(), "paused in part"),
+    ] {
+        if is_so {
+            text.push_str(", ");
+            text.push_str(words);
+        }
+    }
+    text
+}
+
+fn market_text(seen: &MarketInspection, moment: &Moment) -> String {
+    let spec = &seen.market;
+    let mut rows = Vec::new();
+    let mid = seen.mid.map_or_else(
+        || "unknown".to_owned(),
+        |mid| format!("{} {}", mid_text(spec, mid), spec.quote.symbol),
+    );
+    rows.push(row("mid", mid));
+    rows.push(row("depth", depth(seen)));
+    if let Err(why) = seen.quoting_mid {
+        rows.push(row("no quotes", withheld::text(spec, &why)));
+    }
+    for at in 0..LEVELS.min(seen.bids.len().max(seen.asks.len())) {
+        let level = |levels: &[BookLevel]| {
+            levels.get(at).map_or_else(String::new, |level| {
+                format!(
+                    "{} at {}",
+                    quantity(spec, level.qty),
+                    price(spec, level.price)
+                )
+            })
+        };
+        let name = if at == 0 { "bids | asks" } else { "" };
+        rows.push(row(
+            name,
+            format!("{} | {}", level(&seen.bids), level(&seen.asks)),
+        ));
+    }
+    for strategy in &seen.strategies {
+        let name = strategy_name(&moment.header, strategy.strategy.0);
+        for quote in &strategy.quotes {
+            let (qty, at) = (quantity(spec, quote.qty), price(spec, quote.price));
+            let side = quote.side.name();
+            rows.push(row("wanted", format!("{side} {qty} at {at} ({name})")));
+        }
+        for (side, why) in Side::BOTH.into_iter().zip(strategy.withheld) {
+            if let Some(why) = why {
+                let why = withheld::text(spec, &why);
+                rows.push(row(
+                    "wanted",
+                    format!("{} nothing ({name}): {why}", side.name()),
+                ));
+            }
+        }
+    }
+    for order in &seen.orders {
+        let cancelling = if order.cancelling { ", cancelling" } else { "" };
+        rows.push(row(
+            "own order",
+            format!(
+                "{} {} of {} at {}, {}{cancelling}, until {} ({})",
+                order.side.name(),
+                quantity(spec, order.remaining),
+                quantity(spec, order.qty),
+                price(spec, order.price),
+                order.state.name(),
+                iso_ms(order.valid_until),
+                order.id
+            ),
+        ));
+    }
+    if let Some(status) = moment.inspection.status.markets.get(usize::from(spec.id.0)) {
+        for (side, why) in Side::BOTH.into_iter().zip(status.withheld) {
+            let why = why.map_or_else(
+                || "quoted, or an order is on its way".to_owned(),
+                |why| format!("not quoted: {}", withheld::text(spec, &why)),
+            );
+            rows.push(row(side.name(), why));
+        }
+        rows.push(row("limits used", used(&status.used)));
+    }
+    let refused: Vec<_> = seen
+        .refused_by
+        .iter()
+        .map(|control| control.name())
+        .collect();
+    if !refused.is_empty() {
+        rows.push(row("refused by", refused.join(", ")));
+    }
+    format!("{}\n{}", spec.name, columns(&rows))
+}
+
+fn depth(seen: &MarketInspection) -> String {
+    match (seen.depth_time, seen.depth_age_ms) {
+        (Some(time), Some(age_ms)) => format!("{} old, of {}", span_ms(age_ms), iso_ms(time)),
+        (_, _) => "none so far".to_owned(),
+    }
+}
+
+fn used(limits: &[(Control, u64)]) -> String {
+    let each = limits.iter();
+    let parts = each.map(|(control, bps)| format!("{} {}", control.name(), percent(*bps)));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Ten-thousandths as a percentage, rounded up. A limit of nothing that is used at all is exceeded.
+fn percent(bps: u64) -> String {
+    match bps {
+        u64::MAX => "exceeded".to_owned(),
+        bps => format!("{} %", bps.div_ceil(100)),
+    }
+}

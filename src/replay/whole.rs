@@ -1,0 +1,60 @@
+//! Recordings through the engine from end to end, every action compared.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use cambist_tape::{Reader, Replay, Tail, compare};
+
+use crate::recording::Player;
+
+/// What the replay of some recordings found.
+#[derive(Debug, Default)]
+pub struct Whole {
+    /// Recordings replayed.
+    pub recordings: usize,
+    /// Events compared.
+    pub events: u64,
+    /// Actions compared.
+    pub actions: u64,
+    /// Recordings that end in the middle of a record, and at which byte.
+    pub torn: Vec<(PathBuf, u64)>,
+    /// The first difference: its recording, the program that wrote that, and what differs. Nothing after
+    /// it was replayed.
+    pub difference: Option<(PathBuf, String, cambist_tape::Difference)>,
+}
+
+/// Replays recordings in their order, up to the first difference.
+pub fn replay(files: &[PathBuf]) -> anyhow::Result<Whole> {
+    let mut whole = Whole::default();
+    for file in files {
+        let (program, replay) = one(file)?;
+        whole.recordings += 1;
+        whole.events += replay.events;
+        whole.actions += replay.actions;
+        if let Some(Tail::Torn { offset }) = replay.tail {
+            whole.torn.push((file.clone(), offset));
+        }
+        if let Some(difference) = replay.first_difference {
+            whole.difference = Some((file.clone(), program, difference));
+            break;
+        }
+    }
+    Ok(whole)
+}
+
+fn one(path: &Path) -> anyhow::Result<(String, Replay)> {
+    let name = || path.display().to_string();
+    let file = File::open(path).with_context(name)?;
+    let mut reader = Reader::open(BufReader::new(file)).with_context(name)?;
+    let mut player = Player::new(&reader).with_context(name)?;
+    let replay = compare(&mut reader, |now, event, actions| {
+        player.hear(now, event, actions);
+    })
+    .with_context(name)?;
+    if let Some(failure) = player.failure() {
+        anyhow::bail!("{}: {failure}", name());
+    }
+    Ok((reader.header().program.clone(), replay))
+}

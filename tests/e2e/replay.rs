@@ -1,0 +1,222 @@
+//! What a daemon records by default, and what `cambist replay` makes of it: every action compared, and any
+//! moment of the run shown.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cambist_core::order::OrderReport;
+use cambist_core::{Side, VenueTime};
+use cambist_tape::{Entry, Reader, Writer};
+use serde_json::Value;
+
+use crate::support::process::run;
+use crate::support::stage::{lively, quick};
+use crate::support::{Books, Edit, Program, Stage, until};
+
+const SOON: Duration = Duration::from_secs(40);
+
+/// A daemon that quotes both sides, whose configuration says nothing about recordings.
+fn trading(name: &str) -> (Stage, Program) {
+    let stage = Stage::open(name, lively);
+    stage.daemon("daemon", &stage.url(), |file| {
+        quick(file);
+        // Small orders: what is held lasts for the whole test.
+        file.put("market.0.strategy.0.params.order_amount", 0.02);
+        file.remove("tape").unwrap();
+    });
+    let mut daemon = stage.run("daemon");
+    until(SOON, "both sides at the exchange", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let books = stage.books();
+        let sides = [Side::Buy, Side::Sell];
+        sides
+            .iter()
+            .all(|side| open(&books, *side) > 0)
+            .then_some(())
+    });
+    (stage, daemon)
+}
+
+fn open(books: &Books, side: Side) -> usize {
+    let open = books.orders.iter().filter(|order| !order.status.is_final());
+    open.filter(|order| order.side == side).count()
+}
+
+/// A time of the exchange as the command line takes it.
+fn iso(time: VenueTime) -> String {
+    let whole =
+        humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + Duration::from_secs(time.as_s()));
+    let whole = whole.to_string();
+    format!("{}.{:03}Z", whole.trim_end_matches('Z'), time.0 % 1_000)
+}
+
+fn at(stage: &Stage, time: VenueTime) -> Value {
+    let (code, page, log) = stage.command(&format!("replay --at {}", iso(time)));
+    assert_eq!(code, 0, "{page} {log}");
+    page
+}
+
+/// The order with its id in what was shown of the only market.
+fn shown<'a>(page: &'a Value, order: &OrderReport) -> Option<&'a Value> {
+    let id = order.client_id.unwrap().to_string();
+    let orders = page["markets"][0]["orders"].as_array().unwrap();
+    orders.iter().find(|shown| shown["id"] == id.as_str())
+}
+
+/// The first moment of a second, a tenth apart, at which something is so.
+fn first(
+    stage: &Stage,
+    second: VenueTime,
+    mut is_so: impl FnMut(&Value) -> bool,
+) -> (VenueTime, Value) {
+    let mut last = Value::Null;
+    for tenth in 0..10 {
+        let time = second.plus_ms(tenth * 100);
+        let page = at(stage, time);
+        if is_so(&page) {
+            return (time, page);
+        }
+        last = page;
+    }
+    panic!("not within a second of {}: {last}", iso(second));
+}
+
+#[test]
+fn any_moment_of_a_run_is_shown_from_what_is_recorded_by_default() {
+    let (stage, mut daemon) = trading("replay-moment");
+    // Both sides are quoted for some time. The exchange tells whole seconds.
+    let early = until(SOON, "quotes for two seconds", || {
+        let books = stage.books();
+        let buys = books.orders.iter().filter(|order| order.side == Side::Buy);
+        let times: Vec<_> = buys.map(|order| order.valid_since).collect();
+        let (first, last) = (*times.iter().min()?, *times.iter().max()?);
+        (last >= first.plus_ms(2_000)).then_some(first.plus_ms(1_000))
+    });
+    let (code, answer, _) = stage.command("pause --market ETH-USDC --side buy --reason news");
+    assert_eq!(code, 0, "{answer}");
+    // An order of the other side that was made when no order of this one was left.
+    let late = until(SOON, "an order beside the pause", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let books = stage.books();
+        let of = |side| books.orders.iter().filter(move |order| order.side == side);
+        let last_buy = of(Side::Buy).map(|order| order.valid_since).max()?;
+        let last_sell = of(Side::Sell).map(|order| order.valid_since).max()?;
+        let is_late = |order: &&OrderReport| order.valid_since >= last_buy.plus_ms(1_000);
+        let late = of(Side::Sell).filter(is_late);
+        let late = late.min_by_key(|order| order.valid_since)?;
+        let is_over = last_sell > late.valid_since && open(&books, Side::Buy) == 0;
+        is_over.then(|| late.clone())
+    });
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+
+    let (time, page) = first(&stage, late.valid_since, |page| {
+        shown(page, &late).is_some()
+    });
+    let market = &page["markets"][0];
+    assert_eq!(market["withheld"]["buy"]["reason"], "paused", "{page}");
+    assert_eq!(page["pauses"], 1);
+    assert_eq!(shown(&page, &late).unwrap()["side"], "sell");
+    // The strategy goes on to want both sides; the pause is applied to what it wants.
+    let wanted = market["wanted"].as_array().unwrap();
+    assert!(wanted.iter().any(|quote| quote["side"] == "buy"), "{page}");
+    assert!(!market["bids"].as_array().unwrap().is_empty(), "{page}");
+    assert!(market["depth_age_ms"].as_u64().unwrap() < 2_000, "{page}");
+    let same = (&page["same_build"], &page["first_difference"]);
+    assert_eq!(same, (&true.into(), &Value::Null));
+    let used = &market["limits_used_bps"]["inventory_band"];
+    assert!(used.is_u64(), "{page}");
+
+    // Before the pause both sides had orders and no reason.
+    let books = stage.books();
+    let buys: Vec<_> = books
+        .orders
+        .iter()
+        .filter(|order| order.side == Side::Buy)
+        .collect();
+    first(&stage, early, |page| {
+        let quoted = page["markets"][0]["withheld"]["buy"].is_null();
+        quoted && buys.iter().any(|order| shown(page, order).is_some())
+    });
+
+    let (code, text, log) = stage.prose(&format!("replay --at {}", iso(time)));
+    assert_eq!(code, 0, "{log}");
+    for words in [
+        "ETH-USDC",
+        "own order",
+        "wanted",
+        "limits used",
+        "not quoted: ",
+        "trading state",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    for (time, words) in [
+        (VenueTime(1_000_000_000_000), "the recording begins at"),
+        (time.plus_ms(3_600_000), "the recording ends at"),
+    ] {
+        let (code, answer, _) = stage.command(&format!("replay --at {}", iso(time)));
+        assert_eq!(code, 1, "{answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains(words),
+            "{answer}"
+        );
+    }
+    let (code, whole, log) = stage.command("replay");
+    assert_eq!((code, &whole["equal"]), (0, &true.into()), "{whole} {log}");
+    stage.close();
+}
+
+/// The same recording as another program would have made it, less one action.
+fn altered(from: &Path, to: &Path, program: Option<&str>) {
+    let mut reader = Reader::open(BufReader::new(File::open(from).unwrap())).unwrap();
+    let mut header = reader.header().clone();
+    if let Some(program) = program {
+        program.clone_into(&mut header.program);
+    }
+    let snapshot = reader.snapshot().map(<[u8]>::to_vec);
+    let file = File::create(to).unwrap();
+    let mut writer = Writer::new(file, &header, snapshot.as_deref()).unwrap();
+    let mut dropped = false;
+    while let Some(entry) = reader.next_entry().unwrap() {
+        match entry {
+            Entry::Heard { now, event } => writer.heard(now, &event).unwrap(),
+            Entry::Did { mut actions } => {
+                dropped |= !dropped && actions.pop().is_some();
+                writer.did(&actions).unwrap();
+            }
+        }
+    }
+    assert!(dropped);
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_difference_from_another_build_is_reported_and_no_failure() {
+    let (stage, mut daemon) = trading("replay-builds");
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    let tape = stage.path("daemon-state/tape/0000000001.tape");
+    let replay = |path: &PathBuf| {
+        let args = ["replay", "--json", &path.display().to_string()];
+        let name = format!("replay-{}", path.file_stem().unwrap().display());
+        let (code, out, log) = run(stage.folder.path(), &name, &args, SOON);
+        (
+            code,
+            serde_json::from_str::<Value>(&out).unwrap_or_else(|_| panic!("{out} {log}")),
+        )
+    };
+    let (code, page) = replay(&tape);
+    assert_eq!((code, &page["equal"]), (0, &true.into()), "{page}");
+    let (own, other) = (stage.path("own.tape"), stage.path("other.tape"));
+    altered(&tape, &own, None);
+    let (code, page) = replay(&own);
+    assert_eq!((code, &page["same_build"]), (1, &true.into()), "{page}");
+    altered(&tape, &other, Some("cambist 0.0.1 (another)"));
+    let (code, page) = replay(&other);
+    assert_eq!((code, &page["same_build"]), (0, &false.into()), "{page}");
+    assert_eq!(page["equal"], false);
+    assert_eq!(page["recorded_by"], "cambist 0.0.1 (another)");
+    assert_eq!(page["first_difference"]["on_tape"], "nothing", "{page}");
+    stage.close();
+}
