@@ -90,21 +90,19 @@ fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
 }
 
 fn different(session: &Session) -> String {
-    let each = session
-        .differences()
-        .iter()
-        .map(|(token, (ledger, venue))| {
-            let whole =
-                |units: u128| session.whole(*token, i128::try_from(units).unwrap_or(i128::MAX), 30);
-            let symbol = session.symbol(*token);
-            let more = if ledger > venue { "less" } else { "more" };
-            format!(
-                "the venue has {} {symbol} {more} ({} against {} here)",
-                whole(ledger.abs_diff(*venue)),
-                whole(*venue),
-                whole(*ledger)
-            )
-        });
+    let each = session.differences().iter().map(|(token, difference)| {
+        let whole = |units| session.whole(*token, units, 30);
+        let signed = |units: u128| whole(i128::try_from(units).unwrap_or(i128::MAX));
+        let symbol = session.symbol(*token);
+        let less = difference.unexplained() < 0;
+        format!(
+            "the venue has {} {symbol} {} ({} against {} here)",
+            signed(difference.size()),
+            if less { "less" } else { "more" },
+            signed(difference.venue),
+            whole(difference.ledger)
+        )
+    });
     let each: Vec<_> = each.collect();
     format!("our books differ from the venue's: {}", each.join("; "))
 }

@@ -21,7 +21,21 @@ pub(super) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES, TOTALS];
+
+/// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
+const TOTALS: &[Step] = &[
+    Step::ConvertField {
+        of: "Difference",
+        field: "ledger",
+        with: Value::into_signed,
+    },
+    Step::ConvertField {
+        of: "Ledger",
+        field: "totals",
+        with: Value::into_signed,
+    },
+];
 
 /// Version 6: types, fields and variants have the field's standard terms. No value changes.
 const NAMES: &[Step] = &[

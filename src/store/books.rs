@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use cambist_core::books::{Baselines, Books, Difference, Position};
-use cambist_core::event::Rate;
-use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec, VenueTime};
+use cambist_core::event::{Rate, Totals};
+use cambist_core::{MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec, VenueTime};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl Written {
 /// Everything that is stored of the books, positions by market name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rows {
-    pub(super) ledger: Option<BTreeMap<TokenId, Amount>>,
+    pub(super) ledger: Option<Totals>,
     pub(super) differences: BTreeMap<TokenId, Difference>,
     pub(super) positions: BTreeMap<String, Position>,
 }
@@ -134,7 +134,7 @@ pub(super) fn set_opened(change: &Transaction<'_>, at_us: u64) -> rusqlite::Resu
 /// What is held of a token.
 pub(super) fn set_ledger(
     change: &Transaction<'_>,
-    (token, units): (TokenId, Amount),
+    (token, units): (TokenId, i128),
     at_us: u64,
 ) -> rusqlite::Result<()> {
     let units = units.to_string();
@@ -155,7 +155,7 @@ pub(super) fn set_differences(
 ) -> rusqlite::Result<()> {
     change.execute("DELETE FROM differences", [])?;
     for (token, difference) in differences {
-        let [ledger, venue] = [difference.ledger, difference.venue].map(|units| units.to_string());
+        let (ledger, venue) = (difference.ledger.to_string(), difference.venue.to_string());
         let sum = difference_sum(token.0, &ledger, &venue, at_us);
         change.execute(
             "INSERT INTO differences (token, ledger, venue, at_us, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -257,8 +257,9 @@ pub(super) fn read(database: &Connection) -> Result<Rows, Trouble> {
         let (at_us, sum) = stamp(row, 3)?;
         let what = format!("the difference of token {token}");
         check(&sum, &difference_sum(token, &ledger, &venue, at_us), &what)?;
-        let read = |text: &str| text.parse().map_err(|_| Trouble::Damage(what.clone()));
-        let (ledger, venue) = (read(&ledger)?, read(&venue)?);
+        let damaged = || Trouble::Damage(what.clone());
+        let ledger = ledger.parse().map_err(|_| damaged())?;
+        let venue = venue.parse().map_err(|_| damaged())?;
         let difference = Difference { ledger, venue };
         rows.differences.insert(TokenId(token), difference);
         Ok(())

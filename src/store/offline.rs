@@ -48,9 +48,8 @@ impl Offline {
     /// What is held of a token.
     pub fn held(&self, token: TokenId) -> cambist_core::Amount {
         let ledger = self.books.ledger.as_ref();
-        ledger
-            .and_then(|ledger| ledger.get(&token).copied())
-            .unwrap_or(0)
+        let booked = ledger.and_then(|ledger| ledger.get(&token).copied());
+        booked.and_then(|units| units.try_into().ok()).unwrap_or(0)
     }
 
     /// What every market had lost when it was last looked at, by its place.

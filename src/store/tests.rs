@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use cambist_core::books::Booking;
+use cambist_core::books::{Booking, Difference};
 use cambist_core::event::{Filter, Pause, Restrictions, TradingState};
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::order::{FillBy, UnsignedOrder};
@@ -15,6 +15,7 @@ use cambist_core::{
     VenueTime,
 };
 
+use super::books::Listing;
 use super::{FILE, Filled, Noted, SealedIntent, Store, StoreError};
 use crate::testing::Folder;
 
@@ -246,6 +247,31 @@ fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
     );
     store.clear_level("new keys are in place").unwrap();
     assert_eq!(store.level().unwrap().0, TradingState::Active);
+}
+
+/// A kill between the pages of a list may leave a sale booked, and the purchase of what it sold not.
+#[test]
+fn a_ledger_below_zero_is_read_as_it_was_written() {
+    let folder = Folder::new("store-below-zero");
+    let mut store = open(folder.path());
+    store.recover(&names()).unwrap();
+    let apart = Difference {
+        ledger: -7,
+        venue: 1,
+    };
+    let booking = Booking {
+        opens: true,
+        ledger: [(TokenId(3), -7), (TokenId(4), 9)].into(),
+        differences: Some([(TokenId(3), apart)].into()),
+        ..Booking::default()
+    };
+    store.book(&[], &booking).unwrap();
+    drop(store);
+    let mut store = open(folder.path());
+    store.recover(&names()).unwrap();
+    let (books, _) = store.books(&Listing::default()).unwrap();
+    assert_eq!(books.ledger, Some(booking.ledger));
+    assert_eq!(Some(books.differences), booking.differences);
 }
 
 #[test]

@@ -19,16 +19,16 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
     let each: Vec<_> = each
         .map(|(token, difference)| {
             let amount = |units| amount(about, *token, units);
-            let more = if difference.venue < difference.ledger {
+            let more = if difference.unexplained() < 0 {
                 "less"
             } else {
                 "more"
             };
             format!(
                 "the venue has {} {more} ({} against {} in the ledger)",
-                amount(difference.ledger.abs_diff(difference.venue)),
+                amount(difference.size()),
                 amount(difference.venue),
-                amount(difference.ledger)
+                signed(difference.ledger, &amount)
             )
         })
         .collect();
@@ -64,12 +64,12 @@ pub(super) fn explains(about: &About, token: TokenId, difference: Difference) ->
         || (token.0.to_string(), 0),
         |spec| (name_for_commands(about, spec), spec.decimals),
     );
-    let sign = if difference.venue < difference.ledger {
+    let sign = if difference.unexplained() < 0 {
         '-'
     } else {
         '+'
     };
-    let amount = money::whole(difference.ledger.abs_diff(difference.venue), decimals);
+    let amount = money::whole(difference.size(), decimals);
     format!(
         "cambist account adopt --config {} --token {name} --amount {sign}{amount} --reason TEXT",
         about.config
@@ -82,6 +82,12 @@ fn amount(about: &About, token: TokenId, units: cambist_core::Amount) -> String 
         || format!("{units} base units of token {}", token.0),
         |spec| format!("{} {}", money::whole(units, spec.decimals), spec.symbol),
     )
+}
+
+/// An amount that may be below zero.
+pub(super) fn signed(units: i128, text: impl Fn(cambist_core::Amount) -> String) -> String {
+    let sign = if units < 0 { "-" } else { "" };
+    format!("{sign}{}", text(units.unsigned_abs()))
 }
 
 /// For `/status`.
@@ -97,7 +103,7 @@ pub(super) fn page(about: &About, books: &BooksStatus, differ_ms: Option<u64>) -
         let whole = |units| money::whole(units, decimals);
         json!({
             "token": spec.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone()),
-            "ledger": whole(difference.ledger),
+            "ledger": signed(difference.ledger, whole),
             "venue": whole(difference.venue),
             "units": difference.unexplained().to_string(),
             "explain": explains(about, *token, *difference),

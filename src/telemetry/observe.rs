@@ -302,29 +302,26 @@ pub(super) fn note(
             venue,
         } => {
             m.reconciles.with_label_values(&["failed"]).inc();
+            let difference = Difference {
+                ledger: *ledger,
+                venue: *venue,
+            };
             if let Some(token) = traded_token(about, *token) {
                 // Subtracted as integers: a few base units must not drown in rounding.
-                let difference = whole(venue.abs_diff(*ledger), token);
-                let difference = if venue < ledger {
-                    -difference
-                } else {
-                    difference
-                };
+                let size = whole(difference.size(), token);
+                let less = difference.unexplained() < 0;
                 m.mismatch
                     .with_label_values(&[&token.symbol])
-                    .set(difference);
+                    .set(if less { -size } else { size });
             }
             if let Some(times) = facts.throttle.tell(now, &format!("mismatch {}", token.0)) {
-                let difference = Difference {
-                    ledger: *ledger,
-                    venue: *venue,
-                };
                 let explain = books::explains(about, *token, difference);
                 let (token, decimals) = token_spec(about, *token).map_or_else(
                     || (token.0.to_string(), 0),
                     |spec| (spec.symbol.clone(), spec.decimals),
                 );
-                let [ledger, venue] = [ledger, venue].map(|units| money::whole(*units, decimals));
+                let ledger = books::signed(*ledger, |units| money::whole(units, decimals));
+                let venue = money::whole(*venue, decimals);
                 error!(
                     token,
                     ledger, venue, times, explain, "ledger and venue differ"

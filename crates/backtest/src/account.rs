@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cambist_core::event::Amounts;
+use cambist_core::event::{Amounts, Totals};
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{Balance, OrdersPage};
@@ -73,7 +73,7 @@ pub enum Change {
 /// Balances and orders.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    totals: Amounts,
+    totals: Totals,
     locked: BTreeMap<TokenId, Amount>,
     /// By the order in which they were taken: creation times never fall.
     orders: BTreeMap<u64, AccountOrder>,
@@ -86,14 +86,18 @@ pub struct Account {
 impl Account {
     pub fn new(opening: Amounts) -> Self {
         Self {
-            totals: opening,
+            totals: opening
+                .into_iter()
+                .map(|(token, units)| (token, i128::try_from(units).unwrap_or(i128::MAX)))
+                .collect(),
             ..Self::default()
         }
     }
 
     /// What is held of a token.
     pub fn total(&self, token: TokenId) -> Amount {
-        self.totals.get(&token).copied().unwrap_or(0)
+        let booked = self.totals.get(&token).copied().unwrap_or(0);
+        Amount::try_from(booked).unwrap_or(0)
     }
 
     /// What is held of a token and not bound by an order.
@@ -171,12 +175,12 @@ impl Account {
     }
 
     pub fn balances(&self) -> Vec<Balance> {
-        let balance = |(token, total): (&TokenId, &Amount)| Balance {
+        let balance = |token: &TokenId| Balance {
             token: *token,
-            total: *total,
+            total: self.total(*token),
             locked: self.locked.get(token).copied().unwrap_or(0),
         };
-        self.totals.iter().map(balance).collect()
+        self.totals.keys().map(balance).collect()
     }
 
     /// One page of the list, newest first, and how many entries there are.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::event::{Amounts, Rate};
+use crate::event::{Rate, Totals};
 use crate::market::{MarketId, MarketSpec};
 use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::notification::{End, Fill, PoolTransactionSettlement};
@@ -28,7 +28,7 @@ pub(crate) const HOUR_STEP_MS: u64 = HOUR_MS / 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Books {
     /// Base units held by token; `None` before the first reconciliation has taken the opening balances.
-    pub ledger: Option<Amounts>,
+    pub ledger: Option<Totals>,
     /// Tokens of which the venue held something else at the last reconciliation, and nobody has explained
     /// it.
     pub differences: BTreeMap<TokenId, Difference>,
@@ -40,7 +40,7 @@ pub struct Books {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Held by the ledger.
-    pub ledger: Amount,
+    pub ledger: i128,
     /// Held by the venue.
     pub venue: Amount,
 }
@@ -48,27 +48,32 @@ pub struct Difference {
 impl Difference {
     /// What came (or went, if less than nothing) without the ledger.
     pub fn unexplained(self) -> i128 {
-        let size = i128::try_from(self.ledger.abs_diff(self.venue)).unwrap_or(i128::MAX);
-        if self.venue < self.ledger {
-            -size
-        } else {
-            size
-        }
+        self.held_by_venue().saturating_sub(self.ledger)
+    }
+
+    /// Base units by which they differ, whichever has more.
+    pub fn size(self) -> Amount {
+        self.unexplained().unsigned_abs()
+    }
+
+    fn held_by_venue(self) -> i128 {
+        i128::try_from(self.venue).unwrap_or(i128::MAX)
     }
 
     /// What is left of it when so much is explained; nothing if that was all.
     pub fn explained(self, amount: i128) -> Option<Self> {
-        let ledger = self.ledger.saturating_add_signed(amount);
-        let venue = self.venue;
-        (ledger != venue).then_some(Self { ledger, venue })
+        let left = Self {
+            ledger: self.ledger.saturating_add(amount),
+            ..self
+        };
+        (left.unexplained() != 0).then_some(left)
     }
 
     /// Whether less of it is left when so much is explained. What fits no difference makes one, or a larger
     /// one.
     pub fn is_reduced_by(self, amount: i128) -> bool {
-        let size = |apart: Self| apart.ledger.abs_diff(apart.venue);
         self.explained(amount)
-            .is_none_or(|left| size(left) < size(self))
+            .is_none_or(|left| left.size() < self.size())
     }
 }
 
@@ -189,7 +194,6 @@ impl Books {
             let carried = of_token.filter_map(|other| self.positions.get(&other.id));
             let carried = carried.fold(0, |sum: i128, position| sum.saturating_add(position.base));
             let held = ledger.get(&token).copied().unwrap_or(0);
-            let held = i128::try_from(held).unwrap_or(i128::MAX);
             let moved = held.saturating_sub(carried);
             if let Some(position) = self.positions.get_mut(&spec.id).filter(|_| moved != 0) {
                 position.take(moved);
@@ -221,10 +225,7 @@ impl Books {
     ) -> Result<(), NotCovered> {
         let ledger = self.ledger.get_or_insert_default();
         let held = ledger.get(&token).copied().unwrap_or(0);
-        let after = held
-            .checked_add_signed(amount)
-            .ok_or(NotCovered { held, amount })?;
-        ledger.insert(token, after);
+        ledger.insert(token, NotCovered::unless_covered(held, amount)?);
         if let Some(difference) = self.differences.remove(&token)
             && let Some(left) = difference.explained(amount)
         {
@@ -312,9 +313,18 @@ impl Position {
 #[error("the ledger holds {held} base units; {amount} cannot be booked")]
 pub struct NotCovered {
     /// Base units held.
-    pub held: Amount,
+    pub held: i128,
     /// What should be booked.
     pub amount: i128,
+}
+
+impl NotCovered {
+    /// What is held after a flow: an outflow leaves nothing below zero.
+    pub(crate) fn unless_covered(held: i128, amount: i128) -> Result<i128, Self> {
+        let after = held.checked_add(amount);
+        let after = after.filter(|after| amount >= 0 || *after >= 0);
+        after.ok_or(Self { held, amount })
+    }
 }
 
 /// One thing that is booked.
@@ -347,7 +357,7 @@ pub struct Booking {
     /// The first reconciliation: `ledger` is all there is.
     pub opens: bool,
     /// What is held now of every token that changed.
-    pub ledger: Amounts,
+    pub ledger: Totals,
     /// Positions as they are now, of every market that changed.
     pub positions: BTreeMap<MarketId, Position>,
     /// What differs now, if that changed.
@@ -427,7 +437,7 @@ mod tests {
     #[test]
     fn what_is_explained_while_nothing_runs_is_no_loss() {
         let mut books = Books {
-            ledger: Some(Amounts::from([(BASE, 100)])),
+            ledger: Some(Totals::from([(BASE, 100)])),
             differences: [(
                 BASE,
                 Difference {
@@ -443,7 +453,7 @@ mod tests {
             .unwrap();
         let markets = Carrier::of(&[spec(0, 0), spec(1, 0)], &[]);
         books.explain(BASE, -40, &markets).unwrap();
-        assert_eq!(books.ledger, Some(Amounts::from([(BASE, 60)])));
+        assert_eq!(books.ledger, Some(Totals::from([(BASE, 60)])));
         assert!(books.differences.is_empty());
         let after = books.positions[&MarketId(0)]
             .lost(VenueTime(DAY_MS))
@@ -456,7 +466,7 @@ mod tests {
                 amount: -61
             })
         );
-        assert_eq!(books.ledger, Some(Amounts::from([(BASE, 60)])));
+        assert_eq!(books.ledger, Some(Totals::from([(BASE, 60)])));
     }
 
     #[test]
@@ -482,7 +492,7 @@ mod tests {
     #[test]
     fn every_base_token_is_carried_once_whatever_is_configured() {
         let mut books = Books {
-            ledger: Some(Amounts::from([(BASE, 100), (TokenId(1), 7)])),
+            ledger: Some(Totals::from([(BASE, 100), (TokenId(1), 7)])),
             ..Books::default()
         };
         let both = [spec(0, 0), spec(1, 0), spec(2, 1)];
@@ -490,7 +500,7 @@ mod tests {
         let bases = |books: &Books| books.positions.values().map(|p| p.base).collect::<Vec<_>>();
         assert_eq!(bases(&books), [100, 0, 7]);
         // The second market bought 5, the first has known its losses.
-        books.ledger = Some(Amounts::from([(BASE, 105), (TokenId(1), 7)]));
+        books.ledger = Some(Totals::from([(BASE, 105), (TokenId(1), 7)]));
         books.positions.insert(MarketId(0), position(100));
         books.positions.get_mut(&MarketId(1)).unwrap().base = 5;
         books.fit(&both);

@@ -216,3 +216,7 @@ pub enum Event {
 
 /// Amounts by token, ordered: iteration must not depend on a hasher.
 pub type Amounts = BTreeMap<TokenId, Amount>;
+
+/// Base units that the ledger holds, by token. Below zero while a sale is booked and the purchase that
+/// brought what it sold is not yet: fills of an earlier run are found in the order of the venue's list.
+pub type Totals = BTreeMap<TokenId, i128>;

@@ -460,7 +460,7 @@ pub enum Notification {
         /// Token.
         token: TokenId,
         /// What the ledger says.
-        ledger: Amount,
+        ledger: i128,
         /// What the venue says.
         venue: Amount,
     },

@@ -3,7 +3,7 @@
 //! The one place that knows which way amounts and fees go. The engine's ledger, the store and the reports
 //! all book these.
 
-use crate::event::Amounts;
+use crate::event::Totals;
 use crate::market::{MarketSpec, Side};
 use crate::notification::{Fill, PoolTransactionSettlement};
 use crate::pool::{PoolTransactionAmounts, PoolTransactionKind};
@@ -92,19 +92,14 @@ impl Postings {
         each.fold(0, |sum, (_, change)| sum.saturating_add(change))
     }
 
-    /// Books every change. False if one takes more than there was, which leaves nothing of that token.
+    /// Books every change. False if it leaves less than nothing of a token that it takes from.
     #[must_use]
-    pub fn book(&self, totals: &mut Amounts) -> bool {
+    pub fn book(&self, totals: &mut Totals) -> bool {
         let mut covered = true;
         for (token, change) in self.iter() {
             let total = totals.entry(token).or_default();
-            let after = if change < 0 {
-                total.checked_sub(change.unsigned_abs())
-            } else {
-                Some(total.saturating_add(change.unsigned_abs()))
-            };
-            covered &= after.is_some();
-            *total = after.unwrap_or(0);
+            *total = total.saturating_add(change);
+            covered &= change >= 0 || *total >= 0;
         }
         covered
     }
@@ -166,11 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn booking_never_goes_below_nothing_and_says_so() {
-        let mut totals = Amounts::from([(BASE, 10)]);
+    fn a_total_below_zero_is_reported_and_kept() {
+        let mut totals = Totals::from([(BASE, 10)]);
         assert!(Postings::of_token(BASE, -10).book(&mut totals));
         assert!(Postings::of_token(QUOTE, 5).book(&mut totals));
-        assert!(!Postings::of_token(BASE, -1).book(&mut totals));
-        assert_eq!(totals, Amounts::from([(BASE, 0), (QUOTE, 5)]));
+        assert!(!Postings::of_token(BASE, -7).book(&mut totals));
+        assert_eq!(totals, Totals::from([(BASE, -7), (QUOTE, 5)]));
+        assert!(Postings::of_token(BASE, 4).book(&mut totals), "adds");
+        assert!(Postings::of_token(BASE, 4).book(&mut totals));
+        assert_eq!(totals[&BASE], 1);
     }
 }

@@ -5,14 +5,13 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cambist_core::books::Difference;
 use cambist_core::event::Amounts;
 use cambist_core::notification::{
     Fill, Notification, PoolStatus, PoolTransactionSettlement, Status,
 };
 use cambist_core::postings::Postings;
-use cambist_core::{
-    Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, Time, TokenId, TokenSpec,
-};
+use cambist_core::{ClientOrderId, MarketId, MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::pnl::MarketPnl;
 use crate::pools::PoolCounts;
@@ -36,7 +35,7 @@ struct Market {
 #[derive(Clone, Debug, Default)]
 struct Comparison {
     /// Tokens of which they differ: ledger, venue.
-    differs: BTreeMap<TokenId, (Amount, Amount)>,
+    differs: BTreeMap<TokenId, Difference>,
     /// The next difference belongs to a later comparison.
     closed: bool,
 }
@@ -196,7 +195,9 @@ impl Session {
                 if std::mem::take(&mut self.comparison.closed) {
                     self.comparison.differs.clear();
                 }
-                self.comparison.differs.insert(*token, (*ledger, *venue));
+                let (ledger, venue) = (*ledger, *venue);
+                let difference = Difference { ledger, venue };
+                self.comparison.differs.insert(*token, difference);
             }
             Notification::Balanced => self.comparison.differs.clear(),
             Notification::Adopted { token, amount, .. } => self.explained(*token, *amount),

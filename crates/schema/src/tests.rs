@@ -534,6 +534,19 @@ fn a_type_that_needs_names_or_refuses_what_is_made_up_is_not_described() {
 }
 
 #[test]
+fn unsigned_numbers_become_signed_ones_as_deep_as_maps_and_options_go() {
+    let map = |value| Value::Map(vec![(Value::Unsigned(7), value)]);
+    let nested = |value| Value::some(map(value));
+    assert_eq!(
+        nested(Value::Unsigned(5)).into_signed(),
+        Ok(nested(Value::Signed(5)))
+    );
+    assert_eq!(Value::NONE.into_signed(), Ok(Value::NONE));
+    assert!(Value::Unsigned(u128::MAX).into_signed().is_err());
+    assert!(Value::Bool(true).into_signed().is_err());
+}
+
+#[test]
 fn values_are_the_bytes_they_came_from() {
     let schema = describe::<old::State>("state").unwrap();
     let root = Shape::Named("State".to_owned());

@@ -49,6 +49,24 @@ impl Value {
         Self::Variant(name.to_owned(), Box::new(Self::Unit))
     }
 
+    /// Unsigned numbers as signed ones: a number, or all values of a map, or either where nothing could be.
+    pub fn into_signed(self) -> Result<Self, String> {
+        match self {
+            Self::Unsigned(number) => {
+                let signed = i128::try_from(number).map_err(|_| format!("{number} is too large"));
+                signed.map(Self::Signed)
+            }
+            Self::Option(None) => Ok(Self::NONE),
+            Self::Option(Some(value)) => value.into_signed().map(Self::some),
+            Self::Map(entries) => {
+                let signed = |(key, value): (Self, Self)| Ok((key, value.into_signed()?));
+                let entries: Result<_, String> = entries.into_iter().map(signed).collect();
+                entries.map(Self::Map)
+            }
+            other => Err(format!("{other:?} is no unsigned number")),
+        }
+    }
+
     /// A field of a struct.
     pub fn field(&self, name: &str) -> Option<&Self> {
         let Self::Struct(fields) = self else {

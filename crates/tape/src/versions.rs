@@ -21,7 +21,31 @@ pub(crate) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES];
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES, TOTALS];
+
+/// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
+const TOTALS: &[Step] = &[
+    Step::ConvertField {
+        of: "Booking",
+        field: "ledger",
+        with: Value::into_signed,
+    },
+    Step::ConvertField {
+        of: "Books",
+        field: "ledger",
+        with: Value::into_signed,
+    },
+    Step::ConvertField {
+        of: "Difference",
+        field: "ledger",
+        with: Value::into_signed,
+    },
+    Step::ConvertField {
+        of: "Notification::Mismatch",
+        field: "ledger",
+        with: Value::into_signed,
+    },
+];
 
 /// Version 2: why nothing is quoted is said for each side, with the numbers compared.
 const SIDES: &[Step] = &[

@@ -8,13 +8,17 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::{BooksHold, BooksStatus, Control, Notification};
 use cambist_core::order::OrderStatus;
-use cambist_core::{Amount, MarketId, Side, TokenId};
+use cambist_core::{Amount, ClientOrderId, MarketId, Side, TokenId};
 
 use crate::desk::{BASE, BOTH, Desk, OTHER, QUOTE, config};
 use crate::pool_desk::{Beside, LP, POOL, limits};
 
 /// At the mid of 10 000 a base unit is worth a hundred quote units.
 const MOST: Amount = 100_000;
+
+fn signed(units: Amount) -> i128 {
+    i128::try_from(units).unwrap()
+}
 
 fn limited(config: &mut EngineConfig) {
     config.risk.mismatch_max = BTreeMap::from([(QUOTE, MOST), (OTHER, MOST)]);
@@ -218,7 +222,7 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
     let mut desk = next(&desk, (base - 1, quote));
     trade(&mut desk, 5);
     let apart = Difference {
-        ledger: base,
+        ledger: signed(base),
         venue: base - 1,
     };
     let expected = BooksStatus {
@@ -233,7 +237,7 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
     assert_eq!(desk.books.differences, expected.differences, "durable");
     assert_eq!(
         desk.books.ledger.as_ref().unwrap()[&BASE],
-        base,
+        signed(base),
         "not guessed"
     );
     // Another start finds the same.
@@ -261,7 +265,8 @@ fn what_is_explained_before_the_first_reconciliation_is_in_the_ledger() {
     desk.deaf = true;
     desk.run_ms(100);
     adopt(&mut desk, BASE, -1_000_000).unwrap();
-    assert_eq!(desk.books.ledger.as_ref().unwrap()[&BASE], base - 1_000_000);
+    let held = desk.books.ledger.as_ref().unwrap()[&BASE];
+    assert_eq!(held, signed(base) - 1_000_000);
     let mut desk = next(&desk, (base - 1_000_000, quote));
     trade(&mut desk, 5);
     assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
@@ -298,11 +303,114 @@ fn fills_that_the_venue_shows_since_explain_what_changed() {
     let desk = run(traded);
     assert_eq!((books(&desk).differences.len(), resting(&desk)), (0, 2));
     let ledger = desk.books.ledger.as_ref().unwrap();
-    assert_eq!((ledger[&BASE], ledger[&QUOTE]), traded);
+    let expected = (signed(traded.0), signed(traded.1));
+    assert_eq!((ledger[&BASE], ledger[&QUOTE]), expected);
     // One unit more did not.
     let desk = run((traded.0 + 1, traded.1));
     assert_eq!(books(&desk).hold, Some(BooksHold::Start));
     assert_eq!(books(&desk).differences[&BASE].unexplained(), 1);
+}
+
+/// A run that ended with a bid and an ask open, and 4 000 base units held: less than the ask sells.
+fn with_little_base() -> (Desk, [ClientOrderId; 2]) {
+    let mut desk = quoting();
+    let of = |side| {
+        let sealed = desk.sealed.iter();
+        let found = sealed.filter(|(_, (_, order))| order.side == side);
+        *found.map(|(id, _)| id).next().unwrap()
+    };
+    let orders = [of(Side::Buy), of(Side::Sell)];
+    let ledger = desk.books.ledger.as_mut().unwrap();
+    ledger.insert(BASE, 4_000);
+    desk.balances.0 = 4_000;
+    (desk, orders)
+}
+
+/// A run after it that recovers these orders.
+fn recovering(last: &Desk, orders: &[ClientOrderId], balances: (Amount, Amount)) -> Desk {
+    let mut desk = next(last, balances);
+    for id in orders {
+        let (hash, order) = last.sealed[id].clone();
+        desk.recovers(order, hash);
+    }
+    desk.list.clone_from(&last.list);
+    desk
+}
+
+fn failed_invariants(desk: &Desk) -> Vec<&str> {
+    let notes = desk.notes.iter();
+    let failed = notes.filter_map(|note| match note {
+        Notification::InvariantFailed { name, .. } => Some(name.as_str()),
+        _ => None,
+    });
+    failed.collect()
+}
+
+/// Lists are newest first: the sale of what a purchase brought is found before the purchase.
+#[test]
+fn a_sale_that_is_found_before_the_purchase_it_sold_is_booked_to_the_unit() {
+    let (mut last, [bid, ask]) = with_little_base();
+    let quote = last.balances.1;
+    last.show(ask, OrderStatus::Processed, 100);
+    // A kill between two pages: the sale is booked, the purchase is not.
+    let mut first = recovering(&last, &[bid, ask], (4_000, quote + 1_000));
+    first.run_ms(1_500);
+    let booked = first.books.ledger.as_ref().unwrap()[&BASE];
+    assert_eq!(booked, 4_000 - 10_000, "durable below zero");
+    assert!(first.sealed_ids().iter().all(|id| [bid, ask].contains(id)));
+    first.show(bid, OrderStatus::Processed, 100);
+    for (last, open) in [(&first, &[bid][..]), (&last, &[bid, ask])] {
+        let mut desk = recovering(last, open, (4_000, quote + 1_000));
+        desk.list.clone_from(&first.list);
+        trade(&mut desk, 5);
+        assert_eq!(failed_invariants(&desk), [""; 0]);
+        assert_eq!(
+            (books(&desk).hold, books(&desk).differences.len()),
+            (None, 0)
+        );
+        let ledger = desk.books.ledger.as_ref().unwrap();
+        let expected = (4_000, signed(quote) + 1_000);
+        assert_eq!((ledger[&BASE], ledger[&QUOTE]), expected);
+    }
+}
+
+#[test]
+fn a_ledger_below_zero_stops_a_run_at_its_first_reconciliation_and_at_once_after_it() {
+    let (mut last, orders @ [_, ask]) = with_little_base();
+    last.show(ask, OrderStatus::Processed, 100);
+    let mut desk = recovering(&last, &orders, (0, last.balances.1));
+    trade(&mut desk, 5);
+    assert_eq!(failed_invariants(&desk), ["ledger_negative"]);
+    let apart = Difference {
+        ledger: -6_000,
+        venue: 0,
+    };
+    assert_eq!(books(&desk).differences[&BASE], apart);
+    assert_eq!(apart.unexplained(), 6_000);
+    assert_eq!(books(&desk).hold, Some(BooksHold::Start));
+
+    let mut desk = quoting();
+    let ask = *desk
+        .sealed_ids()
+        .iter()
+        .find(|id| desk.sealed[id].1.side == Side::Sell)
+        .unwrap();
+    let held = signed(desk.balances.0);
+    adopt(&mut desk, BASE, 10_000 - held).unwrap();
+    desk.show(ask, OrderStatus::Processed, 100);
+    desk.run_ms(1_200);
+    assert_eq!(failed_invariants(&desk), [""; 0], "all that there is");
+
+    let mut desk = quoting();
+    let ask = *desk
+        .sealed_ids()
+        .iter()
+        .find(|id| desk.sealed[id].1.side == Side::Sell)
+        .unwrap();
+    adopt(&mut desk, BASE, 9_999 - held).unwrap();
+    desk.show(ask, OrderStatus::Processed, 100);
+    desk.run_ms(1_200);
+    assert_eq!(failed_invariants(&desk), ["ledger_negative"]);
 }
 
 #[test]
@@ -333,7 +441,8 @@ fn what_was_booked_is_durable_as_a_whole_at_every_event() {
         })
         .collect();
     assert_eq!(names, ["fill 4000", "cancelled"]);
-    let ledger = BTreeMap::from([(BASE, desk.balances.0), (QUOTE, desk.balances.1)]);
+    let (base, quote) = desk.balances;
+    let ledger = BTreeMap::from([(BASE, signed(base)), (QUOTE, signed(quote))]);
     assert_eq!(booking.ledger, ledger);
     let position = &booking.positions[&MarketId(0)];
     assert_eq!((position.base, position.cash), (500_004_000, -399_800));

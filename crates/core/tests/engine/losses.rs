@@ -248,8 +248,9 @@ fn begun(
     let mut desk = Desk::with(&[BID], config, Vec::new());
     desk.depth = depth;
     if let Some(held) = &books.ledger {
-        desk.balances = (held[&BASE], held[&QUOTE]);
-        desk.other = Some(held[&OTHER]);
+        let held = |token| u128::try_from(held[token]).unwrap();
+        desk.balances = (held(&BASE), held(&QUOTE));
+        desk.other = Some(held(&OTHER));
     }
     desk.starts_with(levels);
     desk.starts_with_books(books);

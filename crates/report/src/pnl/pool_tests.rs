@@ -107,6 +107,9 @@ fn a_price_that_moves_and_comes_back_loses_nothing_but_earns_fees() {
     // Both reserves have grown by a twentieth: fees.
     pnl.pool_holds(holds(105, 262_500, 1_000));
     assert_eq!(parts(&pnl), ["0", "2500", "0", "0", "2500"]);
+    // Both have shrunk to nineteen twentieths of the beginning.
+    pnl.pool_holds(holds(95, 237_500, 1_000));
+    assert_eq!(parts(&pnl), ["0", "-2500", "0", "0", "-2500"]);
 }
 
 #[test]

@@ -342,7 +342,17 @@ fn differences_are_those_of_the_newest_comparison() {
         "a pass without a cut says nothing"
     );
     session.observe(Time(0), &mismatch(1, 3, 0));
-    assert_eq!(*session.differences(), [(TokenId(1), (3, 0))].into());
+    assert_eq!(
+        *session.differences(),
+        [(
+            TokenId(1),
+            Difference {
+                ledger: 3,
+                venue: 0
+            }
+        )]
+        .into()
+    );
     for note in [&pass, &Notification::Balanced] {
         session.observe(Time(0), note);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::books::Difference;
 use cambist_core::notification::{MarketStatus, Status};
 use cambist_core::{Amount, MarketId, MarketSpec, Reason, Time, TokenId};
 
@@ -105,7 +106,7 @@ impl Session {
     }
 
     /// Tokens of which ledger and venue differed at the newest comparison: ledger, venue.
-    pub const fn differences(&self) -> &BTreeMap<TokenId, (Amount, Amount)> {
+    pub const fn differences(&self) -> &BTreeMap<TokenId, Difference> {
         &self.comparison.differs
     }
 

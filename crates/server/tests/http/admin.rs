@@ -111,6 +111,7 @@ fn the_door_opens_to_its_token_and_its_own_name_only() {
     for (host, code) in [
         ("evil.example".to_owned(), 421),
         ("127.0.0.1".to_owned(), 421),
+        (format!("{}.evil.example", door.address), 421),
         (format!("localhost:{port}"), 200),
     ] {
         let call = Call::get(&status).header("Host", host);

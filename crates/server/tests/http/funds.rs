@@ -97,6 +97,26 @@ fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
     assert_eq!(sent, 7);
 }
 
+/// Whether a body is complete says nothing to somebody who may not act for the account.
+#[test]
+fn a_request_for_another_account_is_refused_before_the_rest_is_read() {
+    let exchange = Exchange::start();
+    let alice = Trader::new(&exchange, 1);
+    let bob = Trader::new(&exchange, 2);
+    let account = bob.customer.account.0;
+    for (path, field) in [
+        ("transfer", "payerId"),
+        ("user/withdrawals", "accountId"),
+        ("account", "accountId"),
+    ] {
+        let refused = exchange.ask(&alice.bare(path, &json!({ field: account })));
+        assert_eq!(refused.code(), 104_003, "{path}");
+        let own = alice.customer.account.0;
+        let incomplete = exchange.ask(&alice.bare(path, &json!({ field: own })));
+        assert_eq!(incomplete.code(), 100_001, "{path}");
+    }
+}
+
 #[test]
 fn the_layer_2_key_alone_moves_no_funds_and_sets_no_key() {
     let exchange = Exchange::start();

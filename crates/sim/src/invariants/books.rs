@@ -25,7 +25,7 @@ pub(crate) struct Ledger {
     /// It has agreed, or everything was explained.
     agreed: bool,
     /// What differs: ledger, venue; and since when, on the engine's clock.
-    differs: BTreeMap<TokenId, (Amount, Amount)>,
+    differs: BTreeMap<TokenId, (i128, Amount)>,
     since: Option<u64>,
     /// The next difference belongs to a later comparison.
     closed: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn begin(start: &Start) -> Self {
-        let held = start.books.ledger.as_ref().map(signed_all);
+        let held = start.books.ledger.clone();
         Self {
             specs: start.markets.clone(),
             shares: start
@@ -92,8 +92,8 @@ impl Ledger {
             Notification::Adopted { token, amount, .. } => {
                 self.post(&[(*token, *amount)]);
                 if let Some((ledger, venue)) = self.differs.remove(token) {
-                    let ledger = ledger.saturating_add_signed(*amount);
-                    if ledger != venue {
+                    let ledger = ledger.saturating_add(*amount);
+                    if ledger != signed(venue) {
                         self.differs.insert(*token, (ledger, venue));
                     }
                 }
@@ -172,7 +172,7 @@ impl Ledger {
     fn is_beyond(&self, engine: &EngineConfig) -> bool {
         let mut worth: BTreeMap<TokenId, Amount> = BTreeMap::new();
         for (token, (ledger, venue)) in &self.differs {
-            let size = ledger.abs_diff(*venue);
+            let size = ledger.abs_diff(signed(*venue));
             let of_base = self.specs.iter().find(|spec| spec.base.id == *token);
             if let Some(spec) = of_base {
                 let mid = self.mids.get(&spec.id).copied().unwrap_or(0);

@@ -68,6 +68,14 @@ impl World {
             self.stop();
             let markets = Carrier::of(&self.specs, &self.pools);
             for (token, amount) in flows {
+                let positions = &self.disk.durable().books.positions;
+                let mid = |market| {
+                    let baselines = positions.get(&market)?.baselines.as_ref();
+                    baselines.map(|baselines| baselines.mid)
+                };
+                if let Some(limits) = &mut self.limits {
+                    limits.explained_offline((token, amount), &mid);
+                }
                 self.disk.explain(token, amount, &markets);
             }
             let again = self.now.plus_ms(self.config.store.restart_ms);

@@ -101,10 +101,10 @@ impl State {
         let opens = std::mem::take(&mut pending.opens);
         let differences = std::mem::take(&mut pending.differences);
         let ledger = if opens {
-            self.ledger.totals()
+            self.ledger.all_booked()
         } else {
             let open = tokens.into_iter().filter(|_| self.ledger.is_open());
-            open.map(|token| (token, self.ledger.total(token)))
+            open.map(|token| (token, self.ledger.booked(token)))
                 .collect()
         };
         let mut positions = BTreeMap::new();

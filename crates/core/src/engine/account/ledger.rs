@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::books::{Difference, NotCovered};
-use crate::event::Amounts;
+use crate::event::{Amounts, Totals};
 use crate::market::{MarketSpec, Side};
 use crate::order::ClientOrderId;
 use crate::planted::{self, Defect};
@@ -55,7 +55,7 @@ type Since = BTreeMap<TokenId, (Amount, Amount)>;
 /// Our own books.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    totals: Option<Amounts>,
+    totals: Option<Totals>,
     /// Rises with every booked fill.
     fills: u64,
     venue: BTreeMap<TokenId, Balance>,
@@ -75,7 +75,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// What earlier runs left; nothing before the first reconciliation of all.
-    pub(crate) fn new(totals: Option<Amounts>) -> Self {
+    pub(crate) fn new(totals: Option<Totals>) -> Self {
         Self {
             totals,
             ..Self::default()
@@ -97,8 +97,8 @@ impl Ledger {
         self.fills
     }
 
-    /// Books one increment. Returns false if it takes more than there was, which the totals cannot
-    /// show; before the opening only the count rises.
+    /// Books one increment. Returns false if it leaves less than nothing of what it takes; before the
+    /// opening only the count rises.
     pub(crate) fn book(&mut self, spec: &MarketSpec, side: Side, step: Increment) -> bool {
         self.fills += 1;
         let Increment { base, quote, fee } = step;
@@ -131,10 +131,7 @@ impl Ledger {
             return Err(NotCovered { held: 0, amount });
         };
         let held = totals.get(&token).copied().unwrap_or(0);
-        let after = held
-            .checked_add_signed(amount)
-            .ok_or(NotCovered { held, amount })?;
-        totals.insert(token, after);
+        totals.insert(token, NotCovered::unless_covered(held, amount)?);
         if let Some(difference) = self.differing.remove(&token)
             && let Some(left) = difference.explained(amount)
         {
@@ -218,7 +215,8 @@ impl Ledger {
             return None;
         }
         let Some(totals) = &self.totals else {
-            self.totals = Some(candidate.balances.clone());
+            let opening = candidate.balances.iter();
+            self.totals = Some(opening.map(|(id, units)| (*id, signed(*units))).collect());
             return Some(ReconciliationResult::Opening(candidate.balances));
         };
         let tokens: BTreeSet<TokenId> = totals
@@ -226,12 +224,12 @@ impl Ledger {
             .chain(candidate.balances.keys())
             .copied()
             .collect();
-        let of = |amounts: &Amounts, token| amounts.get(&token).copied().unwrap_or(0);
         let compared = tokens.into_iter().map(|token| {
-            let (ledger, venue) = (of(totals, token), of(&candidate.balances, token));
+            let ledger = totals.get(&token).copied().unwrap_or(0);
+            let venue = candidate.balances.get(&token).copied().unwrap_or(0);
             (token, Difference { ledger, venue })
         });
-        self.differing = compared.filter(|(_, d)| d.ledger != d.venue).collect();
+        self.differing = compared.filter(|(_, d)| d.unexplained() != 0).collect();
         Some(if self.differing.is_empty() {
             ReconciliationResult::Balanced
         } else {
@@ -249,12 +247,24 @@ impl Ledger {
         self.balances_requested_at.map(|asked| now.ms_since(asked))
     }
 
-    /// What we hold by our own books; 0 before the opening.
+    /// What we hold by our own books; 0 before the opening, and while purchases are not found yet.
     pub(crate) fn total(&self, token: TokenId) -> Amount {
-        self.totals
-            .as_ref()
+        Amount::try_from(self.booked(token)).unwrap_or(0)
+    }
+
+    /// The sum of everything booked of a token; 0 before the opening.
+    pub(crate) fn booked(&self, token: TokenId) -> i128 {
+        let totals = self.totals.as_ref();
+        totals
             .and_then(|totals| totals.get(&token).copied())
             .unwrap_or(0)
+    }
+
+    /// Tokens of which more was taken than was ever there, by what is booked.
+    pub(crate) fn below_zero(&self) -> impl Iterator<Item = (TokenId, i128)> + '_ {
+        let totals = self.totals.iter().flatten();
+        let totals = totals.map(|(token, units)| (*token, *units));
+        totals.filter(|(_, units)| *units < 0)
     }
 
     /// The least and the most that may be held: our books and the venue's may differ by a fill that one
@@ -264,9 +274,8 @@ impl Ledger {
         let ours = self.total(token);
         let there = self.venue.get(&token).map_or(0, |balance| balance.total);
         let apart = self.differing.get(&token).copied().unwrap_or_default();
-        let expected = ours
-            .saturating_add(apart.venue)
-            .saturating_sub(apart.ledger);
+        let expected = self.booked(token).saturating_add(apart.unexplained());
+        let expected = Amount::try_from(expected).unwrap_or(0);
         let (least, most) = (ours.min(expected), ours.max(expected));
         // What was booked since the venue was asked is in its balances whole or not at all, as far as
         // both can be told from one number. Where neither explains them, some other hand was there, and
@@ -311,8 +320,14 @@ impl Ledger {
         self.total(token).min(there).saturating_sub(reserved)
     }
 
-    /// Our totals by token; empty before the opening.
+    /// What is held by token; empty before the opening.
     pub(crate) fn totals(&self) -> Amounts {
+        let tokens = self.totals.iter().flat_map(Totals::keys);
+        tokens.map(|token| (*token, self.total(*token))).collect()
+    }
+
+    /// Everything that is booked, by token; empty before the opening.
+    pub(crate) fn all_booked(&self) -> Totals {
         self.totals.clone().unwrap_or_default()
     }
 
@@ -323,6 +338,10 @@ impl Ledger {
             .map(|(token, balance)| (*token, balance.total))
             .collect()
     }
+}
+
+fn signed(amount: Amount) -> i128 {
+    i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
 #[cfg(test)]
@@ -492,26 +511,48 @@ mod tests {
     }
 
     #[test]
+    fn balances_asked_for_before_a_flow_was_explained_are_not_compared() {
+        let mut ledger = opened(100);
+        ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(100, 0));
+        ledger.adopt(TOKEN, 5).expect("more is held");
+        assert_eq!(ledger.pass_ended(Time(6), true), None);
+        let fills = ledger.fills();
+        ledger.balances(Time(7), Time(8), fills, OwnLocks::new(), &balance(105, 0));
+        assert_eq!(
+            ledger.pass_ended(Time(9), true),
+            Some(ReconciliationResult::Balanced)
+        );
+    }
+
+    #[test]
+    fn what_was_sold_since_the_balances_counts_once_if_they_contain_it() {
+        let mut ledger = Ledger::new(Some(Totals::from([(TOKEN, 90)])));
+        ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(90, 0));
+        ledger.booked_since_request.insert(TOKEN, (10, 0));
+        assert_eq!(ledger.bounds(TOKEN), (90, 90));
+    }
+
+    #[test]
     fn after_a_withdrawal_what_was_sold_since_the_balances_counts_as_well() {
         let mut ledger = Ledger {
-            totals: Some(Amounts::from([(TOKEN, 100)])),
+            totals: Some(Totals::from([(TOKEN, 100)])),
             ..Ledger::default()
         };
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
         ledger.booked_since_request.insert(TOKEN, (15, 5));
-        ledger.totals = Some(Amounts::from([(TOKEN, 90)]));
+        ledger.totals = Some(Totals::from([(TOKEN, 90)]));
         assert_eq!(ledger.bounds(TOKEN), (45, 90));
-        ledger.totals = Some(Amounts::from([(TOKEN, 49)]));
+        ledger.totals = Some(Totals::from([(TOKEN, 49)]));
         assert_eq!(ledger.bounds(TOKEN), (45, 65));
-        ledger.totals = Some(Amounts::from([(TOKEN, 50)]));
+        ledger.totals = Some(Totals::from([(TOKEN, 50)]));
         assert_eq!(
             ledger.bounds(TOKEN),
             (50, 50),
             "the venue has not booked it yet, and nothing else was there"
         );
         ledger.booked_since_request.insert(TOKEN, (55, 0));
-        ledger.totals = Some(Amounts::from([(TOKEN, 45)]));
+        ledger.totals = Some(Totals::from([(TOKEN, 45)]));
         assert_eq!(
             ledger.bounds(TOKEN),
             (5, 60),

@@ -92,6 +92,11 @@ impl State {
         if std::mem::replace(&mut self.ready, true) {
             return;
         }
+        let below_zero: Vec<_> = self.ledger.below_zero().collect();
+        for (token, units) in below_zero {
+            let detail = format!("{units} base units of token {} are booked", token.0);
+            self.violated("ledger_negative", detail, actions);
+        }
         self.open_meters();
         self.touch_all();
         actions.push(Action::Notify(Notification::Ready {
@@ -211,8 +216,7 @@ impl State {
         let mut worth = Amounts::new();
         let mut counted = true;
         for (token, difference) in tokens {
-            let size = difference.ledger.abs_diff(difference.venue);
-            match self.worth_in_quote(*token, size) {
+            match self.worth_in_quote(*token, difference.size()) {
                 Worth::Of(quote, value) => {
                     let sum = worth.entry(quote).or_default();
                     *sum = Amount::saturating_add(*sum, value);

@@ -175,7 +175,9 @@ impl State {
         self.market_mut(market).decision_due = true;
     }
 
-    /// Books what was traded; false if it takes more than the ledger holds.
+    /// Books what was traded; false if it takes more than the ledger holds. Before the first cut of a run
+    /// fills are found in the order of the venue's list, a sale before the purchase that brought what it
+    /// sold: until then nothing is concluded from one fill, and the cut checks every total.
     pub(crate) fn book_flow(
         &mut self,
         now: Time,
@@ -190,7 +192,7 @@ impl State {
         market.losses.post(&market.spec, &postings);
         market.losses.filled(now, side, step);
         self.pending.posted(Some(market.spec.id), &postings);
-        self.ledger.book(&market.spec, side, step)
+        self.ledger.book(&market.spec, side, step) || !self.ready
     }
 
     /// Ends an order or a move: the only way out of what may be alive.

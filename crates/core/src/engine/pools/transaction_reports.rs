@@ -120,7 +120,7 @@ impl State {
             return;
         };
         let (wanted, moved) = (&tracked.wanted, report.amounts);
-        let covered = self.ledger.book_move(wanted, &moved);
+        let covered = self.ledger.book_move(wanted, &moved) || !self.ready;
         let market = &mut self.markets[usize::from(wanted.market.0)];
         let postings = Postings::of_pool(wanted.kind, wanted.pooled, wanted.lp, &moved);
         market.losses.post(&market.spec, &postings);

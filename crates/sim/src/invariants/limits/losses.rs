@@ -9,7 +9,7 @@ use cambist_core::event::Start;
 use cambist_core::level::Rate;
 use cambist_core::notification::Fill;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, MarketId, MarketSpec, Side, Time, VenueTime};
+use cambist_core::{Amount, MarketId, MarketSpec, Side, Time, TokenId, VenueTime};
 
 use crate::invariants::sending::Broken;
 
@@ -29,6 +29,11 @@ struct Books {
     base: i128,
     quote: i128,
     carried: Option<Baselines>,
+    /// The mid of the last depth of this run.
+    mid: Option<u64>,
+    /// Worth of every explained flow of this run and of all before it, in `1 / (2 · lot)` quote units: every
+    /// baseline moves by it.
+    explained: Vec<i128>,
     first: Option<i128>,
     /// The lowest value of depths that were taken in and not decided on yet, before the first that was.
     lowest: Option<i128>,
@@ -55,8 +60,45 @@ struct Books {
 
 impl Books {
     fn value_at(&self, spec: &MarketSpec, mid: u64) -> i128 {
-        let worth = self.base * signed(spec.quote_per_lot_tick) * i128::from(mid);
-        worth / (2 * signed(spec.lot)) + self.quote
+        worth_of(spec, self.base, mid) / (2 * signed(spec.lot)) + self.quote
+    }
+
+    /// Base came or went, and an operator explained it: it is neither a gain nor a loss at the last price.
+    /// `stored` is the price of the durable baselines if they, and not a run, were told.
+    fn explain(&mut self, spec: &MarketSpec, amount: i128, stored: Option<Rate>) {
+        self.base += amount;
+        let scale = 2 * signed(spec.lot);
+        let last = stored.or_else(|| self.carried.as_ref().map(|carried| carried.mid));
+        let worth = match (self.mid.filter(|_| stored.is_none()), last) {
+            (Some(mid), _) => worth_of(spec, amount, mid),
+            (None, Some(mid)) => scale * ceil(amount * signed(mid.quote), signed(mid.base).max(1)),
+            (None, None) => return,
+        };
+        let before = self.explained.last().copied().unwrap_or(0);
+        self.explained.push(before + worth);
+        let units = ceil(worth, scale);
+        for value in [
+            &mut self.total,
+            &mut self.day,
+            &mut self.peak,
+            &mut self.value,
+        ] {
+            *value += units;
+        }
+        self.first = self.first.map(|first| first + units);
+        self.lowest = self.lowest.map(|lowest| lowest + units);
+        self.hour.each(|value| *value += units);
+    }
+
+    /// Whether baselines go on from those of the beginning of this run: the total to the unit, after all of
+    /// the explained flows or after the first of them, as far as they were durable; and no lower peak.
+    fn goes_on(&self, spec: &MarketSpec, begun: &Baselines, stored: &Baselines) -> bool {
+        let scale = 2 * signed(spec.lot);
+        let after = |explained: &i128| {
+            let moved = |value: i128| ceil(value * scale + explained, scale);
+            stored.total == moved(begun.total) && stored.peak >= moved(begun.peak)
+        };
+        after(&0) || self.explained.iter().any(after)
     }
 
     /// What is lost far beyond its limit at a value: its name, how much, and the limit.
@@ -121,6 +163,8 @@ impl Losses {
                 base,
                 quote: cash,
                 carried: baselines,
+                mid: None,
+                explained: Vec::new(),
                 first: None,
                 lowest: None,
                 total: 0,
@@ -167,6 +211,22 @@ impl Losses {
         }
     }
 
+    /// An operator explained a flow: to the running daemon, or, with the price of the durable baselines of a
+    /// market, while it was stopped.
+    pub(crate) fn explain(
+        &mut self,
+        specs: &[MarketSpec],
+        (token, amount): (TokenId, i128),
+        stored: &dyn Fn(MarketId) -> Option<Rate>,
+    ) {
+        let Some(spec) = specs.iter().find(|spec| spec.base.id == token) else {
+            return;
+        };
+        if let Some(books) = self.books.get_mut(&spec.id) {
+            books.explain(spec, amount, stored(spec.id));
+        }
+    }
+
     pub(crate) fn fill(&mut self, fill: &Fill) {
         let Some(books) = self.books.get_mut(&fill.market) else {
             return;
@@ -191,9 +251,13 @@ impl Losses {
         (spec, mid): (&MarketSpec, u64),
         limits: &MarketConfig,
     ) {
-        let Some(books) = self.books.get_mut(&spec.id).filter(|_| self.open) else {
+        let Some(books) = self.books.get_mut(&spec.id) else {
             return;
         };
+        books.mid = Some(mid);
+        if !self.open {
+            return;
+        }
         let value = books.value_at(spec, mid);
         if books.first.is_none() {
             books.lowest = Some(books.lowest.map_or(value, |lowest| lowest.min(value)));
@@ -220,7 +284,14 @@ impl Losses {
         if books.first.is_none() {
             // What the price did between two runs is lost as well.
             let lowest = books.lowest.map_or(value, |lowest| lowest.min(value));
-            let carried = books.carried.clone();
+            let shift = ceil(
+                books.explained.last().copied().unwrap_or(0),
+                2 * signed(spec.lot),
+            );
+            let carried = books.carried.clone().map(|mut carried| {
+                carried.shift(shift);
+                carried
+            });
             let then = carried
                 .as_ref()
                 .map_or(lowest, |carried| books.at(carried.mid));
@@ -260,9 +331,12 @@ impl Losses {
                 let detail = format!("market {} begins without baselines", market.0);
                 return Some(("loss_forgotten", detail));
             };
-            let same = begun.total == stored.total && begun.peak <= stored.peak;
-            (!same).then(|| {
-                let detail = format!("counted from {begun:?}, begins with {stored:?}");
+            let spec = start.markets.iter().find(|spec| spec.id == *market)?;
+            (!books.goes_on(spec, begun, stored)).then(|| {
+                let explained = &books.explained;
+                let detail = format!(
+                    "counted from {begun:?}, explained {explained:?}, begins with {stored:?}"
+                );
                 ("loss_forgotten", detail)
             })
         })
@@ -289,6 +363,15 @@ impl Losses {
             ("loss_limit", detail)
         })
     }
+}
+
+/// What base is worth at a mid in half ticks, in `1 / (2 · lot)` quote units.
+fn worth_of(spec: &MarketSpec, base: i128, mid: u64) -> i128 {
+    base * signed(spec.quote_per_lot_tick) * i128::from(mid)
+}
+
+fn ceil(number: i128, by: i128) -> i128 {
+    -(-number).div_euclid(by)
 }
 
 fn signed(amount: Amount) -> i128 {

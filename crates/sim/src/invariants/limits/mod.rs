@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::config::EngineConfig;
 use cambist_core::control::Control;
 use cambist_core::event::{Command, Event, Start};
+use cambist_core::level::Rate;
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Outcome, Reply};
@@ -121,6 +122,15 @@ impl Limits {
         }
     }
 
+    /// A flow was explained while the daemon was stopped, at the prices of the durable baselines.
+    pub(crate) fn explained_offline(
+        &mut self,
+        flow: (TokenId, i128),
+        stored: &dyn Fn(MarketId) -> Option<Rate>,
+    ) {
+        self.losses.explain(&self.specs, flow, stored);
+    }
+
     /// What a run begins with against what was booked.
     pub(crate) fn differs(&self, start: &Start, booked: Booked<'_>) -> Option<Broken> {
         self.losses.differs(start, booked)
@@ -196,6 +206,10 @@ impl Limits {
                 if let Some(market) = filter.market {
                     self.losses.healed(market);
                 }
+            }
+            Notification::Adopted { token, amount, .. } => {
+                let flow = (*token, *amount);
+                self.losses.explain(&self.specs, flow, &|_| None);
             }
             Notification::Slept { .. } | Notification::InvariantFailed { .. } => {
                 self.healthy = self.healthy.map(|_| shown);

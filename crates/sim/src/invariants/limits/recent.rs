@@ -34,6 +34,11 @@ impl<T> Recent<T> {
         self.seen.push_back((now, what));
     }
 
+    /// Changes everything that is kept.
+    pub(crate) fn each(&mut self, change: impl FnMut(&mut T)) {
+        self.seen.iter_mut().map(|(_, what)| what).for_each(change);
+    }
+
     /// Those that are younger than a time.
     pub(crate) fn within(&self, now: Time, window_ms: u64) -> impl Iterator<Item = &T> {
         let recent = self.seen.iter().rev();
