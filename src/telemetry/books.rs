@@ -28,7 +28,7 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
                 "the venue has {} {more} ({} against {} in the ledger)",
                 amount(difference.size()),
                 amount(difference.venue),
-                signed(difference.ledger, &amount)
+                signed(difference.ledger, amount)
             )
         })
         .collect();
