@@ -17,7 +17,9 @@ use rust_decimal::Decimal;
 use crate::parameter::{Kind, ParamError, Parameter, Params};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{lots_floor, ticks_ceil, ticks_floor};
-use crate::sizing::{BPS, Funds, at_least, is_orderable, passive, price_at, unorderable};
+use crate::sizing::{
+    BPS, Funds, at_least, is_orderable, is_within, passive, price_at, unorderable,
+};
 
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
@@ -315,11 +317,6 @@ impl Ladder {
             .collect()
     }
 
-    fn is_within_tolerance(&self, own: Price, wanted: Price) -> bool {
-        u128::from(own.0.abs_diff(wanted.0)) * u128::from(BPS)
-            <= u128::from(wanted.0) * u128::from(self.tolerance_bps)
-    }
-
     fn side(&self, view: &View<'_>, side: Side, funds: &mut Funds, targets: &mut Targets) {
         if let Some(why) = self.blocked(view.mid, side) {
             return targets.withhold(side, why);
@@ -342,13 +339,13 @@ impl Ladder {
             targets.withhold(side, delayed(paused_until.ms_since(view.now)));
             quotes = own;
             quotes.retain(|&(price, _)| {
-                side.reaches(nearest, price) || self.is_within_tolerance(price, nearest)
+                side.reaches(nearest, price) || is_within(price, nearest, self.tolerance_bps)
             });
         } else if own.len() == quotes.len()
             && own
                 .iter()
                 .zip(&quotes)
-                .all(|(own, wanted)| self.is_within_tolerance(own.0, wanted.0))
+                .all(|(own, wanted)| is_within(own.0, wanted.0, self.tolerance_bps))
         {
             for (quote, kept) in quotes.iter_mut().zip(own) {
                 quote.0 = kept.0;

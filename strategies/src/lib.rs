@@ -4,6 +4,7 @@
 //! JSON or a clock. How to add one in ten minutes is in this package's `README.md`.
 
 pub mod bands;
+pub mod glft;
 pub mod ladder;
 pub mod lp_manager;
 pub mod parameter;

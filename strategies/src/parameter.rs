@@ -36,6 +36,11 @@ pub enum Kind {
     },
     /// `true` or `false`.
     Bool,
+    /// One of these words.
+    Choice {
+        /// Every word that is allowed.
+        of: &'static [&'static str],
+    },
     /// A list of tables, each with these parameters.
     Tables {
         /// Parameters of one table.
@@ -46,13 +51,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// One word for people: `integer`, `bps`, `decimal`, `bool`, `tables`.
+    /// One word for people: `integer`, `bps`, `decimal`, `bool`, `choice`, `tables`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Integer { .. } => "integer",
             Self::Bps { .. } => "bps",
             Self::Decimal { .. } => "decimal",
             Self::Bool => "bool",
+            Self::Choice { .. } => "choice",
             Self::Tables { .. } => "tables",
         }
     }
@@ -63,6 +69,7 @@ impl Kind {
             Self::Integer { min, max } | Self::Bps { min, max } => format!("{min} to {max}"),
             Self::Decimal { min, max } => format!("{min} to {max}"),
             Self::Bool => "true or false".to_owned(),
+            Self::Choice { of } => of.join(", "),
             Self::Tables { max, .. } => format!("0 to {max} tables"),
         }
     }
@@ -146,6 +153,7 @@ enum Value {
     Whole(u32),
     Decimal(Decimal),
     Bool(bool),
+    Choice(&'static str),
     Tables(Vec<Params>),
 }
 
@@ -188,9 +196,7 @@ impl Params {
     pub fn whole(&self, name: &str) -> Result<u32, ParamError> {
         match self.values.get(name) {
             Some(Value::Whole(value)) => Ok(*value),
-            Some(Value::Decimal(_) | Value::Bool(_) | Value::Tables(_)) | None => {
-                Err(self.error(name, Problem::Undeclared))
-            }
+            Some(_) | None => Err(self.error(name, Problem::Undeclared)),
         }
     }
 
@@ -198,9 +204,7 @@ impl Params {
     pub fn decimal(&self, name: &str) -> Result<Decimal, ParamError> {
         match self.values.get(name) {
             Some(Value::Decimal(value)) => Ok(*value),
-            Some(Value::Whole(_) | Value::Bool(_) | Value::Tables(_)) | None => {
-                Err(self.error(name, Problem::Undeclared))
-            }
+            Some(_) | None => Err(self.error(name, Problem::Undeclared)),
         }
     }
 
@@ -208,9 +212,15 @@ impl Params {
     pub fn switch(&self, name: &str) -> Result<bool, ParamError> {
         match self.values.get(name) {
             Some(Value::Bool(value)) => Ok(*value),
-            Some(Value::Whole(_) | Value::Decimal(_) | Value::Tables(_)) | None => {
-                Err(self.error(name, Problem::Undeclared))
-            }
+            Some(_) | None => Err(self.error(name, Problem::Undeclared)),
+        }
+    }
+
+    /// One of the words of a choice.
+    pub fn choice(&self, name: &str) -> Result<&'static str, ParamError> {
+        match self.values.get(name) {
+            Some(Value::Choice(word)) => Ok(word),
+            Some(_) | None => Err(self.error(name, Problem::Undeclared)),
         }
     }
 
@@ -218,9 +228,7 @@ impl Params {
     pub fn tables(&self, name: &str) -> Result<&[Self], ParamError> {
         match self.values.get(name) {
             Some(Value::Tables(value)) => Ok(value),
-            Some(Value::Whole(_) | Value::Decimal(_) | Value::Bool(_)) | None => {
-                Err(self.error(name, Problem::Undeclared))
-            }
+            Some(_) | None => Err(self.error(name, Problem::Undeclared)),
         }
     }
 
@@ -306,6 +314,11 @@ fn read_value(
             .as_bool()
             .map(Value::Bool)
             .ok_or_else(|| wrong("true or false")),
+        Kind::Choice { of } => {
+            let word = written.as_str().ok_or_else(|| wrong("a word"))?;
+            let known = of.iter().find(|known| **known == word);
+            known.map(|known| Value::Choice(known)).ok_or_else(outside)
+        }
         Kind::Tables { fields, max } => {
             let list = written
                 .as_array()

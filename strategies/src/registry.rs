@@ -4,7 +4,7 @@ use cambist_core::MarketSpec;
 use cambist_core::strategy::Strategy;
 
 use crate::parameter::{ParamError, Parameter, Params};
-use crate::{bands, ladder, lp_manager};
+use crate::{bands, glft, ladder, lp_manager};
 
 /// Builds a strategy from a table that was read against its declaration, for one market.
 pub type Build = fn(&Params, &MarketSpec) -> Result<Box<dyn Strategy>, ParamError>;
@@ -64,7 +64,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, near)| near)
 }
 
-static ALL: &[StrategyInfo] = &[bands::INFO, ladder::INFO, lp_manager::INFO];
+static ALL: &[StrategyInfo] = &[bands::INFO, glft::INFO, ladder::INFO, lp_manager::INFO];
 
 #[cfg(test)]
 #[path = "registry_tests.rs"]

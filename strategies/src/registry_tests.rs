@@ -39,6 +39,31 @@ const SAMPLES: &[Sample] = &[
         ],
     },
     Sample {
+        strategy: "glft",
+        table: "order_amount = 1\norder_levels = 2\nvolatility_bps = 1\nintensity_per_s = 0.1\n\
+                decay_per_bps = 0.1\nfee_bps = 2\nvolatility_window_s = 60\nhorizon_s = 600\n",
+        changes: &[
+            ("model", "\"avellaneda_stoikov\""),
+            ("order_amount", "1.1"),
+            ("order_levels", "1"),
+            ("inventory_target_base_bps", "4900"),
+            ("inventory_bound", "2"),
+            ("risk_aversion", "0.02"),
+            ("volatility_bps", "1.5"),
+            ("intensity_per_s", "0.2"),
+            ("decay_per_bps", "0.2"),
+            ("estimate_range", "1"),
+            ("volatility_window_s", "600"),
+            ("intensity_half_life_s", "60"),
+            ("fee_bps", "3"),
+            ("impact_bps", "2"),
+            ("drift_bps_per_s", "0.01"),
+            ("horizon_s", "0"),
+            ("minimum_spread_bps", "30"),
+            ("order_refresh_tolerance_bps", "20"),
+        ],
+    },
+    Sample {
         strategy: "ladder",
         table: "bid_spread_bps = 20\nask_spread_bps = 20\nminimum_spread_bps = 10\n\
                 order_amount = 1\norder_levels = 2\norder_level_spread_bps = 10\n\
@@ -109,9 +134,25 @@ fn decisions(strategy: &str, table: &Table) -> String {
         pool.quote += pool.quote / 100;
     }
     let pools = [beside(0), beside(15), beside(40), rests, dear];
-    [empty, two, resting, filled, later]
+    // Minutes of a mid that moves, own orders that rest, and a fill of the first.
+    let minutes = (0..150_u64).map(|second| {
+        let mut scene = empty.clone();
+        scene.now = later.now.plus_ms(second * 1_000);
+        let moved = (second * second * 7) % 61;
+        scene.bids[0].price.0 += moved;
+        scene.asks[0].price.0 += moved;
+        scene.mid += 2 * moved;
+        scene = scene.with_own(Buy, 249_510, 9_000);
+        scene = scene.with_own(Sell, 250_490, 9_000);
+        if second == 20 {
+            scene = scene.with_fill(Buy);
+        }
+        scene
+    });
+    [empty.clone(), two, resting, filled, later.clone()]
         .into_iter()
         .chain(pools)
+        .chain(minutes)
         .collect::<Vec<_>>()
         .iter()
         .map(|scene| text(&scene.decide(built.as_mut())) + "\n")
@@ -180,6 +221,26 @@ fn every_parameter_changes_a_decision() {
     }
 }
 
+/// `config/strategies` explains every key of a strategy, with a value that can be pasted.
+#[test]
+fn the_sample_files_set_every_parameter() {
+    for (name, file) in [("glft", include_str!("../../config/strategies/glft.toml"))] {
+        let info = find(name).unwrap();
+        let table: Table = file.parse().unwrap();
+        let choice = &table["market"]["strategy"][0];
+        assert_eq!(choice["name"].as_str(), Some(name));
+        let params = choice["params"].as_table().unwrap();
+        info.build_from(params, &market()).unwrap();
+        for parameter in info.parameters {
+            assert!(
+                params.contains_key(parameter.name),
+                "{name} {}",
+                parameter.name
+            );
+        }
+    }
+}
+
 #[test]
 fn every_declaration_is_sound() {
     fn sound(parameters: &'static [Parameter]) {
@@ -241,6 +302,8 @@ fn every_strategy_says_why_it_wants_nothing() {
         [
             ("bands", "no_passive_price"),
             ("bands", "strategy_funds"),
+            ("glft", "strategy_funds"),
+            ("glft", "strategy_skew"),
             ("ladder", "fill_delay"),
             ("ladder", "strategy_funds"),
             ("ladder", "strategy_price"),

@@ -58,6 +58,13 @@ pub fn ticks_ceil(params: &Params, name: &str, market: &MarketSpec) -> Result<Pr
     Ok(if exact { down } else { Price(down.0 + 1) })
 }
 
+/// A number under `name` for a model: the float nearest to what was written.
+pub fn float(params: &Params, name: &str) -> Result<f64, ParamError> {
+    let text = params.decimal(name)?.to_string();
+    text.parse()
+        .map_err(|_| params.conflict(name, format!("{text} is not a number")))
+}
+
 /// A non-negative decimal times 10^`shift`, rounded down; integers throughout.
 fn floor_scaled(value: Decimal, shift: u32) -> Option<u128> {
     let value = value.normalize();

@@ -22,6 +22,46 @@ pub fn price_at(side: Side, mid: u64, margin_bps: u32) -> Price {
     Price(u64::try_from(ticks).unwrap_or(u64::MAX))
 }
 
+/// The price a model's distance (bps, negative across the mid) from the mid, rounded away from it. `None`
+/// where there is no such price: at or below zero, above 2^53 ticks, or from what is no number.
+pub fn price_from(side: Side, mid: u64, bps: f64) -> Option<Price> {
+    #[allow(clippy::cast_precision_loss, reason = "a model's price, below 2^53")]
+    let mid = mid as f64 / 2.0;
+    let away = bps / f64::from(BPS);
+    let ticks = match side {
+        Side::Buy => (mid * (1.0 - away)).floor(),
+        Side::Sell => (mid * (1.0 + away)).ceil(),
+    };
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 1, below 2^53"
+    )]
+    (1.0..9e15).contains(&ticks).then_some(Price(ticks as u64))
+}
+
+/// The one of two prices that is further from the mid.
+pub fn further(side: Side, one: Price, other: Price) -> Price {
+    match side {
+        Side::Buy => one.min(other),
+        Side::Sell => one.max(other),
+    }
+}
+
+/// Lots of base that make this share of the value of everything held, rounded down. `None` when they
+/// cannot be counted.
+pub fn target_lots(view: &View<'_>, target_bps: u32) -> Option<Qty> {
+    let lot_value = view
+        .market
+        .quote_per_lot_tick
+        .checked_mul(view.mid.into())?;
+    // The mid is in half ticks.
+    let quote = view.holdings.quote.checked_mul(2)?.checked_div(lot_value)?;
+    let all = u128::from(view.market.lots_floor(view.holdings.base).0).checked_add(quote)?;
+    let target = all.checked_mul(target_bps.into())? / u128::from(BPS);
+    u64::try_from(target).ok().map(Qty)
+}
+
 /// Whether a price is at least `margin_bps` away from the mid.
 pub fn at_least(side: Side, price: Price, mid: u64, margin_bps: u32) -> bool {
     let edge = price_at(side, mid, margin_bps);
@@ -29,6 +69,11 @@ pub fn at_least(side: Side, price: Price, mid: u64, margin_bps: u32) -> bool {
         Side::Buy => price <= edge,
         Side::Sell => price >= edge,
     }
+}
+
+/// Whether a resting price is within so many bps of a wanted one.
+pub fn is_within(own: Price, wanted: Price, bps: u32) -> bool {
+    u128::from(own.0.abs_diff(wanted.0)) * u128::from(BPS) <= u128::from(wanted.0) * u128::from(bps)
 }
 
 /// The best price of the other side that an order would trade with.

@@ -247,8 +247,12 @@ fn every_registered_strategy_is_played() {
     assert_eq!(played, known, "a demo of every strategy belongs here");
 }
 
-/// Played by `bands_make_a_market` and `a_ladder_makes_a_market`,
-const QUOTING: [(&str, Promise); 2] = [("bands", Promise::Quotes), ("ladder", Promise::Quotes)];
+/// Played by `bands_make_a_market`, `a_ladder_makes_a_market` and `glft_makes_a_market`,
+const QUOTING: [(&str, Promise); 3] = [
+    ("bands", Promise::Quotes),
+    ("ladder", Promise::Quotes),
+    ("glft", Promise::Quotes),
+];
 /// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.
 const POOLING: (&str, Promise) = ("lp_manager", Promise::PoolShares);
 
@@ -302,6 +306,11 @@ fn bands_make_a_market() {
 #[test]
 fn a_ladder_makes_a_market() {
     demo("4242", QUOTING[1].0);
+}
+
+#[test]
+fn glft_makes_a_market() {
+    demo("7", QUOTING[2].0);
 }
 
 /// The exchange halts, opens, fails every request and comes back: everything is still proven, and told.

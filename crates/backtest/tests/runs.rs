@@ -10,7 +10,7 @@ use cambist_fill_model::{Liquidity, QueueModel};
 use cambist_market_data::{Event, Timestamp, Update, Visibility};
 use common::{
     BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, fast, market, opening, run, setup,
-    snapshots, swinging,
+    setup_of, snapshots, swinging,
 };
 
 fn number(text: &str) -> f64 {
@@ -53,7 +53,34 @@ fn check_books(report: &Report, kept: &Kept) {
     );
     assert_eq!(report.invariants, [""; 0]);
     assert_eq!(report.mismatches, 0);
-    assert_eq!(report.level, "trading");
+    assert_eq!(report.level, "trading", "{:?}", report.levels);
+}
+
+/// A fill moves both quotes of glft away from what it bought or sold: the same market, risk aversion
+/// once nearly nothing, once high, and the book of what is held says so.
+#[test]
+fn glft_fills_and_leans_against_what_it_holds() {
+    let assumptions = Assumptions {
+        maker_fee_bips: 2,
+        ..fast()
+    };
+    let held = |risk_aversion: &str| {
+        let table = format!(
+            "order_amount = 0.5\norder_levels = 2\nvolatility_bps = 2\nintensity_per_s = 0.1\n\
+             decay_per_bps = 0.3\nfee_bps = 2\nimpact_bps = 0\nestimate_range = 1\n\
+             risk_aversion = {risk_aversion}\n"
+        );
+        // Every second the mid is up to 10 bps beside the same price.
+        let mid = |n: i64| 250_000_u64.wrapping_add_signed(n * n * 7_919 % 503 - 251);
+        let data = snapshots((0..1_800).map(|n| book(n * 1_000, mid(n))).collect());
+        let (report, kept) = run(setup_of("glft", &table, data, assumptions));
+        assert!(report.fills > 30, "{risk_aversion}: {}", report.fills);
+        check_books(&report, &kept);
+        let base = |row: &cambist_backtest::SampleRow| row.base.abs_diff(opening()[&BASE]);
+        kept.samples.iter().map(base).sum::<Amount>()
+    };
+    let (bold, cautious) = (held("0.0001"), held("0.02"));
+    assert!(cautious < bold, "{cautious} {bold}");
 }
 
 #[test]

@@ -189,8 +189,8 @@ controls! {
     StrategyFunds "strategy_funds" ["market.strategy.params"]
         "what is held of the token buys or sells less than the least order of the strategy"
         "deposit the token, or let the strategy make smaller orders"
-    StrategySkew "strategy_skew" ["market.strategy.params.inventory_range_multiplier"]
-        "the inventory skew leaves nothing of this side"
+    StrategySkew "strategy_skew" ["market.strategy.params.inventory_range_multiplier" "market.strategy.params.inventory_bound"]
+        "holdings are so far from the strategy's target that it quotes only the other side"
         "wait for fills of the other side, move the target, or raise the key"
     FillDelay "fill_delay" ["market.strategy.params.filled_order_delay_ms"]
         "the strategy rests on this side after a fill"
@@ -198,6 +198,9 @@ controls! {
     NoPassivePrice "no_passive_price" ["market.strategy.params"]
         "no price that the strategy allows would rest without trading at once"
         "widen the strategy's bands"
+    NoFairPrice "no_fair_price" ["market.strategy.params"]
+        "the strategy's model or reference gives no price to quote at"
+        "see which input is missing or extreme: cambist strategy show NAME explains them"
     Undecided "undecided" []
         "nothing has been decided for this side"
         "report it: it is a defect"

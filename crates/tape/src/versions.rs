@@ -21,7 +21,9 @@ pub(crate) fn history() -> &'static History {
 }
 
 /// What leads to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES, TOTALS];
+///
+/// Version 8 has a reason more.
+const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES, TOTALS, &[]];
 
 /// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
 const TOTALS: &[Step] = &[

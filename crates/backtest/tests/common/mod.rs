@@ -129,9 +129,14 @@ pub fn fast() -> Assumptions {
 }
 
 pub fn setup(data: Recording, assumptions: Assumptions) -> Setup {
+    setup_of("ladder", LADDER, data, assumptions)
+}
+
+/// A setup with a strategy of the registry.
+pub fn setup_of(name: &str, params: &str, data: Recording, assumptions: Assumptions) -> Setup {
     let spec = market();
-    let info = cambist_strategies::find("ladder").unwrap();
-    let strategy = info.build_from(&LADDER.parse().unwrap(), &spec).unwrap();
+    let info = cambist_strategies::find(name).unwrap();
+    let strategy = info.build_from(&params.parse().unwrap(), &spec).unwrap();
     Setup {
         engine: engine(),
         tokens: vec![spec.base.clone(), spec.quote.clone()],

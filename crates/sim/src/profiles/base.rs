@@ -55,9 +55,20 @@ avg_amount = 0.6
 max_amount = 1.0
 ";
 
+const GLFT: &str = "
+order_amount = 1
+order_levels = 2
+inventory_bound = 8
+volatility_bps = 1
+intensity_per_s = 0.1
+decay_per_bps = 0.1
+volatility_window_s = 120
+fee_bps = 2
+";
+
 impl WorldConfig {
-    /// One simulated hour of a calm market with a clean network. `strategy` is `ladder` or `bands`, or
-    /// any other of the registry, which then has its defaults.
+    /// One simulated hour of a calm market with a clean network. `strategy` is `ladder`, `bands` or
+    /// `glft`, or any other of the registry, which then has its defaults.
     pub fn calm(seed: u64, strategy: &str) -> Self {
         Self {
             seed,
@@ -141,6 +152,7 @@ fn seat(strategy: &str, market: MarketId) -> SeatConfig {
     let parameters = match strategy {
         "ladder" => LADDER,
         "bands" => BANDS,
+        "glft" => GLFT,
         _ => "",
     };
     SeatConfig {

@@ -13,7 +13,10 @@ impl WorldConfig {
     pub fn drawn(seed: u64) -> Self {
         // Not the stream that the world itself draws from.
         let mut random = Random::new(seed.rotate_left(32) ^ 0x0063_616d_6269_7374);
-        let strategy = *choose(&mut random, &["ladder", "bands"]);
+        let mut strategy = *choose(&mut random, &["ladder", "bands"]);
+        if seed % 5 == 4 {
+            strategy = "glft";
+        }
         let mut config = Self::calm(seed, strategy);
         config = match random.below(4) {
             0 => config.shared(),

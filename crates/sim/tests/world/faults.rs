@@ -10,7 +10,7 @@ use crate::{assert_sound, minutes};
 fn belief_never_leaves_truth_over_a_bad_network() {
     let (mut faults, mut resent, mut orders) = (0, 0, 0);
     for seed in 0..10 {
-        for strategy in ["ladder", "bands"] {
+        for strategy in ["ladder", "bands", "glft"] {
             let outcome = run(minutes(10, WorldConfig::calm(seed, strategy).lossy())).unwrap();
             assert_sound(&outcome, &format!("{strategy}, seed {seed}"));
             assert!(outcome.fills > 20, "seed {seed}: {} fills", outcome.fills);

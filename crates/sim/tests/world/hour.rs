@@ -25,6 +25,14 @@ fn bands_quote_through_a_calm_hour() {
     assert_quoting(&outcome, "bands");
 }
 
+/// Its volatility and intensity are estimated all the while, and inventory stays within its bound.
+#[test]
+fn glft_quotes_through_a_calm_hour() {
+    let outcome = run(WorldConfig::calm(3, "glft")).unwrap();
+    assert_sound(&outcome, "glft");
+    assert_quoting(&outcome, "glft");
+}
+
 #[test]
 fn two_strategies_share_a_market_and_an_account_trades_two() {
     let of = |config| run(minutes(10, config)).unwrap();

@@ -1,0 +1,469 @@
+//! Glft: quotes by the model of Guéant, Lehalle and Fernandez-Tapia ("Dealing with the inventory risk",
+//! arXiv 1105.3115), whose half-spread and inventory skew follow from volatility, fill intensity and risk
+//! aversion; or by that of Avellaneda and Stoikov, as a yardstick.
+//!
+//! Inventory is counted in orders from a target share of base. Half-spread and skew are in bps of the mid,
+//! so that parameters carry over between markets. Volatility and intensity are estimated while it trades
+//! (`glft/estimates.rs`). A further level is quoted as if the one before had filled. What the model
+//! answers with no finite number is not quoted.
+
+mod estimates;
+mod model;
+
+use cambist_core::control::Control;
+use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::withheld::{Compared, Unit, Withheld};
+use cambist_core::{MarketSpec, Price, Qty, Side};
+
+use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::registry::{Promise, StrategyInfo};
+use crate::scale::{float, lots_floor};
+use crate::sizing::{
+    BPS, Funds, at_least, further, is_orderable, is_within, passive, price_at, price_from,
+    target_lots, unorderable,
+};
+use estimates::{Assumed, Estimates, Estimators};
+use model::{Distances, Model, Settings};
+
+const GLFT: &str = "glft";
+const AVELLANEDA_STOIKOV: &str = "avellaneda_stoikov";
+const POSITIVE: Kind = Kind::Decimal {
+    min: "0.000001",
+    max: "1000000",
+};
+
+/// The registry's line.
+pub const INFO: StrategyInfo = StrategyInfo {
+    name: "glft",
+    summary: "Optimal quotes under an inventory bound (Guéant, Lehalle and Fernandez-Tapia) from \
+              volatility and fill intensity, both estimated while it trades; Avellaneda-Stoikov as \
+              a mode.",
+    promise: Promise::Quotes,
+    parameters: &[
+        Parameter {
+            name: "model",
+            unit: "",
+            kind: Kind::Choice {
+                of: &[GLFT, AVELLANEDA_STOIKOV],
+            },
+            default: Some("\"glft\""),
+            meaning: "Which model. avellaneda_stoikov needs a horizon and leans harder; it is there \
+                      for comparison.",
+        },
+        Parameter {
+            name: "order_amount",
+            unit: "base tokens",
+            kind: Kind::Decimal {
+                min: "0",
+                max: "1000000000",
+            },
+            default: None,
+            meaning: "Size of every order, and the unit in which the model counts inventory. Rounded \
+                      down to whole lots.",
+        },
+        Parameter {
+            name: "order_levels",
+            unit: "",
+            kind: Kind::Integer { min: 1, max: 16 },
+            default: Some("1"),
+            meaning: "Orders on each side. Each further one is quoted as if the one before had \
+                      filled. Levels that fall on one tick become one order.",
+        },
+        Parameter {
+            name: "inventory_target_base_bps",
+            unit: "bps of everything held",
+            kind: Kind::Bps { min: 0, max: BPS },
+            default: Some("5000"),
+            meaning: "Value of base over the value of everything held that the quotes lead to.",
+        },
+        Parameter {
+            name: "inventory_bound",
+            unit: "orders",
+            kind: Kind::Integer { min: 1, max: 200 },
+            default: Some("10"),
+            meaning: "How far holdings may move from the target: nothing is bid that would lead \
+                      above it, nothing offered that would lead below.",
+        },
+        Parameter {
+            name: "risk_aversion",
+            unit: "1/bps for each order",
+            kind: Kind::Decimal {
+                min: "0",
+                max: "100",
+            },
+            default: Some("0.01"),
+            meaning: "The higher, the more the quotes lean against inventory. 0 does not lean before \
+                      the bound is near.",
+        },
+        Parameter {
+            name: "volatility_bps",
+            unit: "bps of the mid for each square root of a second",
+            kind: POSITIVE,
+            default: None,
+            meaning: "Volatility until enough mids were seen (half of volatility_window_s), and \
+                      while they say nothing. 1 is 2.9 % a day.",
+        },
+        Parameter {
+            name: "intensity_per_s",
+            unit: "1/s",
+            kind: POSITIVE,
+            default: None,
+            meaning: "Fills of an order at the mid for each second, until own fills say more; \
+                      believed like five fills.",
+        },
+        Parameter {
+            name: "decay_per_bps",
+            unit: "1/bps",
+            kind: POSITIVE,
+            default: None,
+            meaning: "How fast fills become fewer with the distance: by the factor e for each \
+                      1/decay bps. About 1/decay is the half-spread before costs.",
+        },
+        Parameter {
+            name: "estimate_range",
+            unit: "times",
+            kind: Kind::Decimal {
+                min: "1",
+                max: "1000",
+            },
+            default: Some("5"),
+            meaning: "Estimates stay between the three numbers above divided and multiplied by \
+                      this. 1 fixes them: nothing is estimated.",
+        },
+        Parameter {
+            name: "volatility_window_s",
+            unit: "s",
+            kind: Kind::Integer {
+                min: 60,
+                max: 7_200,
+            },
+            default: Some("600"),
+            meaning: "Mids of so many seconds, one a second, make the volatility.",
+        },
+        Parameter {
+            name: "intensity_half_life_s",
+            unit: "s",
+            kind: Kind::Integer {
+                min: 60,
+                max: 2_592_000,
+            },
+            default: Some("3600"),
+            meaning: "After so long, what own orders rested and filled counts half.",
+        },
+        Parameter {
+            name: "fee_bps",
+            unit: "bps",
+            kind: Kind::Decimal {
+                min: "0",
+                max: "100",
+            },
+            default: None,
+            meaning: "What the exchange charges a maker for a fill; it widens both sides.",
+        },
+        Parameter {
+            name: "impact_bps",
+            unit: "bps",
+            kind: Kind::Decimal {
+                min: "0",
+                max: "1000",
+            },
+            default: Some("1"),
+            meaning: "How far a fill moves the mid against it (adverse selection; the markouts in \
+                      status and reports show it); half of it widens both sides.",
+        },
+        Parameter {
+            name: "drift_bps_per_s",
+            unit: "bps/s",
+            kind: Kind::Decimal {
+                min: "-100",
+                max: "100",
+            },
+            default: Some("0"),
+            meaning: "Drift of the mid that is expected; above 0 the quotes lean to holding more.",
+        },
+        Parameter {
+            name: "horizon_s",
+            unit: "s",
+            kind: Kind::Integer {
+                min: 0,
+                max: 86_400,
+            },
+            default: Some("0"),
+            meaning: "Time until inventory is valued at the mid, the same at every decision; 0 is \
+                      without an end (glft only). The longer, the more avellaneda_stoikov leans.",
+        },
+        Parameter {
+            name: "minimum_spread_bps",
+            unit: "bps of the mid",
+            kind: Kind::Bps { min: 1, max: 5_000 },
+            default: Some("1"),
+            meaning: "No order is nearer to the mid than this, whatever the model says.",
+        },
+        Parameter {
+            name: "order_refresh_tolerance_bps",
+            unit: "bps of the price",
+            kind: Kind::Bps { min: 0, max: 1_000 },
+            default: Some("1"),
+            meaning: "A resting order that is within this of its level's price keeps it, if as many \
+                      rest as there are levels.",
+        },
+    ],
+    build: |params, market| Ok(Box::new(Glft::new(params, market)?)),
+};
+
+/// The strategy.
+#[derive(Clone, Debug)]
+pub struct Glft {
+    settings: Settings,
+    size: Qty,
+    levels: u64,
+    target_bps: u32,
+    minimum_spread_bps: u32,
+    tolerance_bps: u32,
+    estimators: Estimators,
+    /// The solved model and what it was solved for.
+    solved: Option<(Estimates, Distances)>,
+}
+
+impl Glft {
+    /// Checks what concerns several parameters and solves the model once.
+    pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let size = lots_floor(params, "order_amount", market)?;
+        if size.0 == 0 {
+            return Err(params.conflict("order_amount", "must be above zero"));
+        }
+        let model = match params.choice("model")? {
+            AVELLANEDA_STOIKOV => Model::AvellanedaStoikov,
+            _ => Model::Glft,
+        };
+        let bound = params.whole("inventory_bound")?;
+        let levels = params.whole("order_levels")?;
+        if levels > bound {
+            return Err(params.conflict(
+                "order_levels",
+                format!("more than inventory_bound {bound}: the outer ones would never be placed"),
+            ));
+        }
+        let horizon = params.whole("horizon_s")?;
+        if model == Model::AvellanedaStoikov && horizon == 0 {
+            return Err(params.conflict("horizon_s", "avellaneda_stoikov needs one above 0"));
+        }
+        let settings = Settings {
+            model,
+            risk_aversion: float(params, "risk_aversion")?,
+            drift: float(params, "drift_bps_per_s")?,
+            impact: float(params, "impact_bps")?,
+            fee: float(params, "fee_bps")?,
+            bound,
+            horizon_s: f64::from(horizon),
+        };
+        let estimates = Estimates {
+            sigma: float(params, "volatility_bps")?,
+            intensity: float(params, "intensity_per_s")?,
+            decay: float(params, "decay_per_bps")?,
+        };
+        let impossible = |error: cambist_quant::Error| {
+            params.conflict("risk_aversion", format!("the model has no quotes: {error}"))
+        };
+        let mids = usize::try_from(params.whole("volatility_window_s")?).unwrap_or(usize::MAX);
+        let estimators = Estimators::new(Assumed {
+            estimates,
+            range: float(params, "estimate_range")?,
+            mids,
+            half_life_s: f64::from(params.whole("intensity_half_life_s")?),
+        });
+        let glft = Self {
+            settings,
+            size,
+            levels: u64::from(levels),
+            target_bps: params.whole("inventory_target_base_bps")?,
+            minimum_spread_bps: params.whole("minimum_spread_bps")?,
+            tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
+            estimators: estimators.map_err(impossible)?,
+            solved: None,
+        };
+        let distances = Distances::new(&settings, &estimates).map_err(impossible)?;
+        let middle = distances.at(Side::Buy, 0.0).map_err(impossible)?;
+        if !(0.0..f64::from(BPS)).contains(&middle) {
+            return Err(params.conflict(
+                "decay_per_bps",
+                format!("without inventory the bid would be {middle:.1} bps below the mid"),
+            ));
+        }
+        Ok(glft)
+    }
+
+    /// Solves the model for what is now estimated.
+    fn solve(&mut self, view: &View<'_>) -> cambist_quant::Result<()> {
+        self.estimators.observe(view)?;
+        let estimates = self.estimators.estimates(view)?;
+        if self.solved.as_ref().is_none_or(|(of, _)| *of != estimates) {
+            self.solved = None;
+            self.solved = Some((estimates, Distances::new(&self.settings, &estimates)?));
+        }
+        Ok(())
+    }
+
+    /// Wanted prices and sizes of one side, nearest first, one entry a tick; or why there are none.
+    fn wanted(
+        &self,
+        view: &View<'_>,
+        side: Side,
+        distances: &Distances,
+        funds: &mut Funds,
+    ) -> Result<Vec<(Price, Qty)>, Withheld> {
+        let held = view.market.lots_floor(view.holdings.base);
+        let target = target_lots(view, self.target_bps).ok_or(Control::StrategyFunds)?;
+        let above = i128::from(held.0) - i128::from(target.0);
+        let size = i128::from(self.size.0);
+        let inventory = lots(above) / lots(size);
+        let room = match side {
+            Side::Buy => size * i128::from(self.settings.bound) - above,
+            Side::Sell => size * i128::from(self.settings.bound) + above,
+        } / size;
+        let places = u64::try_from(room.max(0)).unwrap_or(u64::MAX);
+        if places == 0 {
+            let key = "market.strategy.params.inventory_bound";
+            let bound = size * i128::from(self.settings.bound);
+            let compared = Compared::new(Unit::Lots, key, above.abs(), bound);
+            return Err(Withheld::compared(Control::StrategySkew, compared));
+        }
+        let mut levels: Vec<(Price, Qty)> = Vec::new();
+        for level in 0..self.levels.min(places) {
+            let filled = lots(level.into());
+            let after = match side {
+                Side::Buy => inventory + filled,
+                Side::Sell => inventory - filled,
+            };
+            let distance = distances.at(side, after).ok();
+            let Some(price) = distance.and_then(|bps| price_from(side, view.mid, bps)) else {
+                break;
+            };
+            let minimum = price_at(side, view.mid, self.minimum_spread_bps);
+            let price = passive(view, side, further(side, price, minimum));
+            match levels.last_mut() {
+                Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(self.size.0)),
+                Some(_) | None => levels.push((price, self.size)),
+            }
+        }
+        if levels.is_empty() {
+            return Err(Control::NoFairPrice.into());
+        }
+        levels.retain(|(price, _)| price.0 > 0);
+        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
+        let covered: Vec<_> = levels
+            .into_iter()
+            .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
+            .filter(|&(price, qty)| is_orderable(view.market, price, qty))
+            .collect();
+        if covered.is_empty() {
+            return Err(unorderable(view, side, price, qty, Qty(1)));
+        }
+        Ok(covered)
+    }
+}
+
+impl Glft {
+    /// Gives levels the prices of the orders that rest for them, where those are near enough.
+    fn keep(&self, view: &View<'_>, side: Side, quotes: &mut [(Price, Qty)]) {
+        let mut own: Vec<Price> = view
+            .own
+            .iter()
+            .filter(|order| order.side == side && !order.cancelling)
+            .map(|order| order.price)
+            .filter(|&price| passive(view, side, price) == price)
+            .filter(|&price| at_least(side, price, view.mid, self.minimum_spread_bps))
+            .collect();
+        own.sort();
+        // An order close to its expiry and the one that replaces it are one level.
+        own.dedup();
+        if side == Side::Buy {
+            own.reverse();
+        }
+        if own.len() != quotes.len() {
+            return;
+        }
+        let kept: Vec<Price> = own
+            .into_iter()
+            .zip(&*quotes)
+            .map(|(own, &(wanted, _))| {
+                if is_within(own, wanted, self.tolerance_bps) {
+                    own
+                } else {
+                    wanted
+                }
+            })
+            .collect();
+        // An old price may have come to lie beyond the next level's new one.
+        if kept
+            .windows(2)
+            .all(|pair| pair[0] != pair[1] && side.reaches(pair[0], pair[1]))
+        {
+            for (quote, price) in quotes.iter_mut().zip(kept) {
+                quote.0 = price;
+            }
+        }
+    }
+}
+
+impl Strategy for Glft {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let (Ok(()), Some((_, distances))) = (self.solve(view), &self.solved) else {
+            for side in Side::BOTH {
+                targets.withhold(side, Control::NoFairPrice);
+            }
+            return;
+        };
+        let mut funds = Funds::new(view.holdings);
+        for side in Side::BOTH {
+            match self.wanted(view, side, distances, &mut funds) {
+                Ok(mut quotes) => {
+                    self.keep(view, side, &mut quotes);
+                    for (level, (price, qty)) in (0..).zip(quotes) {
+                        targets.quote(side, price, qty, level);
+                    }
+                }
+                Err(why) => targets.withhold(side, why),
+            }
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
+        // Only types without a serialized form of unknown length could fail.
+        postcard::to_stdvec(&(MEMORY_VERSION, &self.estimators)).unwrap_or_default()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        let assumed = *self.estimators.assumed();
+        self.solved = None;
+        if let Ok(fresh) = Estimators::new(assumed) {
+            self.estimators = fresh;
+        }
+        if saved.is_empty() {
+            return true;
+        }
+        let Ok((MEMORY_VERSION, estimators)) = postcard::from_bytes::<(u8, Estimators)>(saved)
+        else {
+            return false;
+        };
+        // What was seen under other parameters is in other bins and windows: it begins afresh.
+        if *estimators.assumed() == assumed {
+            self.estimators = estimators;
+        }
+        true
+    }
+}
+
+const MEMORY_VERSION: u8 = 1;
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "what a model counts in orders needs no more than 53 bits"
+)]
+fn lots(count: i128) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+#[path = "glft_tests.rs"]
+mod tests;
