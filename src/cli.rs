@@ -87,6 +87,16 @@ pub enum Command {
         after_help = "Examples:\n  cambist account balances --config config/demo.toml\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Account(commands::account::AccountCommand),
+    /// List fills, orders, pool transactions or flows from the store; beside a running daemon or without one.
+    #[command(
+        after_help = "Examples:\n  cambist history --config config/demo.toml\n  cambist history orders --config config/demo.toml --from 24h --side buy\n  cambist history --config config/demo.toml --from 2026-01-01 --to 2026-12-31 --csv > fills.csv\n\nThe newest come first. Fills, pool transactions and flows are kept for good, orders for store.keep_days."
+    )]
+    History(commands::history::HistoryArgs),
+    /// Report profit and loss by day, market, strategy and cause, across restarts, from the store.
+    #[command(
+        after_help = "Examples:\n  cambist report --config config/demo.toml\n  cambist report --config config/demo.toml --from 2026-11-01 --to 2026-11-30\n  cambist report --config config/demo.toml --from 7d --json | jq .quotes\n\nThe account's own line is what was there at the beginning or came from outside. Profit and loss and flows are compared with the change of equity and of every balance; exit 1 if they do not agree."
+    )]
+    Report(commands::report::ReportArgs),
     /// Stop trading, cancel every order of the account and prove it, with or without a daemon.
     #[command(
         after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nJoins and exits of pools, withdrawals and transfers cannot be cancelled. While a join or an exit of the account is not decided nothing is proven; it is listed. Withdrawals and transfers trade with nobody and do not stand in the way; what they bind is told.\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
@@ -161,6 +171,8 @@ impl Command {
             | Self::Backtest(_)
             | Self::Panic(_)
             | Self::Account(_)
+            | Self::History(_)
+            | Self::Report(_)
             | Self::Status(_)
             | Self::Pause(_)
             | Self::Resume(_)
@@ -389,6 +401,8 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Drain(args) => daemon_control::drain(args, cli.json),
         Command::Reload(args) => daemon_control::reload(args, cli.json),
         Command::Account(command) => commands::account::run(command, cli.json),
+        Command::History(args) => commands::history::run(args, cli.json),
+        Command::Report(args) => commands::report::run(args, cli.json),
         Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),

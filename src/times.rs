@@ -10,6 +10,49 @@ pub fn iso(unix_s: u64) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
+/// `2026-01-31T12:00:00.000Z` of milliseconds since the Unix epoch.
+pub fn iso_ms(unix_ms: u64) -> String {
+    let at = UNIX_EPOCH + Duration::from_millis(unix_ms.min(253_402_300_799_999));
+    humantime::format_rfc3339_millis(at).to_string()
+}
+
+/// Which end of a period a moment is: a day stands for its first second, or for all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeriodEnd {
+    /// The beginning.
+    From,
+    /// The end.
+    To,
+}
+
+/// Reads a moment, in seconds since the Unix epoch: a day (`2026-01-31`), a time (`2026-01-31T12:00Z`,
+/// `2026-01-31T12:00:30Z`), both UTC, or how long ago (`24h`, `7d`).
+pub fn moment(text: &str, end: PeriodEnd, now_s: u64) -> Result<u64, String> {
+    let wrong = || {
+        format!(
+            "{text:?} is no moment; write a day (2026-01-31), a time (2026-01-31T12:00Z) or how long ago (24h, 7d)"
+        )
+    };
+    if let Ok(ago) = humantime::parse_duration(text) {
+        return Ok(now_s.saturating_sub(ago.as_secs()));
+    }
+    let is_day = text.len() == 10;
+    let full = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        17 => format!("{}:00Z", text.strip_suffix('Z').ok_or_else(wrong)?),
+        _ => text.to_owned(),
+    };
+    let at = humantime::parse_rfc3339(&full).map_err(|_| wrong())?;
+    let at_s = at
+        .duration_since(UNIX_EPOCH)
+        .map_err(|_| wrong())?
+        .as_secs();
+    Ok(match end {
+        PeriodEnd::To if is_day => at_s + 86_400,
+        PeriodEnd::From | PeriodEnd::To => at_s,
+    })
+}
+
 /// `2m 5s` of seconds.
 pub fn span(seconds: u64) -> String {
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
@@ -29,7 +72,34 @@ mod tests {
         assert_eq!(iso(0), "1970-01-01T00:00:00Z");
         assert_eq!(iso(1_769_860_800), "2026-01-31T12:00:00Z");
         assert_eq!(iso(u64::MAX), "9999-12-31T23:59:59Z");
+        assert_eq!(iso_ms(1_500), "1970-01-01T00:00:01.500Z");
         assert_eq!(span(125), "2m 5s");
         assert_eq!(span(0), "0s");
+    }
+
+    #[test]
+    fn moments_are_days_times_or_ages() {
+        let now_s = 1_769_860_800;
+        let from = |text| moment(text, PeriodEnd::From, now_s);
+        let to = |text| moment(text, PeriodEnd::To, now_s);
+        assert_eq!(from("2026-01-31"), Ok(1_769_817_600));
+        assert_eq!(to("2026-01-31"), Ok(1_769_904_000));
+        assert_eq!(to("2026-01-31T12:00Z"), Ok(now_s));
+        assert_eq!(from("2026-01-31T12:00:30Z"), Ok(now_s + 30));
+        assert_eq!(from("24h"), Ok(now_s - 86_400));
+        assert_eq!(from("7d"), Ok(now_s - 604_800));
+        for bad in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-01-31T12:00",
+            "1969-12-31",
+        ] {
+            let refused = from(bad);
+            assert!(
+                matches!(&refused, Err(told) if told.contains("is no moment")),
+                "{refused:?}"
+            );
+        }
     }
 }

@@ -267,7 +267,8 @@ impl EventLoop {
             _ => None,
         });
         let symbols = flows.collect();
-        let told = self.keeper.book(booking, symbols);
+        let pools = self.engine.pool_balances().collect();
+        let told = self.keeper.book(booking, symbols, pools);
         if asked_for {
             self.people.booking_told(told.is_ok());
         }

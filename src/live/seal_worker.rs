@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use cambist_core::books::{Booking, Entry};
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
 use cambist_core::notification::PoolTransactionSettlement;
-use cambist_core::{ClientOrderId, Intent, PoolSpec, TokenId};
+use cambist_core::pool::PoolBalances;
+use cambist_core::{ClientOrderId, Intent, MarketId, PoolSpec, TokenId};
 use cambist_protocol::encode::{SealError, SignedIntent, sign_order};
 use cambist_protocol::encode_move::{Owner, sign_move};
 use cambist_signing::{Address, SecretKey};
@@ -28,11 +29,14 @@ pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
 /// How many tasks may wait for the disk before the program gives up on it.
 const WAITING_MAX: usize = 4_096;
 
+/// What pools hold.
+pub type Pools = BTreeMap<MarketId, PoolBalances>;
+
 /// What the keeper is told.
 #[derive(Debug)]
 enum Task {
     Seal(BatchId, Vec<Intent>),
-    Book(Box<Booking>, BTreeMap<TokenId, String>),
+    Book(Box<Booking>, BTreeMap<TokenId, String>, Pools),
     Levels(Restrictions, String, bool),
     Prune,
 }
@@ -116,14 +120,16 @@ impl SealWorker {
         self.tell(Task::Seal(batch, intents))
     }
 
-    /// Makes a booking durable; `symbols` names the tokens of its flows. If it holds something that a person
+    /// Makes a booking durable; `symbols` names the tokens of its flows, `pools` holds what pools held when they
+    /// were last read. If it holds something that a person
     /// waits for, the desk hears `Booked`.
     pub fn book(
         &self,
         booking: Box<Booking>,
         symbols: BTreeMap<TokenId, String>,
+        pools: Pools,
     ) -> Result<(), SealWorkerStuck> {
-        self.tell(Task::Book(booking, symbols))
+        self.tell(Task::Book(booking, symbols, pools))
     }
 
     /// Makes level and pauses durable; the desk hears `RestrictionsStored` or `LevelFailed`.
@@ -189,7 +195,10 @@ impl Worker {
         while let Ok(task) = inbox.recv() {
             match task {
                 Task::Seal(batch, intents) => self.seal(batch, &intents),
-                Task::Book(booking, symbols) => self.book(*booking, &symbols),
+                Task::Book(booking, symbols, pools) => {
+                    self.store.pools_hold(pools);
+                    self.book(*booking, &symbols);
+                }
                 Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
                 Task::Prune => {
                     let pruned = self.store.prune(self.keep_days).map(|_| ());

@@ -139,7 +139,13 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
     } = taken;
     refuse_older(daemon, &mut store, &venue.newest)?;
     let Venue { access, bound, .. } = venue;
-    let (books, lost) = store.books(&listing(&bound))?;
+    let listing = listing(&bound);
+    let (books, lost) = store.books(&listing)?;
+    let strategies = bound.strategies.iter();
+    let strategies: Vec<_> = strategies
+        .map(|(_, _, choice)| choice.name.value.clone())
+        .collect();
+    store.count_results(&listing, &strategies, &books)?;
     let (open, mut bodies, filled) = split(recovered.open);
     let mut open_moves = Vec::new();
     for OpenPoolTransaction { recovered, body } in recovered.open_moves {

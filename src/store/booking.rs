@@ -91,8 +91,9 @@ impl Store {
         let at_us = self.clock.unix_micros();
         let names = self.market_names.clone();
         let mut not_open = Vec::new();
+        let (database, results) = (&mut self.database, &mut self.results);
         let written = (|| {
-            let change = self.database.transaction()?;
+            let change = database.transaction()?;
             for one in noted {
                 if !note(&change, one, &names, at_us)? {
                     not_open.push(one);
@@ -111,6 +112,9 @@ impl Store {
             }
             if let Some(differences) = &booking.differences {
                 books::set_differences(&change, differences, at_us)?;
+            }
+            if let Some(results) = results {
+                results.book(&change, noted, booking, at_us)?;
             }
             change.commit()
         })();
@@ -137,7 +141,13 @@ fn note(
             end,
             filled,
             moved,
-        } => return insert_end(change, (*order, *end), filled, moved.as_ref(), at_us),
+        } => {
+            let moved = moved.as_ref().map(|moved| {
+                let market = names.get(usize::from(moved.market.0));
+                (moved, market.map_or("", String::as_str))
+            });
+            return insert_end(change, (*order, *end), filled, moved, at_us);
+        }
         Noted::Flow {
             token,
             symbol,

@@ -62,6 +62,12 @@ pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<
 
 /// Every explained flow, oldest first. A row that is not what was written is damage.
 pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, Trouble> {
+    let numbered = numbered(database)?.into_iter();
+    Ok(numbered.map(|(_, flow)| flow).collect())
+}
+
+/// As [`read`], with the numbers of the rows.
+pub(super) fn numbered(database: &Connection) -> Result<Vec<(i64, Flow)>, Trouble> {
     let mut query = database.prepare("SELECT * FROM flows ORDER BY id")?;
     let mut rows = query.query([])?;
     let mut flows = Vec::new();
@@ -80,7 +86,7 @@ pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, Trouble> {
         if Sum::read(&sum) != Some(flow.sum(id)) {
             return Err(damage());
         }
-        flows.push(flow);
+        flows.push((id.cast_signed(), flow));
     }
     Ok(flows)
 }

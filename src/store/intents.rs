@@ -79,7 +79,7 @@ impl Store {
         })
     }
 
-    /// Removes ended intents sealed more than `keep_days` ago. Only a beginning of the chain goes, and
+    /// Removes ended intents sealed more than `keep_days` ago; what they filled and moved stays. Only a beginning of the chain goes, and
     /// its last value stays as anchor, so that the rest is still verifiable. Returns how many went.
     pub fn prune(&mut self, keep_days: u32) -> Result<usize, StoreError> {
         let age_us = u64::from(keep_days) * 86_400_000_000;
@@ -109,7 +109,7 @@ impl Store {
             )?;
             let chain = Sum::read(&chain).unwrap_or(Sum::ORIGIN);
             set_anchor(&change, last.cast_unsigned(), &chain)?;
-            for table in ["ends", "bodies", "fills", "moved"] {
+            for table in ["ends", "bodies"] {
                 change.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
             }
             let mut gone = 0;
@@ -130,7 +130,7 @@ pub(super) fn insert_end(
     change: &Transaction<'_>,
     (order, end): (ClientOrderId, End),
     filled: &Filled,
-    moved: Option<&PoolTransactionSettlement>,
+    moved: Option<(&PoolTransactionSettlement, &str)>,
     at_us: u64,
 ) -> rusqlite::Result<bool> {
     let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
@@ -150,8 +150,8 @@ pub(super) fn insert_end(
             sum.bytes()
         ],
     )?;
-    if let Some(moved) = moved.filter(|_| known == 1) {
-        insert_moved(change, moved, at_us)?;
+    if let Some((moved, market)) = moved.filter(|_| known == 1) {
+        insert_moved(change, moved, market, at_us)?;
     }
     change.execute(
         "DELETE FROM bodies WHERE number = ?1",
@@ -173,8 +173,8 @@ pub(super) fn insert_fill(
     let sum = fill_sum(number, [base, quote, fee], at_us);
     change
         .execute(
-            "INSERT INTO fills (number, market, side, base, quote, fee, mid, at_us, sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO fills (number, market, side, base, quote, fee, mid, at_us, sum, strategy)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 number.cast_signed(),
                 market,
@@ -185,6 +185,7 @@ pub(super) fn insert_fill(
                 fill.mid.map(|mid| mid.to_string()),
                 at_us.cast_signed(),
                 sum.bytes(),
+                fill.order.strategy.0,
             ],
         )
         .map(|_| ())

@@ -162,7 +162,8 @@ fn to_first_version(folder: &Path) {
         let drop = format!("DROP TABLE {table}");
         database.execute_batch(&drop).unwrap();
     }
-    let back = "ALTER TABLE levels DROP COLUMN pauses; PRAGMA user_version = 1;";
+    let back = "DROP INDEX fills_at; ALTER TABLE fills DROP COLUMN strategy;
+        ALTER TABLE levels DROP COLUMN pauses; PRAGMA user_version = 1;";
     database.execute_batch(back).unwrap();
 }
 

@@ -10,6 +10,7 @@ pub mod books;
 mod chain;
 mod copies;
 pub mod flows;
+pub mod history;
 mod intents;
 pub mod offline;
 mod orders;
@@ -18,6 +19,7 @@ pub(crate) mod pool_transactions;
 pub(crate) mod pool_transactions_tests;
 mod recover;
 pub(crate) mod restrictions;
+pub mod results;
 mod rows;
 mod schema;
 pub mod view;
@@ -181,6 +183,8 @@ pub struct Store {
     /// Number of the newest intent that was ever here.
     newest_number: u64,
     market_names: Vec<String>,
+    /// Profit and loss as it is counted; nothing before the markets are known.
+    results: Option<results::Results>,
     broken: bool,
     // Last, so that the database is closed before the folder is released.
     _folder: TakenFolder,
@@ -210,6 +214,7 @@ impl Store {
             next_number,
             newest_number: verified.newest_number,
             market_names: Vec::new(),
+            results: None,
             broken: false,
             _folder: taken,
         })

@@ -175,6 +175,7 @@ pub(super) fn moved_sum(number: u64, amounts: [&str; 4], at_us: u64) -> Sum {
 pub(super) fn insert_moved(
     change: &Transaction<'_>,
     moved: &PoolTransactionSettlement,
+    market: &str,
     at_us: u64,
 ) -> rusqlite::Result<()> {
     let number = moved.order.number;
@@ -183,7 +184,9 @@ pub(super) fn insert_moved(
     let sum = moved_sum(number, [&first, &second, &lp, &fee], at_us);
     change
         .execute(
-            "INSERT INTO moved VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO moved (number, first, second, lp, fee, at_us, sum, strategy, market, kind,
+             first_token, second_token, lp_token, mid)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
             params![
                 number.cast_signed(),
                 first,
@@ -192,6 +195,13 @@ pub(super) fn insert_moved(
                 fee,
                 at_us.cast_signed(),
                 sum.bytes(),
+                moved.order.strategy.0,
+                market,
+                moved.kind.name(),
+                moved.pooled[0].0,
+                moved.pooled[1].0,
+                moved.lp.0,
+                moved.mid.map(|mid| mid.to_string()),
             ],
         )
         .map(|_| ())

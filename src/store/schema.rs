@@ -12,7 +12,7 @@ use crate::revision::VERSION;
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 5;
+pub(super) const SCHEMA: i64 = 6;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -85,12 +85,39 @@ CREATE TABLE carried (id INTEGER PRIMARY KEY CHECK (id = 1), level INTEGER NOT N
 INSERT INTO carried SELECT 1, coalesce(max(id), 0) FROM levels;
 ";
 
+/// Since version 6: profit and loss by hour, names of strategies, and everything that a fill, a join or an exit
+/// needs to be understood without its order.
+const RESULTS: &str = "
+CREATE TABLE strategies (since INTEGER NOT NULL, strategy INTEGER NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (since, strategy)) STRICT, WITHOUT ROWID;
+CREATE TABLE results (market TEXT NOT NULL, owner TEXT NOT NULL, hour INTEGER NOT NULL,
+    series INTEGER NOT NULL, newest INTEGER NOT NULL, state TEXT NOT NULL, at_us INTEGER NOT NULL,
+    sum BLOB NOT NULL, PRIMARY KEY (market, owner, hour, series, newest)) STRICT, WITHOUT ROWID;
+CREATE TABLE balances (token INTEGER NOT NULL, hour INTEGER NOT NULL, newest INTEGER NOT NULL,
+    units TEXT NOT NULL, flows INTEGER NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL,
+    PRIMARY KEY (token, hour, newest)) STRICT, WITHOUT ROWID;
+ALTER TABLE fills ADD COLUMN strategy INTEGER;
+UPDATE fills SET strategy = (SELECT strategy FROM intents WHERE intents.number = fills.number);
+CREATE INDEX fills_at ON fills (at_us);
+ALTER TABLE moved ADD COLUMN strategy INTEGER;
+ALTER TABLE moved ADD COLUMN market TEXT;
+ALTER TABLE moved ADD COLUMN kind TEXT;
+ALTER TABLE moved ADD COLUMN first_token INTEGER;
+ALTER TABLE moved ADD COLUMN second_token INTEGER;
+ALTER TABLE moved ADD COLUMN lp_token INTEGER;
+ALTER TABLE moved ADD COLUMN mid TEXT;
+UPDATE moved SET (strategy, market, kind, first_token, second_token, lp_token) =
+    (SELECT strategy, market, kind, first_token, second_token, lp_token FROM moves
+     WHERE moves.number = moved.number);
+";
+
 /// What each later version added to the tables of the one before; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
     MOVES,
     FLOWS,
     BOOKS,
+    RESULTS,
 ];
 
 /// Opens the file, creating the tables in a new one.

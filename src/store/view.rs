@@ -101,6 +101,30 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     Connection::open_with_flags(file, flags).map_err(|error| database_error(file, error))
 }
 
+/// As [`open`], and refuses a store that no daemon of this version has opened.
+pub(super) fn open_current(file: &Path) -> Result<Connection, StoreError> {
+    let database = open(file)?;
+    let found = schema::pragma(&database, "user_version");
+    let found = found.map_err(|error| database_error(file, error))?;
+    if found < schema::SCHEMA {
+        return Err(StoreError::Refused {
+            what: format!(
+                "{} was written by an earlier program and kept no results; start the daemon once with this one",
+                file.display()
+            ),
+        });
+    }
+    if found > schema::SCHEMA {
+        return Err(StoreError::TooNew {
+            file: file.to_owned(),
+            found,
+            known: schema::SCHEMA,
+            copy: None,
+        });
+    }
+    Ok(database)
+}
+
 fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
     let database = database.unchecked_transaction()?;
     let mut all = Vec::new();

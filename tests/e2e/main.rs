@@ -19,6 +19,7 @@ mod reasons;
 mod reconciliation;
 mod recovery;
 mod replay;
+mod results;
 mod rooms;
 mod secrets;
 mod starts;

@@ -45,6 +45,17 @@ impl Money {
         })
     }
 
+    /// The difference of two amounts of one token. `None` when it cannot be counted or the decimals differ.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.checked_add(other.negated()?)
+    }
+
+    /// The amount with the other sign.
+    pub(crate) fn negated(self) -> Option<Self> {
+        let numerator = self.numerator.checked_neg()?;
+        Some(Self { numerator, ..self })
+    }
+
     /// Whole tokens as the nearest number that JSON readers keep.
     pub fn to_f64(self) -> f64 {
         self.to_string().parse().unwrap_or(0.0)
@@ -142,6 +153,8 @@ mod tests {
         );
         let sum = money(1, 200).checked_add(money(1, 8)).unwrap();
         assert_eq!(sum.to_string(), "0.00000013");
+        let difference = money(1, 200).checked_sub(money(1, 8)).unwrap();
+        assert_eq!(difference.to_string(), "-0.00000012");
         assert_eq!(money(i128::MAX, 1).checked_add(money(1, 1)), None);
         assert_eq!(Money::zero(5).checked_add(money(1, 1)), None);
     }

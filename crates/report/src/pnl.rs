@@ -17,10 +17,14 @@
 //! market's scale are whole numbers of it, so nothing is ever rounded but shares of base units that a pool
 //! owes, which round down.
 
+mod state;
+
 use cambist_core::notification::{Fill, PoolTransactionSettlement};
 use cambist_core::pool::PoolBalances;
 use cambist_core::postings::Postings;
 use cambist_core::{Amount, MarketSpec, PoolSpec, TokenId};
+
+pub use state::PnlState;
 
 use crate::money::{Money, greatest_divisor};
 use crate::pool_pnl::{PoolParts, PoolPosition, Terms};
@@ -82,6 +86,26 @@ impl Attribution {
             fees: self.fees.checked_add(other.fees)?,
             pool,
             total: self.total.checked_add(other.total)?,
+        })
+    }
+
+    /// Part by part, less what had been counted before. `None` when it cannot be counted.
+    pub fn since(self, before: Self) -> Option<Self> {
+        let negative = |money: Money| money.negated();
+        let pool = match before.pool {
+            Some(pool) => Some(PoolAttribution {
+                fee_income: negative(pool.fee_income)?,
+                impermanent_loss: negative(pool.impermanent_loss)?,
+                move_costs: negative(pool.move_costs)?,
+            }),
+            None => None,
+        };
+        self.checked_add(Self {
+            spread: negative(before.spread)?,
+            holdings: negative(before.holdings)?,
+            fees: negative(before.fees)?,
+            pool,
+            total: negative(before.total)?,
         })
     }
 

@@ -50,16 +50,16 @@ pub(crate) struct PoolPosition {
     /// Token of the shares.
     pub(crate) lp: TokenId,
     /// Where the base token stands among the pooled ones.
-    base_at: usize,
+    pub(crate) base_at: usize,
     /// What the pool held when last asked.
-    balances: Option<PoolBalances>,
-    shares: i128,
+    pub(crate) balances: Option<PoolBalances>,
+    pub(crate) shares: i128,
     /// Base and quote that were put in for them.
-    reference: [i128; 2],
-    parts: PoolParts,
+    pub(crate) reference: [i128; 2],
+    pub(crate) parts: PoolParts,
     /// Shares and moves whose worth is not known yet.
-    waiting_shares: i128,
-    waiting_moves: Vec<PoolTransactionSettlement>,
+    pub(crate) waiting_shares: i128,
+    pub(crate) waiting_moves: Vec<PoolTransactionSettlement>,
 }
 
 impl PoolPosition {
@@ -78,6 +78,11 @@ impl PoolPosition {
             waiting_shares: 0,
             waiting_moves: Vec::new(),
         }
+    }
+
+    /// Whether it is the same pool, its tokens in the same order.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.lp, self.base_at) == (other.lp, other.base_at)
     }
 
     pub(crate) const fn parts(&self) -> PoolParts {

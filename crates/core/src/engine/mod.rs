@@ -25,7 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::event::{Event, Start};
 use crate::inspection::Inspection;
+use crate::market::MarketId;
 use crate::planted::{self, Defect};
+use crate::pool::PoolBalances;
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
 
@@ -90,6 +92,12 @@ impl Engine {
     /// it forbids, and not durable.
     pub fn levels_are_pending(&self) -> bool {
         self.state.as_ref().is_some_and(State::levels_are_pending)
+    }
+
+    /// What the pools beside the markets held when they were last read.
+    pub fn pool_balances(&self) -> impl Iterator<Item = (MarketId, PoolBalances)> + '_ {
+        let markets = self.state.iter().flat_map(|state| &state.markets);
+        markets.filter_map(|market| Some((market.spec.id, market.pool.as_ref()?.known()?)))
     }
 
     /// Everything the engine is, as a value.

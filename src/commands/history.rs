@@ -1,0 +1,207 @@
+//! `cambist history`: fills, orders, pool transactions and explained flows from the store, as a table, as
+//! CSV or as JSON.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value};
+
+use super::{columns, print_text};
+use crate::clock::Clock;
+use crate::commands::daemon_control::Which;
+use crate::config::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::store::history::{self, Filter, What};
+use crate::times::{self, PeriodEnd};
+
+/// Rows of a table, unless it is asked for otherwise: what a person reads.
+const TABLE_ROWS: u64 = 50;
+
+/// What to list.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Kind {
+    /// Every fill that was booked; kept for good.
+    Fills,
+    /// Orders and how they ended; kept for store.keep_days.
+    Orders,
+    /// Joins and exits of pools that were settled; kept for good.
+    Pools,
+    /// Deposits, withdrawals and other flows that were explained.
+    Flows,
+}
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// What to list.
+    #[arg(value_enum, default_value_t = Kind::Fills)]
+    kind: Kind,
+    #[command(flatten)]
+    which: Which,
+    /// From this moment on: a day, a time (2026-01-31T12:00Z), or how long ago (24h, 7d). UTC.
+    #[arg(long, value_name = "MOMENT")]
+    from: Option<String>,
+    /// Before this moment; a day is meant with all its hours.
+    #[arg(long, value_name = "MOMENT")]
+    to: Option<String>,
+    /// Only of this market.
+    #[arg(long, value_name = "NAME")]
+    market: Option<String>,
+    /// Only by this strategy.
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// Only of this side.
+    #[arg(long, value_name = "SIDE", value_parser = ["buy", "sell"])]
+    side: Option<String>,
+    /// At most so many, the newest. 50 in a table, all as CSV and JSON.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Comma-separated values with a header.
+    #[arg(long)]
+    csv: bool,
+}
+
+/// Lists what happened, the newest first.
+pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let what = match args.kind {
+        Kind::Fills => What::Fills,
+        Kind::Orders => What::Orders,
+        Kind::Pools => What::Pools,
+        Kind::Flows => What::Flows,
+    };
+    let filter = filter(args, what, json)?;
+    let dir = &daemon.store.dir;
+    if json {
+        as_json(dir, what, &filter)?;
+    } else if args.csv {
+        as_csv(dir, what, &filter)?;
+    } else {
+        as_table(dir, what, &filter)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn filter(args: &HistoryArgs, what: What, json: bool) -> anyhow::Result<Filter> {
+    let has = |column| what.columns().contains(&column);
+    for (flag, value, column) in [
+        ("--market", &args.market, "market"),
+        ("--strategy", &args.strategy, "strategy"),
+        ("--side", &args.side, "side"),
+    ] {
+        if value.is_some() && !has(column) {
+            let what = args.kind.to_possible_value();
+            let what = what.map_or_else(String::new, |value| value.get_name().to_owned());
+            let told = format!("{flag} does not apply to {what}: they have no {column}");
+            return Err(Failure::new(Exit::Usage, told).into());
+        }
+    }
+    let now_s = Clock::new().unix_micros() / 1_000_000;
+    let moment = |text: &Option<String>, end| {
+        let read = text.as_ref().map(|text| times::moment(text, end, now_s));
+        read.transpose()
+            .map_err(|told| Failure::new(Exit::Usage, told))
+    };
+    let table = !json && !args.csv;
+    Ok(Filter {
+        from_s: moment(&args.from, PeriodEnd::From)?,
+        to_s: moment(&args.to, PeriodEnd::To)?,
+        market: args.market.clone(),
+        strategy: args.strategy.clone(),
+        side: args.side.clone(),
+        limit: args.limit.or(table.then_some(TABLE_ROWS)),
+    })
+}
+
+fn as_table(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+    let mut rows = vec![what.columns().iter().map(ToString::to_string).collect()];
+    let shown = history::each(dir, what, filter, |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    if shown == 0 {
+        return print_text("nothing was found\n");
+    }
+    print_text(&columns(&rows))?;
+    if Some(shown) == filter.limit {
+        eprintln!("the newest {shown}; --limit shows more");
+    }
+    Ok(())
+}
+
+/// Rows leave as they are read: a year of them fits into no one's memory.
+fn as_csv(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written = (|| {
+        writeln!(out, "{}", what.columns().join(","))?;
+        history::each(dir, what, filter, |row| {
+            let cells: Vec<_> = row.iter().map(|cell| quoted(cell)).collect();
+            Ok(writeln!(out, "{}", cells.join(","))?)
+        })?;
+        Ok(out.flush()?)
+    })();
+    unread_is_no_error(written)
+}
+
+fn as_json(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let written = (|| {
+        let mut before = "[\n";
+        history::each(dir, what, filter, |row| {
+            let names = what.columns().iter().map(ToString::to_string);
+            let object: Map<String, Value> =
+                names.zip(row.into_iter().map(Value::String)).collect();
+            write!(out, "{before}{}", serde_json::to_string(&object)?)?;
+            before = ",\n";
+            Ok(())
+        })?;
+        write!(out, "{}", if before == "[\n" { "[]\n" } else { "\n]\n" })?;
+        Ok(out.flush()?)
+    })();
+    unread_is_no_error(written)
+}
+
+/// A reader that went away (`| head`) is no error.
+fn unread_is_no_error(written: anyhow::Result<()>) -> anyhow::Result<()> {
+    written.or_else(|error| match error.downcast_ref::<std::io::Error>() {
+        Some(gone) if gone.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// A cell of CSV (RFC 4180); one that a spreadsheet would take for a formula is text there.
+fn quoted(cell: &str) -> String {
+    let number = cell.strip_prefix(['-', '+']).unwrap_or(cell);
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let guarded = if !is_number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
+    };
+    if guarded.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", guarded.replace('"', "\"\""))
+    } else {
+        guarded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be_and_run_nothing() {
+        for (cell, written) in [
+            ("plain", "plain"),
+            ("-1.5", "-1.5"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("=1+1", "'=1+1"),
+            ("@cmd,x", "\"'@cmd,x\""),
+            ("-", "'-"),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(cell), written);
+        }
+    }
+}

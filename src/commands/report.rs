@@ -1,0 +1,313 @@
+//! `cambist report`: profit and loss of a period by day, market, strategy and cause, compared with the change
+//! of equity and of every balance.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use cambist_core::TokenId;
+use cambist_report::money::{Money, decimal_text};
+use cambist_report::pnl::{Attribution, PoolAttribution};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{columns, print_json, print_text};
+use crate::clock::Clock;
+use crate::commands::daemon_control::Which;
+use crate::config::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::store::results::period::{self, DayRow, Hours, PeriodReport, QuoteRow};
+use crate::times::{self, PeriodEnd};
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    which: Which,
+    /// From this hour on: a day, a time (2026-01-31T12:00Z), or how long ago (24h, 7d). UTC. By default from
+    /// the beginning.
+    #[arg(long, value_name = "MOMENT")]
+    from: Option<String>,
+    /// Before this hour; a day is meant with all its hours. By default until now.
+    #[arg(long, value_name = "MOMENT")]
+    to: Option<String>,
+    /// A line for each day, market and strategy, as comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+/// Prints the profit and loss of a period. Exit 1 if the books do not agree with it.
+pub fn run(args: &ReportArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&args.which.config)?;
+    let report = period::read(&daemon.store.dir, hours(args)?)?;
+    if json {
+        print_json(&as_json(&report))?;
+    } else if args.csv {
+        print_text(&as_csv(&report))?;
+    } else {
+        print_text(&as_text(&report))?;
+    }
+    if !json {
+        for note in &report.notes {
+            eprintln!("not attributed: {note}");
+        }
+    }
+    if report.differs {
+        eprintln!(
+            "the books do not agree with what was counted; see \"unattributed\" and \"unexplained\""
+        );
+        return Ok(Exit::CheckFailed);
+    }
+    Ok(Exit::Done)
+}
+
+/// Whole hours: balances and prices are kept for each.
+fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
+    let now_s = Clock::new().unix_micros() / 1_000_000;
+    let hour = |flag: &str, text: &Option<String>, end| {
+        let Some(text) = text else { return Ok(None) };
+        let at_s = times::moment(text, end, now_s);
+        let at_s = at_s.map_err(|told| Failure::new(Exit::Usage, told))?;
+        // How long ago is meant roughly.
+        if at_s % 3_600 != 0 && text.contains(['T', ':']) {
+            let told = format!("{flag} {text}: results are kept by the hour; name a whole one");
+            return Err(Failure::new(Exit::Usage, told));
+        }
+        Ok(Some(at_s / 3_600))
+    };
+    let hours = Hours {
+        from: hour("--from", &args.from, PeriodEnd::From)?,
+        to: hour("--to", &args.to, PeriodEnd::To)?,
+    };
+    match (hours.from, hours.to) {
+        (Some(from), Some(to)) if to <= from => Err(Failure::new(
+            Exit::Usage,
+            "--to is not after --from".to_owned(),
+        )),
+        _ => Ok(hours),
+    }
+}
+
+fn day(days: u64) -> String {
+    let mut text = times::iso(days.saturating_mul(86_400));
+    text.truncate(10);
+    text
+}
+
+fn symbol(report: &PeriodReport, id: TokenId) -> String {
+    let shares = report.listing.pools.iter().map(|pool| &pool.lp);
+    let found = report
+        .token(id)
+        .or_else(|| shares.clone().find(|lp| lp.id == id));
+    found.map_or_else(|| format!("token {}", id.0), |token| token.symbol.clone())
+}
+
+fn units(report: &PeriodReport, id: TokenId, units: i128) -> String {
+    let mut shares = report.listing.pools.iter().map(|pool| &pool.lp);
+    let found = report.token(id).or_else(|| shares.find(|lp| lp.id == id));
+    let decimals = found.map_or(0, |token| usize::from(token.decimals));
+    let sign = if units < 0 { "-" } else { "" };
+    format!(
+        "{sign}{}",
+        decimal_text(units.unsigned_abs(), decimals, decimals)
+    )
+}
+
+fn pool(pnl: Attribution) -> Option<Money> {
+    pnl.pool.and_then(PoolAttribution::total)
+}
+
+fn causes(pnl: Attribution) -> Value {
+    json!({
+        "spread": pnl.spread.to_string(),
+        "holdings": pnl.holdings.to_string(),
+        "fees": pnl.fees.to_string(),
+        "pool": pool(pnl).map(|pool| pool.to_string()),
+        "pool_fee_income": pnl.pool.map(|pool| pool.fee_income.to_string()),
+        "pool_impermanent_loss": pnl.pool.map(|pool| pool.impermanent_loss.to_string()),
+        "pool_costs": pnl.pool.map(|pool| pool.move_costs.to_string()),
+        "total": pnl.total.to_string(),
+    })
+}
+
+fn as_json(report: &PeriodReport) -> Value {
+    let row = |row: &DayRow| {
+        json!({
+            "day": day(row.day),
+            "market": row.market,
+            "strategy": row.strategy,
+            "quote": symbol(report, row.quote),
+            "pnl": causes(row.pnl),
+            "fills": row.fills,
+            "quote_volume": units(report, row.quote, i128::try_from(row.quote_volume).unwrap_or(i128::MAX)),
+        })
+    };
+    let quote = |row: &QuoteRow| {
+        json!({
+            "quote": symbol(report, row.quote),
+            "equity_start": row.equity.map(|[start, _]| start.to_string()),
+            "equity_end": row.equity.map(|[_, end]| end.to_string()),
+            "flows": row.flows.to_string(),
+            "pnl": row.pnl.map(causes),
+            "unattributed": row.unattributed.map(|rest| rest.to_string()),
+        })
+    };
+    let tokens = report.tokens.iter().map(|(id, row)| {
+        let text = |amount| units(report, *id, amount);
+        let [start, end] = row.units;
+        json!({
+            "token": symbol(report, *id),
+            "start": text(start),
+            "traded": text(row.traded),
+            "flows": text(row.flows),
+            "end": text(end),
+            "unexplained": text(row.unexplained()),
+        })
+    });
+    let [from, to] = report.attributed_us.map_or([None, None], |at| {
+        at.map(|us| Some(times::iso(us / 1_000_000)))
+    });
+    json!({
+        "from": from,
+        "to": to,
+        "reconciled": !report.differs && report.attributed_us.is_some(),
+        "notes": report.notes,
+        "quotes": report.quotes.iter().map(quote).collect::<Vec<_>>(),
+        "tokens": tokens.collect::<Vec<_>>(),
+        "days": report.days.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn as_csv(report: &PeriodReport) -> String {
+    let mut text =
+        "day,market,strategy,quote,spread,holdings,fees,pool,total,fills,quote_volume\n".to_owned();
+    for row in &report.days {
+        let pnl = row.pnl;
+        let pool = pool(pnl).map_or_else(String::new, |pool| pool.to_string());
+        let volume = units(
+            report,
+            row.quote,
+            i128::try_from(row.quote_volume).unwrap_or(i128::MAX),
+        );
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{},{pool},{},{},{volume}",
+            day(row.day),
+            row.market,
+            row.strategy,
+            symbol(report, row.quote),
+            pnl.spread,
+            pnl.holdings,
+            pnl.fees,
+            pnl.total,
+            row.fills,
+        );
+    }
+    text
+}
+
+/// Rounded for people; `--json` has every digit.
+fn rounded(money: Money) -> String {
+    let places = if money.decimals <= 6 { 2 } else { 6 };
+    let text = format!("{:+.places$}", money.to_f64());
+    let is_zero = text
+        .bytes()
+        .all(|byte| matches!(byte, b'+' | b'-' | b'0' | b'.'));
+    if is_zero {
+        text.replace(['+', '-'], "")
+    } else {
+        text
+    }
+}
+
+/// The sum of some rows, in the columns of a table.
+#[derive(Clone, Copy)]
+struct Sum {
+    pnl: Attribution,
+    fills: u64,
+}
+
+fn table(report: &PeriodReport, head: &str, key: impl Fn(&DayRow) -> String) -> String {
+    let mut sums: BTreeMap<(TokenId, String), Option<Sum>> = BTreeMap::new();
+    for row in &report.days {
+        let add = Sum {
+            pnl: row.pnl,
+            fills: row.fills,
+        };
+        sums.entry((row.quote, key(row)))
+            .and_modify(|sum| {
+                *sum = sum.and_then(|sum| {
+                    let pnl = sum.pnl.checked_add(add.pnl)?;
+                    Some(Sum {
+                        pnl,
+                        fills: sum.fills + add.fills,
+                    })
+                });
+            })
+            .or_insert(Some(add));
+    }
+    let mut rows = vec![
+        [
+            head, "quote", "spread", "holdings", "fees", "pool", "total", "fills",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for ((quote, key), sum) in sums {
+        let mut row = vec![key, symbol(report, quote)];
+        match sum {
+            Some(Sum { pnl, fills }) => {
+                row.extend([pnl.spread, pnl.holdings, pnl.fees].map(rounded));
+                row.push(pool(pnl).map_or_else(|| "-".to_owned(), rounded));
+                row.push(rounded(pnl.total));
+                row.push(fills.to_string());
+            }
+            None => row.push("cannot be counted".to_owned()),
+        }
+        rows.push(row);
+    }
+    columns(&rows)
+}
+
+fn as_text(report: &PeriodReport) -> String {
+    let Some([from, to]) = report.attributed_us else {
+        return "nothing to report\n".to_owned();
+    };
+    let at = |us: u64| times::iso(us / 1_000_000);
+    let mut text = format!("profit and loss from {} to {}\n\n", at(from), at(to));
+    text.push_str(&table(report, "day", |row| day(row.day)));
+    text.push('\n');
+    text.push_str(&table(report, "market, strategy", |row| {
+        format!("{}, {}", row.market, row.strategy)
+    }));
+    for row in &report.quotes {
+        let name = symbol(report, row.quote);
+        let known = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), rounded);
+        let lines = [
+            (
+                "equity at the start",
+                known(row.equity.map(|[start, _]| start)),
+            ),
+            ("deposits and withdrawals", rounded(row.flows)),
+            ("profit and loss", known(row.pnl.map(|pnl| pnl.total))),
+            ("unattributed", known(row.unattributed)),
+            ("equity at the end", known(row.equity.map(|[_, end]| end))),
+        ];
+        let rows: Vec<_> = lines
+            .into_iter()
+            .map(|(what, amount)| vec![what.to_owned(), format!("{amount} {name}")])
+            .collect();
+        text.push('\n');
+        text.push_str(&columns(&rows));
+    }
+    let head = ["token", "start", "traded", "flows", "end", "unexplained"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for (id, row) in &report.tokens {
+        let [start, end] = row.units;
+        let amounts = [start, row.traded, row.flows, end, row.unexplained()];
+        let amounts = amounts.map(|amount| units(report, *id, amount));
+        rows.push([vec![symbol(report, *id)], amounts.to_vec()].concat());
+    }
+    text.push('\n');
+    text.push_str(&columns(&rows));
+    text
+}
