@@ -46,9 +46,17 @@ pub enum Command {
         after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --scenario crash"
     )]
     Demo(DemoArgs),
-    /// Run the daemon against a venue until it is told to stop.
-    #[command(after_help = "Example:\n  cambist run --config config/demo.toml")]
-    Run(ServiceArgs),
+    /// Trade at a venue until told to stop; or on paper, or only observe: see `mode` in the file.
+    #[command(
+        after_help = "Modes: live trades with the account's keys. paper quotes on the public depth of \
+                      [market.feed] and fills in a simulated account; nothing is ever sent. observe records \
+                      that depth. paper and observe refuse a file with keys.\n\nExamples:\n  \
+                      cambist run --config config/demo.toml\n  \
+                      cambist run --config config/paper.toml --mode paper\n  \
+                      cambist run --config config/paper.toml --for 10m --json\n  \
+                      cambist run --config config/paper.toml --mode observe"
+    )]
+    Run(RunArgs),
     /// How the daemon stands: markets, orders, level, latch. Exit 1 if none runs.
     #[command(
         after_help = "Examples:\n  cambist status --config config/demo.toml\n  cambist status --config config/demo.toml --json | jq .markets"
@@ -211,6 +219,20 @@ pub struct DemoArgs {
     /// submit, and started again.
     #[arg(long)]
     pub no_pull_the_plug: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What runs, and until when.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// Instead of the file's mode.
+    #[arg(long, value_enum)]
+    pub mode: Option<crate::config::Mode>,
+    /// Stop after this, such as 10m; paper and observe only.
+    #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
+    pub limit_s: Option<u64>,
 }
 
 /// Arguments of commands that run until they are told to stop.

@@ -76,6 +76,9 @@ pub enum SecretError {
         "keys.credentials = true, but CREDENTIALS_DIRECTORY is not set: start through the service manager, or name files in [keys]"
     )]
     NoCredentials,
+    /// The mode takes none.
+    #[error("the configuration is for a mode that does not trade: it has no keys")]
+    NoKeys,
     /// The operating system refused.
     #[error("secret file {}: {source}", path.display())]
     Io {
@@ -97,6 +100,7 @@ pub fn load(keys: &Keys) -> Result<Secrets, SecretError> {
             let folder = folder.ok_or(SecretError::NoCredentials)?;
             (folder.join("api_key"), folder.join("eddsa_key"), true)
         }
+        Keys::None => return Err(SecretError::NoKeys),
     };
     Ok(Secrets {
         api_key: read(&api_key, credentials)?,

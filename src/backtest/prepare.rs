@@ -22,21 +22,7 @@ fn usage(what: impl Into<String>) -> Failure {
 /// Reads the configuration and opens the data.
 pub fn prepare(args: &BacktestArgs) -> anyhow::Result<Setup> {
     let daemon = Daemon::load_unpinned(&args.config)?;
-    let Some(bound) = daemon.bind_expected() else {
-        let file = args.config.display();
-        return Err(Failure::new(
-            Exit::Refused,
-            format!(
-                "{file}: a backtest asks no venue: every market must state base_decimals, quote_decimals and price_decimals; `cambist check --pin --config {file}` prints what the venue publishes"
-            ),
-        )
-        .into());
-    };
-    let bound = bound?;
-    let never = feasible::never_quoted(&daemon, &bound);
-    if !never.is_empty() {
-        return Err(daemon.source.invalid(never).into());
-    }
+    let bound = bound_without_venue(&daemon)?;
     let data = recordings(args, &bound.markets)?;
     let opening = opening(args, &bound)?;
     let mut assumptions = args.assumptions();
@@ -52,7 +38,28 @@ pub fn prepare(args: &BacktestArgs) -> anyhow::Result<Setup> {
         from: args.from,
         to: args.to,
         sample_ms: args.sample,
+        observer: None,
     })
+}
+
+/// Binds a configuration to the units that it states itself, and refuses one that could never quote.
+pub fn bound_without_venue(daemon: &Daemon) -> anyhow::Result<Bound> {
+    let Some(bound) = daemon.bind_expected() else {
+        let file = daemon.source.path.display();
+        return Err(Failure::new(
+            Exit::Refused,
+            format!(
+                "{file}: no venue is asked here: every market must state base_decimals, quote_decimals and price_decimals; `cambist check --pin --config {file}` prints what the venue publishes"
+            ),
+        )
+        .into());
+    };
+    let bound = bound?;
+    let never = feasible::never_quoted(daemon, &bound);
+    if !never.is_empty() {
+        return Err(daemon.source.invalid(never).into());
+    }
+    Ok(bound)
 }
 
 /// Opens the data of every market.
@@ -102,7 +109,7 @@ fn recordings(args: &BacktestArgs, markets: &[MarketSpec]) -> anyhow::Result<Vec
 }
 
 /// Tick and lot of a market, for data about which nobody says them.
-fn own_grid(spec: &MarketSpec) -> Option<Grid> {
+pub fn own_grid(spec: &MarketSpec) -> Option<Grid> {
     let digits = u8::try_from(spec.lot.ilog10()).ok()?;
     Some(Grid {
         tick: Step::new(1, spec.price_decimals).ok()?,
@@ -145,6 +152,15 @@ fn opening(args: &BacktestArgs, bound: &Bound) -> anyhow::Result<Amounts> {
 fn traded(bound: &Bound) -> impl Iterator<Item = TokenId> + '_ {
     let tokens = bound.markets.iter();
     tokens.flat_map(|spec| [spec.base.id, spec.quote.id])
+}
+
+/// What an account holds at the beginning where nothing else is said (`usual`), else none of any token. `None`
+/// if the inventory bands are too large to be paid for.
+pub fn held_at_first(bound: &Bound, usual: bool) -> Option<Amounts> {
+    if usual {
+        return usual_opening(bound);
+    }
+    Some(traded(bound).map(|token| (token, 0)).collect())
 }
 
 fn usual_opening(bound: &Bound) -> Option<Amounts> {

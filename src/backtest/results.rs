@@ -5,16 +5,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cambist_backtest::{FillRow, Progress, SampleRow, Sink};
+use cambist_backtest::{FillRow, Finished, Progress, SampleRow, Sink};
 use cambist_core::{Amount, MarketSpec, Price, Side};
 use cambist_fill_model::Liquidity;
 use cambist_report::money::decimal_text;
 
+use serde_json::json;
+
 use crate::backtest::table::{Cell, Kind, Table};
+use crate::backtest::text::text;
 use crate::exit::{Exit, Failure};
+use crate::revision::VERSION;
 
 /// The report as JSON: written last, so that a folder with it is complete.
-pub const REPORT: &str = "report.json";
+const REPORT: &str = "report.json";
 /// Names of everything that is written.
 const FILES: [&str; 7] = [
     REPORT,
@@ -50,6 +54,14 @@ const SAMPLE_COLUMNS: [(&str, Kind); 8] = [
     ("quote", Kind::Decimal),
     ("equity", Kind::Decimal),
 ];
+
+/// The report as it was written.
+pub struct Written {
+    /// `report.json`.
+    pub json: String,
+    /// `report.txt`.
+    pub text: String,
+}
 
 /// Writes results into a folder.
 pub struct Results {
@@ -97,8 +109,33 @@ impl Results {
         })
     }
 
+    /// Writes the reports of a run with a configuration file; `kind` says what it was (`Backtest`).
+    pub fn conclude(
+        self,
+        kind: &str,
+        finished: &Finished,
+        config: &Path,
+    ) -> anyhow::Result<Written> {
+        let report = &finished.report;
+        let value = json!({
+            "program": VERSION,
+            "config": config.display().to_string(),
+            "report": report,
+        });
+        let json = format!("{}\n", serde_json::to_string_pretty(&value)?);
+        let text = text(report);
+        let config = fs::read_to_string(config)?;
+        let page = finished.html(kind, &config, &format!("cambist {VERSION}"));
+        self.finish(&[
+            ("report.txt", &text),
+            ("report.html", &page),
+            (REPORT, &json),
+        ])?;
+        Ok(Written { json, text })
+    }
+
     /// Writes the reports in their order.
-    pub fn finish(self, reports: &[(&str, &str)]) -> anyhow::Result<()> {
+    fn finish(self, reports: &[(&str, &str)]) -> anyhow::Result<()> {
         self.fills.finish()?;
         self.samples.finish()?;
         for (name, content) in reports {

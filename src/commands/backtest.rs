@@ -7,7 +7,6 @@ use cambist_backtest::{Assumptions, Backtest, LatencyRange, Progress, RateLimit}
 use cambist_fill_model::{FillRule, QueueModel};
 use cambist_market_data::{Step, Timestamp, Tolerance};
 use clap::{Args, ValueEnum};
-use serde_json::json;
 
 use super::print_text;
 use crate::backtest::arguments::{
@@ -15,8 +14,7 @@ use crate::backtest::arguments::{
     timestamp, tolerance,
 };
 use crate::backtest::prepare::prepare;
-use crate::backtest::results::{REPORT, Results};
-use crate::backtest::text::text;
+use crate::backtest::results::{Results, Written};
 use crate::clock::Clock;
 use crate::exit::Exit;
 
@@ -175,26 +173,12 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         // The line of progress is gone.
         _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let value = json!({
-        "program": crate::revision::VERSION,
-        "config": args.config.display().to_string(),
-        "report": report,
-    });
-    let file = format!("{}\n", serde_json::to_string_pretty(&value)?);
-    let shown = text(report);
-    let config = std::fs::read_to_string(&args.config)?;
-    let program = format!("cambist {}", crate::revision::VERSION);
-    let page = finished.html(&config, &program);
-    results.finish(&[
-        ("report.txt", &shown),
-        ("report.html", &page),
-        (REPORT, &file),
-    ])?;
+    let Written { json: file, text } = results.conclude("Backtest", &finished, &args.config)?;
     let rows: u64 = report.data.iter().map(|data| data.report.rows).sum();
     if json {
         print_text(&file)?;
     } else {
-        print_text(&shown)?;
+        print_text(&text)?;
     }
     let ms = clock.now().as_ms();
     _ = writeln!(

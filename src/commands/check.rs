@@ -106,7 +106,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         }
         load
     };
-    if !args.no_secrets {
+    // A mode that does not trade has none.
+    let with_secrets = !args.no_secrets && daemon.mode.trades();
+    if with_secrets {
         let secrets = secrets::load(&daemon.keys).map_err(absent)?;
         AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
         state_folder(&daemon.store.dir)?;
@@ -125,7 +127,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         losses: bound.as_ref().map(losses),
         exact: bound.is_some(),
         warnings: bound.map(|bound| bound.warnings).unwrap_or_default(),
-        secrets_checked: !args.no_secrets,
+        secrets_checked: with_secrets,
         online,
     })))
 }

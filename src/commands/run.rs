@@ -1,25 +1,42 @@
-//! `cambist run`: the daemon.
+//! `cambist run`: the daemon, or one of the modes that do not trade.
+
+use std::time::Duration;
 
 use cambist_core::{Reason, Time};
 use cambist_report::{Closing, text};
 
 use super::{print_json, print_text};
-use crate::cli::ServiceArgs;
-use crate::config::Daemon;
+use crate::cli::RunArgs;
+use crate::config::{Daemon, Mode};
 use crate::exit::{self, Exit, Failure};
 use crate::live::daemon::{self, Run};
 use crate::live::earlier_runs::EarlierRuns;
 use crate::live::exit_report;
-use crate::{telemetry, times};
+use crate::{observe, paper, telemetry, times};
 
 /// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.
-pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
-    let config = Daemon::load(&args.config)?;
+pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
+    let config = Daemon::load_for(&args.service.config, args.mode)?;
     telemetry::log::start(config.log);
+    let limit = args.limit_s.map(Duration::from_secs);
+    let until_stdin_closes = args.service.until_stdin_closes;
+    match config.mode {
+        Mode::Live if limit.is_some() => {
+            let what = "--for is for the modes paper and observe: a daemon that trades is drained";
+            Err(Failure::new(Exit::Usage, what).into())
+        }
+        Mode::Live => live(&config, until_stdin_closes, json),
+        Mode::Paper => paper::run(&config, until_stdin_closes, limit, json),
+        Mode::Observe => observe::run(&config, until_stdin_closes, limit, json),
+    }
+}
+
+/// Trades.
+fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let traded = runtime.block_on(daemon::run(&config, args.until_stdin_closes));
+    let traded = runtime.block_on(daemon::run(config, until_stdin_closes));
     // A read of standard input may be under way and can only be left behind.
     runtime.shutdown_background();
     let (ended, session, clock) = match traded? {
@@ -33,7 +50,7 @@ pub fn run(args: &ServiceArgs, json: bool) -> anyhow::Result<Exit> {
         ..Closing::default()
     };
     let summary = session.summary(clock.now(), &closing, code);
-    let failures = exit_report::failures(&ended, &session, &config);
+    let failures = exit_report::failures(&ended, &session, config);
     if json {
         let mut shape = serde_json::to_value(&summary)?;
         if let Some(left) = ended.left {

@@ -9,11 +9,13 @@ use cambist_core::config::{BudgetConfig, PollConfig};
 
 use super::Kind;
 use super::market::{self, Market};
+use super::mode::Mode;
+use super::paper::{self, Paper};
 use super::reader::{At, ConfigError, Place, Section, Source};
 use super::risk::{self, Risk};
 use super::sections::{
     check_address, check_markets, check_url, is_local, read_budget, read_keys, read_log,
-    read_orders, read_poll, require_pins, small, version,
+    read_orders, read_poll, read_venue, require_pins, small, version,
 };
 
 /// Where the venue is and who we are there.
@@ -43,6 +45,8 @@ pub enum Keys {
     },
     /// `$CREDENTIALS_DIRECTORY/{api_key,eddsa_key}`, as the service manager hands them over.
     Credentials,
+    /// There are none: the mode does not trade.
+    None,
 }
 
 impl Keys {
@@ -55,6 +59,7 @@ impl Keys {
             Self::Credentials => {
                 ["api_key", "eddsa_key"].map(|name| format!("the credential {name}"))
             }
+            Self::None => ["api_key", "eddsa_key"].map(|name| format!("no {name}")),
         }
     }
 }
@@ -135,6 +140,8 @@ pub enum OnShutdown {
 pub struct Daemon {
     /// The file it came from.
     pub source: Source,
+    /// What `cambist run` does with it.
+    pub mode: Mode,
     /// The venue.
     pub venue: VenueLink,
     /// A request is given up after this.
@@ -143,6 +150,8 @@ pub struct Daemon {
     pub keys: Keys,
     /// Database.
     pub store: StoreConfig,
+    /// What paper trading assumes.
+    pub paper: Paper,
     /// Recording, unless it is switched off.
     pub tape: Option<TapeConfig>,
     /// Where metrics are served.
@@ -191,8 +200,15 @@ impl Daemon {
         Self::read(
             &Source::read(path)?,
             Pins::Optional,
+            None,
             &mut std::collections::BTreeSet::new(),
         )
+    }
+
+    /// As `load`, for a mode that is named elsewhere and takes the place of the file's.
+    pub fn load_for(path: &Path, mode: Option<Mode>) -> Result<Self, ConfigError> {
+        let mut keys = std::collections::BTreeSet::new();
+        Self::read(&Source::read(path)?, Pins::Required, mode, &mut keys)
     }
 
     /// Checks a text.
@@ -206,18 +222,19 @@ impl Daemon {
         source: &Source,
         keys: &mut std::collections::BTreeSet<String>,
     ) -> Result<Self, ConfigError> {
-        Self::read(source, Pins::Required, keys)
+        Self::read(source, Pins::Required, None, keys)
     }
 
     fn read(
         source: &Source,
         pins: Pins,
+        mode: Option<Mode>,
         keys: &mut std::collections::BTreeSet<String>,
     ) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Exchange)?;
         let held = source.clone();
         source.read_with(|reader, root| {
-            let read = read(root, held, pins);
+            let read = read(root, held, pins, mode);
             *keys = reader.keys();
             read
         })
@@ -256,14 +273,19 @@ impl Daemon {
     clippy::too_many_lines,
     reason = "one line a key, in the order of the file"
 )]
-fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon> {
+fn read(
+    mut root: Section<'_, '_>,
+    source: Source,
+    pins: Pins,
+    mode: Option<Mode>,
+) -> Option<Daemon> {
     let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
     version(&mut root);
+    let written = root.word("mode", Mode::WORDS, Mode::Live);
+    let mode = mode.unwrap_or(written.value);
 
     let mut section = root.section("venue");
-    let base_url = section.req::<String>("base_url");
-    let account_id = section.req_number("account_id", 0..=u64::from(u32::MAX));
-    let owner = section.req::<String>("owner");
+    let (base_url, account_id, owner) = read_venue(&mut section, mode);
     let chain_id = section.opt::<u64>("chain_id");
     let exchange = section.opt::<String>("exchange");
     let request_timeout_ms = section.number("request_timeout_ms", 5_000, 100..=60_000);
@@ -271,6 +293,8 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
     check_address(&section, "venue.owner", owner.as_ref());
     check_address(&section, "venue.exchange", exchange.as_ref());
     let is_remote = |url: &At<String>| !is_local(&url.value);
+    // Nothing is signed by what the file says in a mode that does not trade.
+    let pins = if mode.trades() { pins } else { Pins::Optional };
     let pinned = pins == Pins::Required && base_url.as_ref().is_some_and(is_remote);
     if pinned {
         require_pins(&section, &["chain_id", "exchange"]);
@@ -278,11 +302,18 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
     section.finish();
 
     let mut section = root.section("keys");
-    let keys = read_keys(&mut section, &folder);
+    let keys = read_keys(&mut section, &folder, mode);
     section.finish();
 
     let mut section = root.section("store");
-    let dir = section.req::<PathBuf>("dir");
+    let dir = match section.opt::<PathBuf>("dir") {
+        None if !mode.trades() && !section.has("dir") => Some(At {
+            value: PathBuf::from(mode.name()),
+            at: section.at(),
+        }),
+        None if !section.has("dir") => section.req::<PathBuf>("dir"),
+        found => found,
+    };
     let keep_days = section.number("keep_days", 30, 1..=3_650);
     section.finish();
     let store = dir.map(|dir| StoreConfig {
@@ -303,6 +334,12 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
         max_mb: max_mb.value,
         keep_days: small(keep_days.value),
     });
+
+    let paper = if mode == Mode::Paper || root.has("paper") {
+        paper::read(root.section("paper"))
+    } else {
+        Paper::default()
+    };
 
     let mut section = root.section("metrics");
     let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 9_464)));
@@ -367,7 +404,7 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
     let markets: Vec<_> = root
         .sections("market")
         .into_iter()
-        .map(|section| market::read(section, poll.depth_ms, pinned))
+        .map(|section| market::read(section, poll.depth_ms, pinned, (mode, base_url.as_ref())))
         .collect();
     check_markets(&root, &markets);
     let markets: Option<Vec<_>> = markets.into_iter().collect();
@@ -376,10 +413,14 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
     let daemon = (|| {
         Some(Daemon {
             source,
+            mode,
+            paper,
             venue: VenueLink {
-                base_url: base_url?.map(|url| url.trim_end_matches('/').to_owned()),
+                base_url: base_url
+                    .or_else(|| without(mode))?
+                    .map(|url| url.trim_end_matches('/').to_owned()),
                 account_id: small(account_id?.value),
-                owner: owner?.value.to_ascii_lowercase(),
+                owner: owner.or_else(|| without(mode))?.value.to_ascii_lowercase(),
                 chain_id: chain_id.map(|chain| chain.value),
                 exchange: exchange.map(|address| address.value.to_ascii_lowercase()),
             },
@@ -403,4 +444,12 @@ fn read(mut root: Section<'_, '_>, source: Source, pins: Pins) -> Option<Daemon>
     })();
     root.finish();
     daemon
+}
+
+/// What stands for something that a mode without trading does not need.
+fn without(mode: Mode) -> Option<At<String>> {
+    (!mode.trades()).then(|| At {
+        value: String::new(),
+        at: Place::default(),
+    })
 }

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use cambist_core::market::MarketSpec;
 use rust_decimal::Decimal;
 
+use super::feed::{self, Feed};
+use super::mode::Mode;
 use super::money::Money;
 use super::pool::{self, Pool};
 use super::reader::{At, Place, Section};
@@ -105,6 +107,8 @@ pub struct Market {
     pub price_tolerance_bps: u32,
     /// A working order stays if its remaining quantity is within this of the wanted one.
     pub qty_tolerance_bps: u32,
+    /// Where depth comes from in modes that do not trade.
+    pub feed: Option<Feed>,
     /// The pool beside it.
     pub pool: Option<Pool>,
     /// Strategies, at least one.
@@ -155,7 +159,12 @@ impl Market {
     clippy::too_many_lines,
     reason = "one line a key, in the order of the file"
 )]
-pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64, pinned: bool) -> Option<Market> {
+pub(super) fn read(
+    mut section: Section<'_, '_>,
+    depth_ms: u64,
+    pinned: bool,
+    (mode, venue): (Mode, Option<&At<String>>),
+) -> Option<Market> {
     let name = section.req::<String>("name");
     let symbols = name.as_ref().and_then(|name| symbols(&section, name));
     let mut decimals = |key: &'static str| {
@@ -203,6 +212,13 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64, pinned: bool) ->
     let empty = read_empty(&mut section);
     let price_tolerance = section.number("price_tolerance_bps", 5, 0..=1_000);
     let qty_tolerance = section.number("qty_tolerance_bps", 1_000, 0..=9_999);
+    let feed = if section.has("feed") {
+        feed::read(section.section("feed"), mode)
+    } else if mode.trades() {
+        None
+    } else {
+        venue_feed(&section, (name.as_ref(), &expected), venue, depth_ms)
+    };
     let pool = pool::read(section.section("pool"), pinned);
     let strategies: Vec<_> = section
         .sections("strategy")
@@ -296,9 +312,28 @@ pub(super) fn read(mut section: Section<'_, '_>, depth_ms: u64, pinned: bool) ->
         empty,
         price_tolerance_bps: small(price_tolerance.value),
         qty_tolerance_bps: small(qty_tolerance.value),
+        feed,
         pool,
         strategies: strategies.into_iter().collect::<Option<_>>()?,
     })
+}
+
+/// The book of the venue itself, where no other feed is named.
+fn venue_feed(
+    section: &Section<'_, '_>,
+    (name, expected): (Option<&At<String>>, &Expected),
+    venue: Option<&At<String>>,
+    depth_ms: u64,
+) -> Option<Feed> {
+    let Some(base_url) = venue else {
+        section.missing(
+            "feed",
+            "market.feed is missing: without venue.base_url it says where depth comes from",
+        );
+        return None;
+    };
+    let decimals = expected.base_decimals.as_ref()?.value;
+    Some(feed::of_venue(base_url, &name?.value, decimals, depth_ms))
 }
 
 /// Every amount of one token must name it or nothing. Where all of them name another one, the market's

@@ -7,7 +7,10 @@
 pub mod daemon;
 pub mod exposure;
 pub mod feasible;
+pub mod feed;
 pub mod market;
+pub mod mode;
+pub mod paper;
 pub mod pool;
 pub mod resolve;
 pub mod risk;
@@ -21,6 +24,7 @@ pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
 
 pub use crate::config::resolve::{Bound, Listed};
 pub use daemon::Daemon;
+pub use mode::Mode;
 pub use reader::{At, ConfigError, Place, Problem};
 pub use venue::Exchange;
 

@@ -6,6 +6,7 @@ use cambist_core::config::{BudgetConfig, PollConfig};
 
 use super::daemon::{Keys, LogConfig, LogFormat, Orders};
 use super::market::Market;
+use super::mode::Mode;
 use super::reader::{At, Section};
 
 pub(super) use cambist_config::{small, version};
@@ -35,7 +36,43 @@ const FORMATS: &[(&str, LogFormat)] = &[
     ("json", LogFormat::Json),
 ];
 
-pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path) -> Option<Keys> {
+/// Where the venue is and who we are there: base URL, account, owner. Only trading needs them.
+#[expect(clippy::type_complexity, reason = "three keys, each at its place")]
+pub(super) fn read_venue(
+    section: &mut Section<'_, '_>,
+    mode: Mode,
+) -> (Option<At<String>>, Option<At<u64>>, Option<At<String>>) {
+    let accounts = 0..=u64::from(u32::MAX);
+    if mode.trades() {
+        (
+            section.req::<String>("base_url"),
+            section.req_number("account_id", accounts),
+            section.req::<String>("owner"),
+        )
+    } else {
+        (
+            section.opt::<String>("base_url"),
+            Some(section.number("account_id", 0, accounts)),
+            section.opt::<String>("owner"),
+        )
+    }
+}
+
+pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode) -> Option<Keys> {
+    if !mode.trades() {
+        if section.is_written() {
+            let what = format!(
+                "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
+                mode.name()
+            );
+            section.problem(section.at(), what);
+        }
+        for key in ["api_key_file", "eddsa_key_file"] {
+            section.opt::<PathBuf>(key);
+        }
+        section.or("credentials", false);
+        return Some(Keys::None);
+    }
     let api_key = section.opt::<PathBuf>("api_key_file");
     let eddsa_key = section.opt::<PathBuf>("eddsa_key_file");
     let credentials = section.or("credentials", false);

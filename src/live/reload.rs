@@ -84,7 +84,7 @@ impl Reload {
 }
 
 /// What a start rests on, by section, as text that can be compared.
-fn fixed(daemon: &Daemon) -> [(&'static str, String); 8] {
+fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
     let venue = &daemon.venue;
     let link = (
         &venue.base_url.value,
@@ -106,6 +106,7 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 8] {
         })
         .collect();
     [
+        ("mode", daemon.mode.name().to_owned()),
         ("[venue]", format!("{link:?}")),
         ("[keys]", format!("{:?}", daemon.keys)),
         ("[store]", format!("{:?}", daemon.store)),

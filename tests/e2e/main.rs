@@ -14,6 +14,7 @@ mod instances;
 mod neighbours;
 mod operator;
 mod panic;
+mod paper;
 mod provenance;
 mod reasons;
 mod reconciliation;

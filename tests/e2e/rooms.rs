@@ -224,6 +224,46 @@ fn tape_and_market_data_know_files_but_no_clock_and_no_socket() {
     }
 }
 
+/// What does not trade has nothing in it that signs, or sends anything but a reading of a public page.
+#[test]
+fn modes_that_do_not_trade_reach_for_nothing_that_sends() {
+    let words = [
+        "secrets",
+        "cambist_signing",
+        "Credentials",
+        "cambist_client::Client",
+        "Client::",
+        "account_access",
+        "RequestWorkers",
+        "SealWorker",
+        "request_workers",
+        "seal_worker",
+        "reqwest",
+        "Method::",
+    ];
+    let mut looked_at = 0;
+    let folders = ["src/feeds", "src/paper"].map(|name| sources(&root().join(name)));
+    let files = folders.into_iter().flatten();
+    for path in files.chain([root().join("src/observe.rs")]) {
+        let code = code(&path);
+        let wrong: Vec<_> = words.iter().filter(|word| code.contains(**word)).collect();
+        assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
+        looked_at += 1;
+    }
+    assert!(looked_at > 5, "{looked_at}");
+    // The one way out is a GET without a body.
+    let reader = code(&root().join("crates/client/src/public.rs"));
+    assert_eq!(reader.matches("Method::").count(), 1);
+    for words in [
+        "Method::GET",
+        "body: None",
+        "api_key: None",
+        "signature: None",
+    ] {
+        assert!(reader.contains(words), "{words}");
+    }
+}
+
 #[test]
 fn one_file_a_program_reads_clocks() {
     let rooms = ROOMS.iter().map(|(room, _)| *room).chain([""]);

@@ -84,6 +84,15 @@ pub struct Begin {
     pub seed: u64,
     pub venue_time: VenueTime,
     pub fee_bips: [u16; 2],
+    pub observer: Option<Box<dyn EngineObserver>>,
+}
+
+/// Sees everything that the engine takes in and does, in order, for a recording.
+pub trait EngineObserver {
+    /// An event, before the engine takes it in.
+    fn event(&mut self, now: Time, event: &Event);
+    /// What the engine did, and the engine afterwards.
+    fn actions(&mut self, actions: &[Action], engine: &Engine);
 }
 
 /// The engine with what its shell has to remember.
@@ -91,6 +100,7 @@ pub struct EngineLink {
     engine: Engine,
     sealed: BTreeMap<ClientOrderId, UnsignedOrder>,
     actions: Vec<Action>,
+    observer: Option<Box<dyn EngineObserver>>,
     pub log: EngineLog,
 }
 
@@ -126,6 +136,7 @@ impl EngineLink {
             engine: Engine::new(strategies),
             sealed: BTreeMap::new(),
             actions: Vec::new(),
+            observer: begin.observer,
             log,
         };
         (link, Input(Event::Start(Box::new(start))))
@@ -134,7 +145,13 @@ impl EngineLink {
     /// The engine takes an input in; what it wants is appended.
     pub fn handle(&mut self, now: Time, input: &Input, wanted: &mut Vec<Wanted>) {
         let mut actions = std::mem::take(&mut self.actions);
+        if let Some(observer) = &mut self.observer {
+            observer.event(now, &input.0);
+        }
         self.engine.on_event(now, &input.0, &mut actions);
+        if let Some(observer) = &mut self.observer {
+            observer.actions(&actions, &self.engine);
+        }
         for action in actions.drain(..) {
             match action {
                 Action::Send { request, query } => {

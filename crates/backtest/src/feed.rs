@@ -1,7 +1,7 @@
-//! Recorded data of one market, on the market's own grid.
+//! Recorded or live data of one market, on the market's own grid.
 
 use cambist_core::{MarketSpec, Price, Qty};
-use cambist_market_data::{Event, Grid, Recording, Snapshot, Step, Timestamp, Update};
+use cambist_market_data::{Event, Grid, LiveRow, Recording, Snapshot, Step, Timestamp, Update};
 
 use crate::error::BacktestError;
 
@@ -12,6 +12,8 @@ pub enum Row {
     Event(Event),
     /// A snapshot.
     Snapshot(Box<Snapshot>),
+    /// Nothing: time has passed.
+    Idle(Box<Snapshot>),
 }
 
 /// A recording with its next row, in ticks and lots of the market.
@@ -67,7 +69,7 @@ impl Feed {
                 visibility: cambist_market_data::Visibility::Local,
                 update: Update::Cancel { order: 0 },
             }),
-            Recording::Snapshots(_) => Row::Snapshot(Box::default()),
+            Recording::Snapshots(_) | Recording::Live(_) => Row::Snapshot(Box::default()),
         };
         Ok(Self {
             data,
@@ -97,7 +99,7 @@ impl Feed {
 
     /// Whether it is a recording of snapshots.
     pub const fn is_snapshots(&self) -> bool {
-        matches!(self.data, Recording::Snapshots(_))
+        matches!(self.data, Recording::Snapshots(_) | Recording::Live(_))
     }
 
     /// Reads the next row that the exchange processes.
@@ -124,17 +126,41 @@ impl Feed {
                     return Ok(());
                 };
                 row.copy_from(snapshot);
-                if (ticks, lots) != (1, 1) {
-                    for level in row.bids.iter_mut().chain(&mut row.asks) {
-                        scale(&mut level.price, ticks);
-                        level.qty = Qty(level.qty.0.saturating_mul(lots));
+                scale_levels(row, ticks, lots);
+                self.time = row.exchange_time;
+            }
+            (Recording::Live(source), row) => {
+                // One buffer, whether there is something in it or not.
+                let (Row::Snapshot(buffer) | Row::Idle(buffer)) = row else {
+                    unreachable!("the row was made for the data");
+                };
+                let mut buffer = std::mem::take(buffer);
+                match source.next_row()? {
+                    None => self.time = NEVER,
+                    Some(LiveRow::Idle(time)) => {
+                        self.time = time;
+                        *row = Row::Idle(buffer);
+                    }
+                    Some(LiveRow::Snapshot(snapshot)) => {
+                        buffer.copy_from(snapshot);
+                        scale_levels(&mut buffer, ticks, lots);
+                        self.time = snapshot.local_time;
+                        *row = Row::Snapshot(buffer);
                     }
                 }
-                self.time = row.exchange_time;
             }
             _ => unreachable!("the row was made for the data"),
         }
         Ok(())
+    }
+}
+
+fn scale_levels(row: &mut Snapshot, ticks: u64, lots: u64) {
+    if (ticks, lots) != (1, 1) {
+        for level in row.bids.iter_mut().chain(&mut row.asks) {
+            scale(&mut level.price, ticks);
+            level.qty = Qty(level.qty.0.saturating_mul(lots));
+        }
     }
 }
 

@@ -17,9 +17,9 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The report as one HTML page that opens offline, with the configuration as it is written and the name
-    /// of the program.
-    pub fn html(&self, config: &str, program: &str) -> String {
+    /// The report as one HTML page that opens offline: what the run was (`Backtest`), the configuration as it
+    /// is written, and the name of the program.
+    pub fn html(&self, kind: &str, config: &str, program: &str) -> String {
         let page = Page {
             report: &self.report,
             curves: &self.curves,
@@ -27,6 +27,7 @@ impl Finished {
             span: self.span,
             config,
             program,
+            kind,
         };
         page.render()
     }

@@ -25,6 +25,8 @@ pub struct Page<'a> {
     pub config: &'a str,
     /// The program that made it.
     pub program: &'a str,
+    /// What the run was, as the title begins.
+    pub kind: &'a str,
 }
 
 /// Text as HTML shows it.
@@ -47,7 +49,7 @@ impl Page<'_> {
     pub fn render(&self) -> String {
         let report = self.report;
         let names: Vec<_> = self.markets.iter().map(|spec| spec.name.as_str()).collect();
-        let title = escape(&format!("Backtest {}", names.join(", ")));
+        let title = escape(&format!("{} {}", self.kind, names.join(", ")));
         let mut page = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{} to {}, {:.1} hours. {}</p>\n",
             report.from,

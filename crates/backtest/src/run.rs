@@ -9,7 +9,7 @@ use cambist_market_data::{Recording, Timestamp};
 
 use crate::assumptions::Assumptions;
 use crate::curves::Curves;
-use crate::engine_link::{Begin, EngineLink, Input, Outgoing, Wanted};
+use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Wanted};
 use crate::error::BacktestError;
 use crate::exchange::{Execution, SimulatedExchange, venue_time};
 use crate::feed::{Feed, NEVER, Row};
@@ -50,6 +50,8 @@ pub struct Setup {
     pub to: Option<Timestamp>,
     /// Between two samples, in milliseconds, at least 1.
     pub sample_ms: u64,
+    /// Sees everything that the engine takes in and does.
+    pub observer: Option<Box<dyn EngineObserver>>,
 }
 
 /// A thing that comes at its time.
@@ -150,6 +152,7 @@ impl Backtest {
                 seed: assumptions.seed,
                 venue_time: VenueTime(0),
                 fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
+                observer: setup.observer,
             }),
             engine: None,
             ended: None,
@@ -241,6 +244,7 @@ impl Backtest {
             match self.feeds[index].row() {
                 Row::Event(event) => self.exchange.apply_event(index, event),
                 Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
+                Row::Idle(_) => {}
             }
             if self.exchange.has_executions() {
                 self.book_executions(sink)?;

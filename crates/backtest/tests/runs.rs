@@ -340,7 +340,7 @@ fn the_page_is_whole_and_shows_what_was_escaped() {
         .run(&mut ())
         .unwrap();
     let report = &outcome.report;
-    let page = outcome.html("name = \"<b>&\"", "cambist <test>");
+    let page = outcome.html("Backtest", "name = \"<b>&\"", "cambist <test>");
     assert!(
         page.contains("name = &quot;&lt;b&gt;&amp;&quot;") && page.contains("cambist &lt;test&gt;")
     );

@@ -23,6 +23,7 @@ mod classify;
 mod client;
 mod config;
 mod error;
+mod public;
 mod transport;
 
 pub use base_url::BaseUrl;
@@ -30,4 +31,5 @@ pub use classify::{classify_query, classify_submit};
 pub use client::{Answered, Client};
 pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
+pub use public::{PublicError, PublicReader, PublicUrl};
 pub use secrecy::{ExposeSecret, SecretString};

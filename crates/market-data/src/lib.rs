@@ -35,5 +35,5 @@ pub use grid::{Grid, Step};
 pub use open::{OpenOptions, Recording, open};
 pub use report::{Report, Tolerance};
 pub use snapshot::{Level, Snapshot};
-pub use source::{EventSource, SnapshotSource};
+pub use source::{EventSource, LiveRow, LiveSource, SnapshotSource};
 pub use time::{TimeUnit, Timestamp};

@@ -14,7 +14,7 @@ use crate::parquet::{ParquetOptions, ParquetReader};
 use crate::report::{Inspector, Report, Tolerance};
 use crate::segment::{self, Content, EventSegments, ReadOptions, SnapshotSegments};
 use crate::snapshot::Snapshot;
-use crate::source::{EventSource, SnapshotSource};
+use crate::source::{EventSource, LiveSource, SnapshotSource};
 use crate::units::Units;
 
 /// A recording.
@@ -23,6 +23,8 @@ pub enum Recording {
     Events(Box<dyn EventSource>),
     /// Depth snapshots.
     Snapshots(Box<dyn SnapshotSource>),
+    /// Depth snapshots as they arrive.
+    Live(Box<dyn LiveSource>),
 }
 
 impl Recording {
@@ -31,6 +33,7 @@ impl Recording {
         match self {
             Self::Events(source) => source.grid(),
             Self::Snapshots(source) => source.grid(),
+            Self::Live(source) => source.grid(),
         }
     }
 
@@ -39,6 +42,7 @@ impl Recording {
         match self {
             Self::Events(source) => source.report(),
             Self::Snapshots(source) => source.report(),
+            Self::Live(source) => source.report(),
         }
     }
 }

@@ -70,7 +70,8 @@ impl Report {
         found.map_or(0, |skipped| skipped.count)
     }
 
-    pub(crate) fn skip(&mut self, kind: DefectKind, text: impl FnOnce() -> String) {
+    /// Counts a defect that is skipped; `text` says where the first of its kind is.
+    pub fn skip(&mut self, kind: DefectKind, text: impl FnOnce() -> String) {
         match self.skipped.binary_search_by_key(&kind, |s| s.kind) {
             Ok(at) => self.skipped[at].count += 1,
             Err(at) => {
@@ -86,7 +87,7 @@ impl Report {
 
     /// Counts a row that is given out.
     #[inline]
-    pub(crate) fn keep(&mut self, time: Timestamp) {
+    pub fn keep(&mut self, time: Timestamp) {
         self.kept += 1;
         if self.first.is_none() {
             self.first = Some(time);

@@ -9,7 +9,7 @@ use cambist_core::{Price, TokenId};
 use super::example;
 use crate::config::pool::ListedPool;
 use crate::config::reader::Source;
-use crate::config::{Daemon, Exchange, Listed};
+use crate::config::{Daemon, Exchange, Listed, Mode};
 
 /// Every key must stand in the text, alone or commented out, under a comment that explains it.
 fn explains(source: &Source, keys: &BTreeSet<String>) {
@@ -53,6 +53,25 @@ fn the_daemons_examples_load_and_explain_every_key() {
             .unwrap();
         assert!(!bound.strategies.is_empty());
     }
+}
+
+/// What the other examples explain is not explained again.
+#[test]
+fn the_example_of_paper_trading_explains_what_only_it_has() {
+    let source = example("paper.toml");
+    let mut keys = BTreeSet::new();
+    let daemon = Daemon::parse_noting_keys(&source, &mut keys).unwrap();
+    assert_eq!(daemon.mode, Mode::Paper);
+    keys.retain(|key| {
+        let own = ["mode", "paper", "market.feed"];
+        own.iter().any(|own| key.starts_with(own))
+    });
+    assert!(keys.len() > 15, "{keys:?}");
+    explains(&source, &keys);
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    assert!(!bound.strategies.is_empty());
+    let feed = daemon.markets[0].feed.as_ref().unwrap();
+    assert!(feed.url.value.contains("ETHUSDC"), "{feed:?}");
 }
 
 #[test]

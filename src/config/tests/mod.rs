@@ -6,6 +6,7 @@ mod examples;
 mod exchange;
 mod meant;
 mod mistakes;
+mod modes;
 
 use std::path::PathBuf;
 

@@ -147,6 +147,7 @@ pub fn setup_of(name: &str, params: &str, data: Recording, assumptions: Assumpti
         assumptions,
         from: None,
         to: None,
+        observer: None,
         sample_ms: 1_000,
     }
 }

@@ -1,0 +1,252 @@
+//! `[market.feed]`: a public order book that modes without trading take their depth from.
+//!
+//! A feed is a URL that answers JSON, and pointers (RFC 6901) to what is in it; templates fill them in for
+//! well-known exchanges. In a pointer, `*` stands for the only member of an object.
+
+use super::mode::Mode;
+use super::reader::{At, Section};
+
+/// Where a price level, a sequence number and a time are in an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointers {
+    /// To the list of bids.
+    pub bids: String,
+    /// To the list of asks.
+    pub asks: String,
+    /// To the price within a level.
+    pub price: String,
+    /// To the quantity within a level.
+    pub quantity: String,
+    /// To a number that never falls, if there is one.
+    pub sequence: Option<String>,
+    /// To the time of the book, if there is one, and its form.
+    pub time: Option<(String, TimeForm)>,
+}
+
+/// How a time is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeForm {
+    /// Seconds since the Unix epoch, perhaps with decimals.
+    Seconds,
+    /// Milliseconds.
+    Millis,
+    /// Microseconds.
+    Micros,
+    /// Nanoseconds.
+    Nanos,
+    /// RFC 3339 text.
+    Rfc3339,
+}
+
+/// A public order book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// What is read.
+    pub url: At<String>,
+    /// Time between two reads.
+    pub poll_ms: u64,
+    /// Where things are in the answer.
+    pub pointers: Pointers,
+    /// Quantities are whole numbers of 10^−this.
+    pub quantity_decimals: u32,
+}
+
+/// An exchange whose answers are known.
+struct Template {
+    name: &'static str,
+    /// With `{symbol}` for the exchange's name of the market.
+    url: &'static str,
+    bids: &'static str,
+    asks: &'static str,
+    sequence: Option<&'static str>,
+    time: Option<(&'static str, TimeForm)>,
+}
+
+const TEMPLATES: [Template; 4] = [
+    Template {
+        name: "binance",
+        url: "https://api.binance.com/api/v3/depth?symbol={symbol}&limit=100",
+        bids: "/bids",
+        asks: "/asks",
+        sequence: Some("/lastUpdateId"),
+        time: None,
+    },
+    Template {
+        name: "coinbase",
+        url: "https://api.exchange.coinbase.com/products/{symbol}/book?level=2",
+        bids: "/bids",
+        asks: "/asks",
+        sequence: Some("/sequence"),
+        time: Some(("/time", TimeForm::Rfc3339)),
+    },
+    Template {
+        name: "kraken",
+        url: "https://api.kraken.com/0/public/Depth?pair={symbol}&count=100",
+        bids: "/result/*/bids",
+        asks: "/result/*/asks",
+        sequence: None,
+        time: None,
+    },
+    Template {
+        name: "okx",
+        url: "https://www.okx.com/api/v5/market/books?instId={symbol}&sz=100",
+        bids: "/data/0/bids",
+        asks: "/data/0/asks",
+        sequence: None,
+        time: Some(("/data/0/ts", TimeForm::Millis)),
+    },
+];
+
+const TIME_FORMS: &[(&str, TimeForm)] = &[
+    ("s", TimeForm::Seconds),
+    ("ms", TimeForm::Millis),
+    ("us", TimeForm::Micros),
+    ("ns", TimeForm::Nanos),
+    ("rfc3339", TimeForm::Rfc3339),
+];
+
+/// Reads a `[market.feed]` that is there; `None` if it is not right.
+pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
+    let template = section.opt::<String>("template");
+    let symbol = section.opt::<String>("symbol");
+    let url = section.opt::<String>("url");
+    let bids = section.opt::<String>("bids");
+    let asks = section.opt::<String>("asks");
+    let price = section.or("price", "/0".to_owned());
+    let quantity = section.or("quantity", "/1".to_owned());
+    let sequence = section.opt::<String>("sequence");
+    let time = section.opt::<String>("time");
+    let time_form = section.word("time_unit", TIME_FORMS, TimeForm::Millis);
+    let quantity_decimals = section.number("quantity_decimals", 0, 0..=27);
+    let poll_ms = section.number("poll_ms", 1_000, 100..=60_000);
+    if mode.trades() {
+        section.problem(
+            section.at(),
+            "market.feed is for the modes paper and observe: in mode live depth comes from the venue",
+        );
+    }
+    let known = template.as_ref().and_then(|wanted| {
+        let found = TEMPLATES.iter().find(|known| known.name == wanted.value);
+        if found.is_none() {
+            let names = TEMPLATES.map(|known| known.name).join(", ");
+            let what = format!(
+                "market.feed.template = {:?} is not known; there are {names}; or state url, bids and asks",
+                wanted.value
+            );
+            section.problem(wanted.at, what);
+        }
+        found
+    });
+    let of_template = known.and_then(|known| {
+        if url.is_none() && symbol.is_none() {
+            let what = format!(
+                "market.feed.symbol is missing: the name of the market at {}",
+                known.name
+            );
+            section.missing("symbol", what);
+        }
+        let symbol = symbol.as_ref()?;
+        Some(
+            symbol
+                .clone()
+                .map(|symbol| known.url.replace("{symbol}", &symbol)),
+        )
+    });
+    let url = url.or(of_template);
+    let pointer = |own: Option<At<String>>, known: Option<&str>| {
+        own.map(|own| own.value).or(known.map(str::to_owned))
+    };
+    let bids = pointer(bids, known.map(|known| known.bids));
+    let asks = pointer(asks, known.map(|known| known.asks));
+    if template.is_none() {
+        for (key, is_there) in [
+            ("url", url.is_some()),
+            ("bids", bids.is_some()),
+            ("asks", asks.is_some()),
+        ] {
+            if !is_there {
+                section.missing(
+                    key,
+                    format!("market.feed.{key} is missing; or name a template"),
+                );
+            }
+        }
+    }
+    if let Some(url) = &url {
+        check_url(&section, url);
+    }
+    let sequence = pointer(sequence, known.and_then(|known| known.sequence));
+    let own_time = time.map(|time| (time.value, time_form.value));
+    let known_time = known.and_then(|known| known.time);
+    let time = own_time.or(known_time.map(|(at, form)| (at.to_owned(), form)));
+    let feed = (|| {
+        Some(Feed {
+            url: url?,
+            poll_ms: poll_ms.value,
+            pointers: Pointers {
+                bids: bids?,
+                asks: asks?,
+                price: price.value,
+                quantity: quantity.value,
+                sequence,
+                time,
+            },
+            quantity_decimals: u32::try_from(quantity_decimals.value).unwrap_or(0),
+        })
+    })();
+    if let Some(feed) = &feed {
+        check_pointers(&section, feed);
+    }
+    section.finish();
+    feed
+}
+
+fn check_url(section: &Section<'_, '_>, url: &At<String>) {
+    if let Err(error) = cambist_client::PublicUrl::parse(&url.value) {
+        section.problem(url.at, format!("market.feed: {error}"));
+    }
+}
+
+fn check_pointers(section: &Section<'_, '_>, feed: &Feed) {
+    let pointers = &feed.pointers;
+    let time = pointers.time.as_ref().map(|(at, _)| at);
+    let all = [
+        &pointers.bids,
+        &pointers.asks,
+        &pointers.price,
+        &pointers.quantity,
+    ];
+    for pointer in all.into_iter().chain(&pointers.sequence).chain(time) {
+        if !pointer.starts_with('/') {
+            let what = format!(
+                "market.feed: {pointer:?} is no JSON pointer: it must begin with /, such as /result/bids"
+            );
+            section.problem(section.at(), what);
+        }
+    }
+}
+
+/// The book of a venue of the interface that cambist trades on.
+pub(super) fn of_venue(
+    base_url: &At<String>,
+    market: &str,
+    base_decimals: u8,
+    depth_ms: u64,
+) -> Feed {
+    let base = base_url.value.trim_end_matches('/');
+    Feed {
+        url: base_url
+            .clone()
+            .map(|_| format!("{base}/api/v3/depth?level=0&limit=50&market={market}")),
+        poll_ms: depth_ms.max(100),
+        pointers: Pointers {
+            bids: "/bids".to_owned(),
+            asks: "/asks".to_owned(),
+            price: "/0".to_owned(),
+            quantity: "/1".to_owned(),
+            sequence: Some("/version".to_owned()),
+            time: Some(("/timestamp".to_owned(), TimeForm::Millis)),
+        },
+        quantity_decimals: base_decimals.into(),
+    }
+}

@@ -1,0 +1,219 @@
+//! From the JSON of a feed to levels on a market's grid.
+//!
+//! Prices finer than the tick are rounded away from the mid and quantities down to whole lots, so that the
+//! book is never better than the exchange's. Levels that become one are added up.
+
+use cambist_core::{MarketSpec, Price, Qty};
+use cambist_market_data::{Level, Timestamp};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use serde_json::Value;
+
+use crate::config::feed::{Feed, TimeForm};
+
+/// Most levels a side that are kept.
+const LEVELS_MAX: usize = 1_000;
+/// Longest part of an answer that is shown.
+const SHOWN_MAX: usize = 200;
+
+/// A book as a feed shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Book {
+    /// Highest first.
+    pub bids: Vec<Level>,
+    /// Lowest first.
+    pub asks: Vec<Level>,
+    /// The feed's number of the book, if it has one.
+    pub sequence: Option<u64>,
+    /// The feed's time of the book, if it has one.
+    pub time: Option<Timestamp>,
+}
+
+/// How a feed's numbers become ticks and lots.
+#[derive(Clone, Debug)]
+pub struct Units {
+    price_decimals: u32,
+    lot_decimals: u32,
+}
+
+impl Units {
+    /// Those of a market.
+    pub fn of(spec: &MarketSpec) -> Self {
+        let lot_digits = spec.lot.ilog10();
+        Self {
+            price_decimals: spec.price_decimals.into(),
+            lot_decimals: u32::from(spec.base.decimals).saturating_sub(lot_digits),
+        }
+    }
+}
+
+/// Reads an answer. The error says what is wrong and where.
+pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
+    let page: Value = serde_json::from_slice(body)
+        .map_err(|error| format!("the answer is no JSON: {error}: {}", shown(body)))?;
+    let pointers = &feed.pointers;
+    let side = |pointer: &str, rounding: Rounding| {
+        let list = found(&page, pointer)
+            .and_then(Value::as_array)
+            .ok_or_else(|| {
+                format!(
+                    "there is no list at {pointer}: the answer is {}",
+                    shown(body)
+                )
+            })?;
+        let mut levels = Vec::new();
+        for (index, level) in list.iter().take(LEVELS_MAX).enumerate() {
+            let at = |what: &str| format!("{pointer}/{index}{what}");
+            let number = |within: &str| {
+                let text = found(level, within).and_then(decimal);
+                text.ok_or_else(|| format!("there is no number at {}", at(within)))
+            };
+            let price = ticks(number(&pointers.price)?, units, rounding)
+                .ok_or_else(|| format!("{} is no price of the market", at(&pointers.price)))?;
+            let mut quantity = number(&pointers.quantity)?;
+            if feed.quantity_decimals > 0 {
+                quantity = scaled_down(quantity, feed.quantity_decimals)
+                    .ok_or_else(|| format!("{} is too fine", at(&pointers.quantity)))?;
+            }
+            let qty = lots(quantity, units)
+                .ok_or_else(|| format!("{} is no quantity", at(&pointers.quantity)))?;
+            add(&mut levels, price, qty, rounding).map_err(|what| format!("{}: {what}", at("")))?;
+        }
+        levels.retain(|level: &Level| level.qty.0 > 0);
+        Ok::<_, String>(levels)
+    };
+    let bids = side(&pointers.bids, Rounding::Down)?;
+    let asks = side(&pointers.asks, Rounding::Up)?;
+    if let (Some(bid), Some(ask)) = (bids.first(), asks.first())
+        && bid.price >= ask.price
+    {
+        return Err(format!(
+            "the book is crossed: bid {} and ask {} in ticks",
+            bid.price.0, ask.price.0
+        ));
+    }
+    let sequence = pointers.sequence.as_ref().map(|pointer| {
+        let number = found(&page, pointer).and_then(decimal);
+        let number = number.and_then(|number| number.to_u64());
+        number.ok_or_else(|| format!("there is no whole number at {pointer}"))
+    });
+    let time = pointers.time.as_ref().map(|(pointer, form)| {
+        let time = found(&page, pointer).and_then(|value| time(value, *form));
+        time.ok_or_else(|| format!("there is no time at {pointer}"))
+    });
+    Ok(Book {
+        bids,
+        asks,
+        sequence: sequence.transpose()?,
+        time: time.transpose()?,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    Down,
+    Up,
+}
+
+/// Appends a level, or adds it to the one before it if rounding made them one.
+fn add(levels: &mut Vec<Level>, price: Price, qty: Qty, rounding: Rounding) -> Result<(), String> {
+    match levels.last_mut() {
+        Some(last) if last.price == price => {
+            last.qty = Qty(last.qty.0.saturating_add(qty.0));
+            return Ok(());
+        }
+        Some(last) => {
+            let is_worse = match rounding {
+                Rounding::Down => price < last.price,
+                Rounding::Up => price > last.price,
+            };
+            if !is_worse {
+                return Err("levels are not in order, best first".to_owned());
+            }
+        }
+        None => {}
+    }
+    levels.push(Level { price, qty });
+    Ok(())
+}
+
+/// The value at a pointer; `*` is the only member of an object.
+fn found<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut at = value;
+    for part in pointer.split('/').skip(1) {
+        at = match (part, at) {
+            ("*", Value::Object(members)) if members.len() == 1 => members.values().next()?,
+            ("*", _) => return None,
+            (part, Value::Object(members)) => {
+                members.get(&part.replace("~1", "/").replace("~0", "~"))?
+            }
+            (part, Value::Array(items)) => items.get(part.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+/// A number, or a number as text, above or equal 0.
+fn decimal(value: &Value) -> Option<Decimal> {
+    let read = |text: &str| {
+        let plain = Decimal::from_str_exact(text).ok();
+        plain.or_else(|| Decimal::from_scientific(text).ok())
+    };
+    let number = match value {
+        Value::String(text) => read(text)?,
+        Value::Number(number) => read(&number.to_string())?,
+        _ => return None,
+    };
+    (!number.is_sign_negative()).then_some(number)
+}
+
+fn power(decimals: u32) -> Option<Decimal> {
+    let power = 10_i128.checked_pow(decimals)?;
+    Decimal::try_from_i128_with_scale(power, 0).ok()
+}
+
+fn scaled_down(number: Decimal, decimals: u32) -> Option<Decimal> {
+    number.checked_div(power(decimals)?)
+}
+
+fn ticks(price: Decimal, units: &Units, rounding: Rounding) -> Option<Price> {
+    let ticks = price.checked_mul(power(units.price_decimals)?)?;
+    let whole = match rounding {
+        Rounding::Down => ticks.floor(),
+        Rounding::Up => ticks.ceil(),
+    };
+    // The largest number is none that trades.
+    let ticks = whole.to_u64().filter(|ticks| (1..u64::MAX).contains(ticks));
+    ticks.map(Price)
+}
+
+fn lots(quantity: Decimal, units: &Units) -> Option<Qty> {
+    let lots = quantity.checked_mul(power(units.lot_decimals)?)?;
+    lots.floor().to_u64().map(Qty)
+}
+
+fn time(value: &Value, form: TimeForm) -> Option<Timestamp> {
+    let scale = match form {
+        TimeForm::Rfc3339 => return Timestamp::from_rfc3339(value.as_str()?),
+        TimeForm::Seconds => 9,
+        TimeForm::Millis => 6,
+        TimeForm::Micros => 3,
+        TimeForm::Nanos => 0,
+    };
+    let nanos = decimal(value)?.checked_mul(power(scale)?)?;
+    nanos.floor().to_i64().map(Timestamp)
+}
+
+fn shown(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let mut short: String = text.chars().take(SHOWN_MAX).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short.escape_debug().to_string()
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

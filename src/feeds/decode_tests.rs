@@ -1,0 +1,134 @@
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::{MarketId, TokenId, TokenSpec};
+
+use super::*;
+use crate::config::feed::Pointers;
+use crate::config::reader::{At, Place};
+
+fn spec() -> MarketSpec {
+    let token = |id, symbol: &str, decimals| TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: 6,
+        minimum: 1,
+        maximum: 1 << 100,
+        dust: 0,
+        enabled: true,
+    };
+    MarketSpec::new(
+        MarketId(0),
+        "ETH-USDC",
+        token(0, "ETH", 18),
+        token(1, "USDC", 6),
+        2,
+        true,
+    )
+    .unwrap()
+}
+
+fn feed() -> Feed {
+    Feed {
+        url: At {
+            value: String::new(),
+            at: Place::default(),
+        },
+        poll_ms: 1_000,
+        pointers: Pointers {
+            bids: "/b".to_owned(),
+            asks: "/a".to_owned(),
+            price: "/0".to_owned(),
+            quantity: "/1".to_owned(),
+            sequence: None,
+            time: None,
+        },
+        quantity_decimals: 0,
+    }
+}
+
+fn read(body: &str) -> Result<Book, String> {
+    decode(&feed(), &Units::of(&spec()), body.as_bytes())
+}
+
+/// Prices in ticks and quantities in millionths of the base token.
+fn levels(levels: &[Level]) -> Vec<(u64, u64)> {
+    levels
+        .iter()
+        .map(|level| (level.price.0, level.qty.0))
+        .collect()
+}
+
+#[test]
+fn what_is_finer_than_the_market_is_never_better_than_it_was() {
+    let lot = Units::of(&spec()).lot_decimals;
+    let one = 10_u64.pow(lot);
+    let book = read(
+        r#"{"b": [["2500.109","1"],["2500.101",2],["2500.09","0.00000000001"],["2499","1.5e0"]],
+            "a": [["2500.111","1"],["2500.119","2.0000000000009"],[2501.5,3]]}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        levels(&book.bids),
+        [(250_010, 3 * one), (249_900, one + one / 2)],
+        "bids down, and what is less than a lot is nothing"
+    );
+    assert_eq!(levels(&book.asks), [(250_012, 3 * one), (250_150, 3 * one)]);
+    assert_eq!((book.sequence, book.time), (None, None));
+}
+
+#[test]
+fn whole_numbers_of_small_units_are_quantities_too() {
+    let mut feed = feed();
+    feed.quantity_decimals = 18;
+    let body = br#"{"b": [["2500.00","123456789000000000000"]], "a": []}"#;
+    let book = decode(&feed, &Units::of(&spec()), body).unwrap();
+    let one = 10_u64.pow(Units::of(&spec()).lot_decimals);
+    assert_eq!(book.bids[0].qty.0, 123_456_789 * one / 1_000_000);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    for (body, words) in [
+        ("<html>", "no JSON"),
+        (r#"{"b": []}"#, "no list at /a"),
+        (r#"{"b": {}, "a": []}"#, "no list at /b"),
+        (r#"{"b": [["x","1"]], "a": []}"#, "no number at /b/0/0"),
+        (r#"{"b": [["1"]], "a": []}"#, "no number at /b/0/1"),
+        (r#"{"b": [["-1","1"]], "a": []}"#, "no number at /b/0/0"),
+        (r#"{"b": [["0","1"]], "a": []}"#, "/b/0/0 is no price"),
+        (
+            r#"{"b": [["1","1"],["2","1"]], "a": []}"#,
+            "/b/1: levels are not in order",
+        ),
+        (
+            r#"{"b": [], "a": [["2","1"],["1","1"]]}"#,
+            "/a/1: levels are not in order",
+        ),
+        (r#"{"b": [["2","1"]], "a": [["2","1"]]}"#, "crossed"),
+        (
+            r#"{"b": [["99999999999999999999999","1"]], "a": []}"#,
+            "is no price",
+        ),
+        (
+            r#"{"b": [["1","99999999999999999999999999"]], "a": []}"#,
+            "is no quantity",
+        ),
+    ] {
+        let error = read(body).unwrap_err();
+        assert!(error.contains(words), "{body}: {error}");
+    }
+    let mut numbered = feed();
+    numbered.pointers.sequence = Some("/n".to_owned());
+    numbered.pointers.time = Some(("/t".to_owned(), TimeForm::Seconds));
+    let units = Units::of(&spec());
+    let error = decode(&numbered, &units, br#"{"b":[],"a":[],"t":1}"#).unwrap_err();
+    assert!(error.contains("no whole number at /n"), "{error}");
+    let error = decode(&numbered, &units, br#"{"b":[],"a":[],"n":1,"t":null}"#).unwrap_err();
+    assert!(error.contains("no time at /t"), "{error}");
+    let book = decode(&numbered, &units, br#"{"b":[],"a":[],"n":"7","t":1.25}"#).unwrap();
+    assert_eq!(
+        (book.sequence, book.time),
+        (Some(7), Some(Timestamp(1_250_000_000)))
+    );
+}

@@ -1,0 +1,137 @@
+//! A feed as a live source of market data: when a book arrived, when it was so, and what is left out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use cambist_market_data::{DefectKind, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp};
+
+use super::poll::{Arrival, wall};
+use crate::clock::Clock;
+
+/// Time goes on in steps of this while nothing arrives.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A feed of one market.
+pub struct LiveFeed {
+    name: String,
+    arrivals: Receiver<Arrival>,
+    stop: Arc<AtomicBool>,
+    clock: Clock,
+    grid: Grid,
+    report: Report,
+    snapshot: Snapshot,
+    /// Local time of the last row.
+    last: Timestamp,
+    /// A first book has arrived.
+    begun: bool,
+    sequence: Option<u64>,
+    /// The shortest time from the feed's own time of a book to its arrival: how far both clocks are apart
+    /// at least, and the way.
+    delay_nanos: Option<i64>,
+}
+
+impl LiveFeed {
+    /// What arrives for a market, until `stop`.
+    pub fn new(
+        name: &str,
+        grid: Grid,
+        arrivals: Receiver<Arrival>,
+        stop: Arc<AtomicBool>,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            arrivals,
+            stop,
+            clock,
+            grid,
+            report: Report::default(),
+            snapshot: Snapshot::default(),
+            last: Timestamp(0),
+            begun: false,
+            sequence: None,
+            delay_nanos: None,
+        }
+    }
+
+    /// Takes an arrival into the snapshot; false if it is left out.
+    fn take(&mut self, arrival: Arrival) -> bool {
+        self.report.rows += 1;
+        let name = &self.name;
+        let book = match arrival.book {
+            Ok(book) => book,
+            Err(why) => {
+                self.report
+                    .skip(DefectKind::BadValue, || format!("{name}: {why}"));
+                return false;
+            }
+        };
+        if let (Some(known), Some(now)) = (self.sequence, book.sequence)
+            && now < known
+        {
+            // An older answer of a cache, or an exchange that began anew.
+            self.sequence = Some(now);
+            self.report.skip(DefectKind::Backward, || {
+                format!("{name}: sequence {now} after {known}")
+            });
+            return false;
+        }
+        self.sequence = book.sequence.or(self.sequence);
+        let arrived = self.later(arrival.arrived);
+        let mut was_so = arrival.asked;
+        if let Some(time) = book.time {
+            let delay = arrived.nanos_since(time);
+            let shortest = self.delay_nanos.map_or(delay, |known| known.min(delay));
+            self.delay_nanos = Some(shortest);
+            was_so = was_so.min(time.plus_nanos(shortest));
+        }
+        self.snapshot.exchange_time = was_so.max(self.snapshot.exchange_time).min(arrived);
+        self.snapshot.local_time = arrived;
+        self.snapshot.sequence = book.sequence.unwrap_or(0);
+        self.snapshot.bids = book.bids;
+        self.snapshot.asks = book.asks;
+        self.report.keep(arrived);
+        true
+    }
+
+    /// A time that is not before the last one, whatever the clock did.
+    fn later(&mut self, time: Timestamp) -> Timestamp {
+        self.last = self.last.max(time);
+        self.last
+    }
+}
+
+impl LiveSource for LiveFeed {
+    fn next_row(&mut self) -> cambist_market_data::Result<Option<LiveRow<'_>>> {
+        loop {
+            if self.stop.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            match self.arrivals.recv_timeout(STEP) {
+                Ok(arrival) => {
+                    if self.take(arrival) {
+                        self.begun = true;
+                        return Ok(Some(LiveRow::Snapshot(&self.snapshot)));
+                    }
+                }
+                // Before the first book there is nothing to do.
+                Err(RecvTimeoutError::Timeout) if !self.begun => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = self.later(wall(self.clock));
+                    return Ok(Some(LiveRow::Idle(now)));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+        }
+    }
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+}

@@ -1,0 +1,295 @@
+//! Observing: the depth of public feeds is recorded, in the form that backtests read, and reported about.
+//! No engine runs and no order is made.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context;
+use cambist_core::MarketSpec;
+use cambist_market_data::segment::{Header, Limits, SnapshotWriter, WriteError};
+use cambist_market_data::{LiveRow, LiveSource, Snapshot, Timestamp};
+use serde_json::{Value, json};
+
+use crate::backtest::prepare::{bound_without_venue, own_grid};
+use crate::clock::Clock;
+use crate::commands::{columns, print_json, print_text};
+use crate::config::{Daemon, money};
+use crate::exit::{Exit, Failure};
+use crate::feeds::{self, LiveFeed};
+use crate::paper::feeds_of;
+
+/// Recorded rows are handed to the operating system at least this often.
+const FLUSH_NANOS: i64 = 10_000_000_000;
+/// Spreads are counted in steps of this part of the mid: a hundredth of a basis point.
+const SPREAD_STEPS: u64 = 1_000_000;
+
+/// Records until it is stopped or `limit` is over; exit 1 if nothing arrived.
+pub fn run(
+    config: &Daemon,
+    until_stdin_closes: bool,
+    limit: Option<Duration>,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let clock = Clock::new();
+    let bound = bound_without_venue(config)?;
+    let mut pollers = feeds::start(
+        feeds_of(config, &bound.markets),
+        clock,
+        config.request_timeout_ms,
+        (until_stdin_closes, limit),
+    )?;
+    let mut observers = Vec::new();
+    for (spec, arrivals) in bound
+        .markets
+        .iter()
+        .zip(std::mem::take(&mut pollers.arrivals))
+    {
+        let grid = own_grid(spec).with_context(|| format!("market {}: its units", spec.name))?;
+        let stop = std::sync::Arc::clone(&pollers.stop);
+        let folder = config.store.dir.join(&spec.name);
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let header = Header {
+            market: spec.name.clone(),
+            grid,
+        };
+        let limits = Limits {
+            total_bytes: config.tape.as_ref().map(|tape| tape.max_mb * 1_000_000),
+            ..Limits::default()
+        };
+        tracing::info!(
+            market = spec.name,
+            "observing; depth is recorded in {}",
+            folder.display()
+        );
+        observers.push(Observer {
+            feed: LiveFeed::new(&spec.name, grid, arrivals, stop, clock),
+            writer: SnapshotWriter::begin(&folder, header, limits)?,
+            flushed: Timestamp(0),
+            seen: Seen::default(),
+            market: spec.clone(),
+            folder: folder.display().to_string(),
+        });
+    }
+    // One thread for each market: a feed that is down holds up no other.
+    let ended = std::thread::scope(|scope| {
+        let threads: Vec<_> = observers
+            .into_iter()
+            .map(|observer| scope.spawn(|| observer.run()))
+            .collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| match thread.join() {
+            Ok(seen) => seen,
+            Err(panicked) => std::panic::resume_unwind(panicked),
+        };
+        threads
+            .into_iter()
+            .map(join)
+            .collect::<Result<Vec<_>, WriteError>>()
+    })?;
+    drop(pollers);
+    if json {
+        let markets: Vec<_> = ended.iter().map(Observer::page).collect();
+        print_json(&json!({ "mode": "observe", "markets": markets }))?;
+    } else {
+        let texts: Vec<_> = ended.iter().map(Observer::text).collect();
+        print_text(&texts.join("\n"))?;
+    }
+    if ended
+        .iter()
+        .all(|observer| observer.feed.report().kept == 0)
+    {
+        let what = "no depth arrived; the log says why";
+        return Err(Failure::new(Exit::CheckFailed, what).into());
+    }
+    Ok(Exit::Done)
+}
+
+struct Observer {
+    feed: LiveFeed,
+    writer: SnapshotWriter,
+    flushed: Timestamp,
+    seen: Seen,
+    market: MarketSpec,
+    folder: String,
+}
+
+/// What was seen of one market. Its memory does not grow with time: spreads are counted by size.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+    first_mid: Option<u64>,
+    last_mid: Option<u64>,
+    mids: Option<(u64, u64)>,
+    /// Spreads by hundredths of a basis point of the mid.
+    spreads: BTreeMap<u64, u64>,
+    one_sided: u64,
+    longest_gap_nanos: i64,
+}
+
+/// Most different spreads that are counted apart; wider ones count as the widest.
+const SPREADS_MAX: usize = 10_000;
+
+impl Seen {
+    fn take(&mut self, snapshot: &Snapshot) {
+        let time = snapshot.local_time;
+        self.first.get_or_insert(time);
+        if let Some(last) = self.last {
+            self.longest_gap_nanos = self.longest_gap_nanos.max(time.nanos_since(last));
+        }
+        self.last = Some(time);
+        let (Some(bid), Some(ask)) = (snapshot.bids.first(), snapshot.asks.first()) else {
+            self.one_sided += 1;
+            return;
+        };
+        let mid = bid.price.0.saturating_add(ask.price.0);
+        self.first_mid.get_or_insert(mid);
+        self.last_mid = Some(mid);
+        let (low, high) = self.mids.unwrap_or((mid, mid));
+        self.mids = Some((low.min(mid), high.max(mid)));
+        let spread = u128::from(ask.price.0.saturating_sub(bid.price.0));
+        let part = spread * 2 * u128::from(SPREAD_STEPS) / u128::from(mid.max(1));
+        let mut part = u64::try_from(part).unwrap_or(u64::MAX);
+        if self.spreads.len() >= SPREADS_MAX && !self.spreads.contains_key(&part) {
+            part = self
+                .spreads
+                .last_key_value()
+                .map_or(part, |(widest, _)| *widest);
+        }
+        *self.spreads.entry(part).or_default() += 1;
+    }
+
+    /// The spread that a share of all is no wider than, in hundredths of a basis point.
+    fn spread(&self, percent: u64) -> Option<u64> {
+        let all: u64 = self.spreads.values().sum();
+        let mut left = (all * percent).div_ceil(100);
+        for (spread, count) in &self.spreads {
+            left = left.saturating_sub(*count);
+            if left == 0 {
+                return Some(*spread);
+            }
+        }
+        None
+    }
+}
+
+impl Observer {
+    fn run(mut self) -> Result<Self, WriteError> {
+        // A live feed counts what is wrong with an answer and goes on.
+        while let Ok(Some(row)) = self.feed.next_row() {
+            let now = match row {
+                LiveRow::Idle(time) => time,
+                LiveRow::Snapshot(snapshot) => {
+                    self.seen.take(snapshot);
+                    match self.writer.write(snapshot) {
+                        Ok(()) => {}
+                        Err(WriteError::Refused(why)) => {
+                            tracing::warn!(market = self.market.name, why, "depth not recorded");
+                        }
+                        Err(error) => return Err(error),
+                    }
+                    snapshot.local_time
+                }
+            };
+            if now.nanos_since(self.flushed) >= FLUSH_NANOS {
+                self.writer.flush()?;
+                self.flushed = now;
+            }
+        }
+        self.writer.sync()?;
+        Ok(self)
+    }
+
+    fn price(&self, mid: Option<u64>) -> Option<String> {
+        let decimals = self.market.price_decimals + 1;
+        mid.map(|mid| money::whole(u128::from(mid) * 5, decimals))
+    }
+
+    fn page(&self) -> Value {
+        let (report, seen) = (self.feed.report(), &self.seen);
+        json!({
+            "market": self.market.name,
+            "recording": self.folder,
+            "from": seen.first.map(|time| time.to_string()),
+            "to": seen.last.map(|time| time.to_string()),
+            "answers": report.rows,
+            "books": report.kept,
+            "left_out": report.skipped,
+            "one_sided": seen.one_sided,
+            "longest_gap_ms": seen.longest_gap_nanos / 1_000_000,
+            "mid_first": self.price(seen.first_mid),
+            "mid_last": self.price(seen.last_mid),
+            "mid_low": self.price(seen.mids.map(|mids| mids.0)),
+            "mid_high": self.price(seen.mids.map(|mids| mids.1)),
+            "spread_bps_p50": seen.spread(50).map(bps),
+            "spread_bps_p99": seen.spread(99).map(bps),
+        })
+    }
+
+    fn text(&self) -> String {
+        let (report, seen) = (self.feed.report(), &self.seen);
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
+        let price = |mid| or_none(self.price(mid));
+        let spread = |percent| {
+            or_none(
+                seen.spread(percent)
+                    .map(|spread| format!("{} bps", bps(spread))),
+            )
+        };
+        let skipped: u64 = report.skipped.iter().map(|skipped| skipped.count).sum();
+        let mut rows = vec![
+            (
+                "books",
+                format!(
+                    "{} of {} answers, {skipped} left out, {} one-sided",
+                    report.kept, report.rows, seen.one_sided
+                ),
+            ),
+            (
+                "longest gap",
+                format!("{} ms", seen.longest_gap_nanos / 1_000_000),
+            ),
+            (
+                "mid",
+                format!("{} to {}", price(seen.first_mid), price(seen.last_mid)),
+            ),
+            (
+                "range",
+                format!(
+                    "{} to {}",
+                    price(seen.mids.map(|mids| mids.0)),
+                    price(seen.mids.map(|mids| mids.1))
+                ),
+            ),
+            (
+                "spread",
+                format!(
+                    "{} median, {} at the 99th percentile",
+                    spread(50),
+                    spread(99)
+                ),
+            ),
+            ("recorded in", self.folder.clone()),
+        ];
+        rows.extend(report.skipped.iter().map(|skipped| {
+            (
+                "left out",
+                format!(
+                    "{} {}, first: {}",
+                    skipped.count,
+                    skipped.kind.name(),
+                    skipped.first
+                ),
+            )
+        }));
+        let rows: Vec<_> = rows
+            .into_iter()
+            .map(|(name, value)| vec![name.to_owned(), value])
+            .collect();
+        format!("{}\n{}", self.market.name, columns(&rows))
+    }
+}
+
+/// Hundredths of a basis point as basis points.
+fn bps(hundredths: u64) -> String {
+    money::whole(hundredths.into(), 2)
+}

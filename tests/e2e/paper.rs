@@ -1,0 +1,349 @@
+//! Modes that do not trade: paper trading on a public book that a local server shows, and observing it.
+//! Whatever the program asks is written down: it reads the book and nothing else.
+
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use toml::Table;
+
+use crate::support::message::Message;
+use crate::support::process::run;
+use crate::support::{Edit, Folder};
+
+const SOON: Duration = Duration::from_mins(1);
+const PAPER: &str = include_str!("../../config/paper.toml");
+
+/// A server of public pages that keeps every request.
+struct Public {
+    address: String,
+    requests: Arc<Mutex<Vec<Vec<String>>>>,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Public {
+    /// Answers every request with what `page` makes of its path and its number.
+    fn start(page: impl Fn(&str, u64) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (requests, is_down) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let (kept, down) = (Arc::clone(&requests), Arc::clone(&is_down));
+        let (page, count) = (Arc::new(page), Arc::new(AtomicU64::new(0)));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (kept, down) = (Arc::clone(&kept), Arc::clone(&down));
+                let (page, count) = (Arc::clone(&page), Arc::clone(&count));
+                // A client that goes away ends its connection, not the server.
+                std::thread::spawn(move || serve(stream.unwrap(), &kept, &down, &*page, &count));
+            }
+        });
+        Self {
+            address,
+            requests,
+            is_down,
+        }
+    }
+
+    /// Every request was a GET without a body, without a key and without a signature.
+    fn assert_only_read(&self) {
+        let requests = self.requests.lock().unwrap();
+        assert!(!requests.is_empty());
+        for head in requests.iter() {
+            assert!(head[0].starts_with("GET /"), "{head:?}");
+            for line in &head[1..] {
+                let name = line.split(':').next().unwrap().to_ascii_lowercase();
+                let harmless = ["accept", "host", "user-agent"];
+                assert!(harmless.contains(&name.as_str()), "{head:?}");
+            }
+        }
+    }
+}
+
+type Kept = Mutex<Vec<Vec<String>>>;
+
+fn serve(
+    stream: TcpStream,
+    kept: &Kept,
+    down: &AtomicBool,
+    page: &(impl Fn(&str, u64) -> String + ?Sized),
+    count: &AtomicU64,
+) -> Option<()> {
+    let mut answers = stream.try_clone().ok()?;
+    let mut requests = BufReader::new(stream);
+    while let Some(request) = Message::read(&mut requests).ok()? {
+        let path = request.head[0].split(' ').nth(1)?.to_owned();
+        kept.lock().unwrap().push(request.head);
+        let mut answer = if down.load(Ordering::Acquire) {
+            let head = vec!["HTTP/1.1 503 Service Unavailable".to_owned()];
+            let body = Vec::new();
+            Message { head, body }
+        } else {
+            let head = vec![
+                "HTTP/1.1 200 OK".to_owned(),
+                "content-type: application/json".to_owned(),
+            ];
+            let body = Vec::new();
+            let mut answer = Message { head, body };
+            answer.put_body(page(&path, count.fetch_add(1, Ordering::AcqRel)));
+            answer
+        };
+        if answer.body.is_empty() {
+            answer.put_body("no");
+        }
+        answers.write_all(&answer.bytes()).ok()?;
+    }
+    Some(())
+}
+
+/// A book of one exchange whose mid swings by more than the quotes are away from it.
+fn swinging(_: &str, number: u64) -> String {
+    // Up and down in steps of 0.5, twenty of them.
+    let phase = number % 40;
+    let step = if phase < 20 { phase } else { 40 - phase };
+    let mid = 250_000 + 50 * step;
+    let level = |cents: u64| {
+        serde_json::json!([
+            format!("{}.{:02}", cents / 100, cents % 100),
+            "3.0",
+            1_700_000_000
+        ])
+    };
+    let side = |sign: i64| -> Vec<Value> {
+        let each = (1..=10_i64).map(|n| mid.checked_add_signed(sign * n * 10).unwrap());
+        each.map(level).collect()
+    };
+    serde_json::json!({"error": [], "result": {"XETHUSDC": {"asks": side(1), "bids": side(-1)}}})
+        .to_string()
+}
+
+/// The example with its feed from the server, quick and close to the mid.
+fn config(folder: &Path, url: &str, edit: impl FnOnce(&mut Table)) -> String {
+    let mut file: Table = PAPER.parse().unwrap();
+    file.put("store.dir", "paper")
+        .put("market.0.feed.url", url)
+        .put("market.0.feed.poll_ms", 100);
+    let poll: Table = toml::from_str(
+        "depth_ms = 100\norders_ms = 200\nbalances_ms = 200\ndepth_age_max_ms = 1500",
+    )
+    .unwrap();
+    file.insert("poll".to_owned(), poll.into());
+    let budget: Table = toml::from_str(
+        "per_s = 100\nburst = 100\ncancel_reserve = 20\nendpoint_per_s = 50\nendpoint_burst = 50",
+    )
+    .unwrap();
+    file.insert("budget".to_owned(), budget.into());
+    let risk: Table =
+        toml::from_str("duplicate_ms = 50\nmove_bps = 10000\nstreak_fills = 0").unwrap();
+    file.insert("risk".to_owned(), risk.into());
+    file.put("paper.rate_limit_per_s", 100);
+    let ladder: Table = toml::from_str(
+        "name = 'ladder'\n[params]\nbid_spread_bps = 6\nask_spread_bps = 6\norder_levels = 1
+         order_amount = 0.2\nfilled_order_delay_ms = 0\n",
+    )
+    .unwrap();
+    file.put("market.0.strategy", vec![toml::Value::Table(ladder)]);
+    edit(&mut file);
+    let path = folder.join("paper.toml");
+    std::fs::write(&path, file.to_string()).unwrap();
+    path.display().to_string()
+}
+
+#[track_caller]
+fn cambist(folder: &Folder, name: &str, args: &[&str]) -> (i32, Value, String) {
+    let (code, out, log) = run(folder.path(), name, args, SOON);
+    let object = serde_json::from_str(&out).unwrap_or(Value::Null);
+    (code, object, log)
+}
+
+fn number(value: &Value) -> f64 {
+    let text = value.as_str().unwrap_or_else(|| panic!("{value}"));
+    text.parse().unwrap()
+}
+
+#[test]
+fn paper_trading_quotes_on_a_public_book_fills_beside_it_and_sends_nothing() {
+    let server = Public::start(swinging);
+    let folder = Folder::new("paper-fills");
+    let url = format!("http://{}/0/public/Depth?pair=ETHUSDC", server.address);
+    let config = config(folder.path(), &url, |_| {});
+    let args = [
+        "run", "--json", "--config", &config, "--mode", "paper", "--for", "12s",
+    ];
+    let (code, page, log) = cambist(&folder, "paper", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let report = &page["report"];
+    assert!(report["fills"].as_u64().unwrap() > 0, "{report} {log}");
+    assert_eq!(report["maker_fills"], report["fills"], "{report}");
+    assert_eq!(report["invariants"], serde_json::json!([]), "{report}");
+    assert!(report["duration_s"].as_f64().unwrap() > 8.0, "{report}");
+    // What is held changed by what was traded, and all of it is accounted for.
+    let (before, after) = (&report["opening"], &report["closing"]);
+    assert_eq!(
+        (number(&before["ETH"]), number(&before["USDC"])),
+        (2.5, 10_000.0)
+    );
+    assert_ne!(before, after);
+    let pnl = &report["pnl"];
+    let parts = number(&pnl["spread"]) + number(&pnl["holdings"]) + number(&pnl["fees"]);
+    assert!(number(&pnl["fees"]) < 0.0, "{pnl}");
+    assert!((parts - number(&pnl["total"])).abs() < 1e-6, "{pnl}");
+    let assumed = report["assumed"][0].as_str().unwrap();
+    assert!(assumed.contains(&url), "{assumed}");
+
+    // Results and the recording of the engine are there, and the recording replays.
+    let results: Vec<_> = std::fs::read_dir(folder.path().join("paper"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("report.html").is_file())
+        .collect();
+    assert_eq!(results.len(), 1, "{log}");
+    assert!(results[0].join("fills.csv").is_file());
+    let (code, whole, log) = cambist(
+        &folder,
+        "replay",
+        &["replay", "--json", "--config", &config],
+    );
+    assert_eq!((code, &whole["equal"]), (0, &true.into()), "{whole} {log}");
+    assert!(whole["events"].as_u64().unwrap() > 100, "{whole}");
+    server.assert_only_read();
+}
+
+#[test]
+fn a_public_book_that_does_not_answer_is_not_quoted_from() {
+    let server = Public::start(swinging);
+    let (down, folder) = (Arc::clone(&server.is_down), Folder::new("paper-down"));
+    let requests = Arc::clone(&server.requests);
+    // After 30 answers there are no more.
+    std::thread::spawn(move || {
+        crate::support::until(SOON, "thirty requests", || {
+            (requests.lock().unwrap().len() >= 30).then_some(())
+        });
+        down.store(true, Ordering::Release);
+    });
+    let url = format!("http://{}/book", server.address);
+    let config = config(folder.path(), &url, |_| {});
+    let args = ["run", "--json", "--config", &config, "--for", "12s"];
+    let (code, page, log) = cambist(&folder, "paper", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    assert!(
+        log.contains("depth not read") && log.contains("503"),
+        "{log}"
+    );
+    let report = &page["report"];
+    let sides = report["sides"].as_array().unwrap();
+    for side in sides {
+        let reasons = side.to_string();
+        assert!(reasons.contains("stale_data"), "{side}");
+    }
+    let skipped = report["data"][0]["skipped"][0]["count"].as_u64().unwrap();
+    assert!(skipped > 0, "{report}");
+    server.assert_only_read();
+}
+
+#[test]
+fn modes_that_do_not_trade_take_no_keys() {
+    let folder = Folder::new("paper-keys");
+    for (name, keys) in [
+        (
+            "files",
+            "api_key_file = 'api_key'\neddsa_key_file = 'eddsa_key'",
+        ),
+        ("credentials", "credentials = true"),
+        ("empty", ""),
+    ] {
+        let config = config(folder.path(), "http://127.0.0.1:9/book", |file| {
+            let keys: Table = toml::from_str(keys).unwrap();
+            file.insert("keys".to_owned(), keys.into());
+        });
+        for mode in ["paper", "observe"] {
+            let args = [
+                "run", "--json", "--config", &config, "--mode", mode, "--for", "1s",
+            ];
+            let (code, _, log) = cambist(&folder, &format!("{name}-{mode}"), &args);
+            assert_eq!(code, 77, "{log}");
+            let words = format!("mode = \"{mode}\" sends nothing and takes no keys");
+            assert!(log.contains(&words), "{log}");
+        }
+    }
+    // What has no keys cannot trade, whatever the command line says.
+    let config = config(folder.path(), "http://127.0.0.1:9/book", |_| {});
+    let args = ["run", "--json", "--config", &config, "--mode", "live"];
+    let (code, _, log) = cambist(&folder, "live", &args);
+    assert_eq!(code, 77, "{log}");
+    for words in [
+        "keys.api_key_file",
+        "market.feed is for the modes paper and observe",
+    ] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+}
+
+/// Answers in the forms that the exchanges document, with a bid of 2500.10 and an ask of 2500.30.
+fn templates(path: &str, number: u64) -> String {
+    match path.split('?').next().unwrap() {
+        "/binance" => format!(
+            r#"{{"lastUpdateId": {}, "bids": [["2500.10000000","1.50000000"],["2500.00000000","2.00000000"]],
+                "asks": [["2500.30000000","0.70000000"],["2500.40000000","9.00000000"]]}}"#,
+            57_000_000_000_u64 + number
+        ),
+        "/coinbase" => format!(
+            r#"{{"bids":[["2500.10","1.5",3],["2500.00","2",1]],"asks":[["2500.30","0.7",1],["2500.40","9",4]],
+                "sequence":{},"auction_mode":false,"auction":null,"time":"2026-01-31T12:00:{:02}.123456Z"}}"#,
+            91_000_000 + number,
+            number % 60
+        ),
+        "/kraken" => r#"{"error":[],"result":{"XETHZUSD":{
+                "asks":[["2500.30000","0.700",1769860800],["2500.40000","9.000",1769860799]],
+                "bids":[["2500.10000","1.500",1769860800],["2500.00000","2.000",1769860790]]}}}"#
+            .to_owned(),
+        "/okx" => format!(
+            r#"{{"code":"0","msg":"","data":[{{"asks":[["2500.3","0.7","0","1"],["2500.4","9","0","4"]],
+                "bids":[["2500.1","1.5","0","3"],["2500","2","0","1"]],"ts":"{}","seqId":{number}}}]}}"#,
+            1_769_860_800_000_u64 + 100 * number
+        ),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_template_reads_what_its_exchange_answers_and_the_recording_is_data_for_a_backtest() {
+    let server = Public::start(templates);
+    let folder = Folder::new("paper-templates");
+    for name in ["binance", "coinbase", "kraken", "okx"] {
+        let url = format!("http://{}/{name}?x=1", server.address);
+        let config = config(folder.path(), &url, |file| {
+            file.put("market.0.feed.template", name)
+                .put("store.dir", name)
+                .put("mode", "observe");
+        });
+        let args = ["run", "--json", "--config", &config, "--for", "2s"];
+        let (code, page, log) = cambist(&folder, name, &args);
+        assert_eq!(code, 0, "{name}: {page} {log}");
+        let market = &page["markets"][0];
+        assert!(market["books"].as_u64().unwrap() > 5, "{name}: {market}");
+        assert_eq!(
+            market["left_out"],
+            serde_json::json!([]),
+            "{name}: {market}"
+        );
+        for key in ["mid_first", "mid_last", "mid_low", "mid_high"] {
+            assert_eq!(market[key], "2500.2", "{name}: {market}");
+        }
+        assert_eq!(market["spread_bps_p50"], "0.79", "{name}: {market}");
+        let recording = folder.path().join(name).join("ETH-USDC");
+        let (out, recording) = (format!("{name}-out"), recording.display().to_string());
+        let out = folder.path().join(out).display().to_string();
+        let args = [
+            "backtest", "--json", "--config", &config, "--data", &recording, "--out", &out,
+        ];
+        let (code, page, log) = cambist(&folder, &format!("{name}-backtest"), &args);
+        assert_eq!(code, 0, "{name}: {page} {log}");
+        let rows = page["report"]["data"][0]["kept"].as_u64().unwrap();
+        assert_eq!(rows, market["books"].as_u64().unwrap(), "{name}");
+    }
+    server.assert_only_read();
+}
