@@ -288,6 +288,10 @@ pub struct CheckArgs {
     /// Exit 1 if the file says otherwise.
     #[arg(long, conflicts_with = "online")]
     pub pin: bool,
+    /// Print every limit in force as well, with its unit, default and meaning (docs/limits.md). Needs the decimals
+    /// in the file. With --json they are always printed.
+    #[arg(long, conflicts_with = "pin")]
+    pub limits: bool,
 }
 
 /// What to do with strategies.

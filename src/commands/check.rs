@@ -8,6 +8,7 @@ use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
 use serde_json::json;
 
+use super::check_limits::{self, InForce};
 use super::check_online::{self, Online};
 use super::check_pin;
 use super::{check_exchange, columns, print_json, print_text};
@@ -32,6 +33,8 @@ struct Meaning {
     load: Load,
     /// What may be lost; needs the decimals in the file.
     losses: Option<Losses>,
+    /// Every limit in force; needs the decimals in the file.
+    limits: Vec<InForce>,
     /// What is allowed and probably not meant; needs the decimals in the file.
     warnings: Vec<String>,
     /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
@@ -53,6 +56,9 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
                 print_json(&meaning)?;
             } else {
                 print_text(&table(&meaning))?;
+                if args.limits {
+                    print_text(&check_limits::text(&meaning.limits))?;
+                }
             }
             let quotes = meaning.online.as_ref().is_none_or(|online| online.ok);
             Ok(if quotes {
@@ -125,6 +131,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         markets: daemon.markets.iter().map(exposure::risk).collect(),
         load,
         losses: bound.as_ref().map(losses),
+        limits: bound
+            .as_ref()
+            .map(check_limits::in_force)
+            .unwrap_or_default(),
         exact: bound.is_some(),
         warnings: bound.map(|bound| bound.warnings).unwrap_or_default(),
         secrets_checked: with_secrets,

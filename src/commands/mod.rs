@@ -5,6 +5,7 @@ pub(crate) mod admin;
 pub mod backtest;
 pub mod check;
 mod check_exchange;
+pub(crate) mod check_limits;
 pub mod check_online;
 mod check_pin;
 pub mod daemon_control;

@@ -41,7 +41,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let remembered = remembered(&daemon.store.dir);
     let plan = Plan {
         own_only: args.own_only,
-        page: daemon.poll.orders_page,
+        page: daemon.engine.poll.orders_page,
         with_moves: daemon.markets.iter().any(|market| market.pool.is_some())
             || remembered.iter().any(|one| one.is_move),
         within: Duration::from_secs(within_s),

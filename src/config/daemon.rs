@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cambist_core::config::{BudgetConfig, PollConfig};
+use cambist_core::config::{BudgetConfig, EngineConfig};
 
 use super::Kind;
 use super::market::{self, Market};
@@ -105,7 +105,7 @@ pub struct LogConfig {
     pub format: LogFormat,
 }
 
-/// Life of orders.
+/// Life of orders, in the units of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orders {
     /// Life of an order, seconds.
@@ -114,16 +114,8 @@ pub struct Orders {
     pub refresh_before_s: u64,
     /// The venue may show or fill an order this long after its expiry, seconds.
     pub grace_s: u64,
-    /// No transmission starts later than this before expiry.
-    pub resend_margin_ms: u64,
-    /// Pause between transmissions of the same bytes.
-    pub resend_after_ms: u64,
-    /// Most transmissions of one order.
-    pub attempts_max: u8,
     /// Highest fee signed into an order.
     pub max_fee_bips: u8,
-    /// Orders are sent as maker-only.
-    pub maker_only: bool,
 }
 
 /// What happens at the end.
@@ -158,12 +150,10 @@ pub struct Daemon {
     pub metrics: SocketAddr,
     /// Logging.
     pub log: LogConfig,
+    /// The engine's configuration as far as `[orders]` and `[poll]` state it; the rest is unset.
+    pub engine: EngineConfig,
     /// Life of orders.
     pub orders: Orders,
-    /// Polling.
-    pub poll: PollConfig,
-    /// Between status notes.
-    pub status_ms: u64,
     /// Rate budget.
     pub budget: BudgetConfig,
     /// Limits over everything, and the start.
@@ -356,11 +346,12 @@ fn read(
     let log = read_log(root.section("log"));
 
     let mut section = root.section("orders");
-    let orders = read_orders(&mut section);
+    let mut engine = EngineConfig::unset();
+    let orders = read_orders(&mut section, &mut engine);
     section.finish();
 
     let mut section = root.section("poll");
-    let (poll, status_ms) = read_poll(&mut section);
+    read_poll(&mut section, &mut engine);
     section.finish();
 
     let mut section = root.section("budget");
@@ -368,7 +359,7 @@ fn read(
     let budget_at = section.at();
     section.finish();
 
-    let risk = risk::read(&mut root, &orders, &budget, poll.depth_ms);
+    let risk = risk::read(&mut root, &orders, &budget, engine.poll.depth_ms);
 
     let mut section = root.section("fees");
     let maker = section.number("maker_bips", 0, 0..=63);
@@ -401,10 +392,11 @@ fn read(
     }
     section.finish();
 
+    let depth_ms = engine.poll.depth_ms;
     let markets: Vec<_> = root
         .sections("market")
         .into_iter()
-        .map(|section| market::read(section, poll.depth_ms, pinned, (mode, base_url.as_ref())))
+        .map(|section| market::read(section, depth_ms, pinned, (mode, base_url.as_ref())))
         .collect();
     check_markets(&root, &markets);
     let markets: Option<Vec<_>> = markets.into_iter().collect();
@@ -430,9 +422,8 @@ fn read(
             tape,
             metrics: listen.value,
             log,
+            engine,
             orders,
-            poll,
-            status_ms,
             budget,
             risk,
             budget_at,

@@ -77,15 +77,14 @@ pub struct Load {
 
 /// What one market may cost.
 pub fn risk(market: &Market) -> Risk {
-    let floor = market.price_floor.value.number;
-    let ceiling = market.price_ceiling.value.number;
-    let least = market.inventory_min.value.number;
-    let most = market.inventory_max.value.number;
-    let order = market.order_value_max.value.number;
+    let amounts = &market.amounts;
+    let [floor, ceiling] = ["price_floor", "price_ceiling"].map(|key| amounts[key]);
+    let [least, most] = ["inventory_min", "inventory_max"].map(|key| amounts[key]);
+    let order = amounts["order_value_max"];
     let band = most - least;
     // Decimals panic on overflow with plain operators, so every product is checked.
     let fillable = order
-        .checked_mul(Decimal::from(market.open_orders_max))
+        .checked_mul(Decimal::from(market.limits.open_orders_max))
         .and_then(|value| value.checked_div(floor))
         .map_or(band, |fillable| fillable.min(band))
         .round_dp_with_strategy(8, rust_decimal::RoundingStrategy::AwayFromZero);
@@ -107,7 +106,7 @@ pub fn risk(market: &Market) -> Risk {
         pool_worst_case: market
             .pool
             .as_ref()
-            .map(|pool| pool.value_max.value.number.normalize()),
+            .map(|pool| pool.amounts["value_max"].normalize()),
         strategies: market
             .strategies
             .iter()
@@ -123,11 +122,11 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
     let orders_max: u64 = daemon
         .markets
         .iter()
-        .map(|market| 2 * u64::from(market.open_orders_max))
+        .map(|market| 2 * u64::from(market.limits.open_orders_max))
         .sum();
     let orders_refreshed = wanted.map_or(orders_max, |wanted| wanted.min(orders_max));
     let milli_per_s = |every_ms: u64| 1_000_000_u64.div_ceil(every_ms.max(1));
-    let poll = &daemon.poll;
+    let poll = &daemon.engine.poll;
     // A pass over the list reads every page twice, until two passes name the same set.
     let pages = 2 * orders_max
         .div_ceil(u64::from(poll.orders_page).max(1))
@@ -136,7 +135,7 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
         .markets
         .iter()
         .filter_map(|market| market.pool.as_ref());
-    let mut pool_polls: u64 = pools.map(|pool| milli_per_s(pool.poll_ms)).sum();
+    let mut pool_polls: u64 = pools.map(|pool| milli_per_s(pool.limits.poll_ms)).sum();
     if pool_polls > 0 {
         // The list of pools, and joins and exits: as often as orders while one is under way.
         pool_polls += milli_per_s(poll.meta_ms) + milli_per_s(poll.orders_ms);

@@ -76,19 +76,7 @@ fn place(market: &Market, why: &Withheld) -> Place {
             .or_else(|| market.strategies.first());
         return choice.map_or(market.name.at, |choice| choice.place(parameter));
     }
-    match key {
-        "market.order_value_max" => market.order_value_max.at,
-        "market.price_floor" => market.price_floor.at,
-        "market.price_ceiling" => market.price_ceiling.at,
-        "market.inventory_min" => market.inventory_min.at,
-        "market.inventory_max" => market.inventory_max.at,
-        "market.depth_min" => market.depth_min.at,
-        "market.order_qty_max" => market
-            .order_qty_max
-            .as_ref()
-            .map_or(market.name.at, |at| at.at),
-        _ => market.name.at,
-    }
+    market.place(key.strip_prefix("market.").unwrap_or(key))
 }
 
 /// How much of the quote token is held, against what the most inventory is worth.

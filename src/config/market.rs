@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::config::{LossConfig, MarketConfig, PoolConfig};
 use cambist_core::market::MarketSpec;
-use rust_decimal::Decimal;
 
 use super::feed::{self, Feed};
 use super::mode::Mode;
+use super::limits::{self, Written, nothing_derived};
 use super::money::Money;
 use super::pool::{self, Pool};
 use super::reader::{At, Place, Section};
@@ -76,37 +77,12 @@ pub struct Market {
     pub quote: String,
     /// What the venue is expected to publish.
     pub expected: Expected,
-    /// Order prices may differ from the mid by at most this.
-    pub collar_bps: u32,
-    /// No order below this price.
-    pub price_floor: At<Money>,
-    /// No order above this price.
-    pub price_ceiling: At<Money>,
-    /// Most quote tokens one order may be worth.
-    pub order_value_max: At<Money>,
-    /// Most base tokens of one order; without it what `order_value_max` buys at the floor.
-    pub order_qty_max: Option<At<Money>>,
-    /// Most lost within an hour, a day, since the start, and from the peak, in quote tokens; without
-    /// them parts of the stated worst case.
-    pub losses_max: [Option<At<Money>>; 4],
-    /// Least base held.
-    pub inventory_min: At<Money>,
-    /// Most base held.
-    pub inventory_max: At<Money>,
-    /// Most orders that may be alive, per side.
-    pub open_orders_max: u32,
-    /// A wider book is dead.
-    pub spread_max_bps: u32,
-    /// A side with less base is dead.
-    pub depth_min: At<Money>,
-    /// A book unchanged for this long is dead; 0 switches the check off.
-    pub frozen_after_s: u64,
+    /// The limits that are numbers; its amounts are unset until decimals are known.
+    pub limits: MarketConfig,
+    /// The limits that are amounts, losses included.
+    pub amounts: Written,
     /// What an empty or one-sided book means.
     pub empty: EmptyBook,
-    /// A working order stays if its price is within this of the wanted one.
-    pub price_tolerance_bps: u32,
-    /// A working order stays if its remaining quantity is within this of the wanted one.
-    pub qty_tolerance_bps: u32,
     /// Where depth comes from in modes that do not trade.
     pub feed: Option<Feed>,
     /// The pool beside it.
@@ -116,6 +92,11 @@ pub struct Market {
 }
 
 impl Market {
+    /// Where the file has an amount, or the market where it has none.
+    pub(super) fn place(&self, key: &str) -> Place {
+        self.amounts.place(key).unwrap_or(self.name.at)
+    }
+
     /// What differs between the expectations and what the venue publishes.
     pub fn unexpected(&self, found: &MarketSpec) -> Vec<(&At<u8>, &'static str, u8)> {
         let expected = &self.expected;
@@ -188,30 +169,17 @@ pub(super) fn read(
         ];
         require_pins(&section, &units);
     }
-    let collar = section.number("collar_bps", 200, 1..=10_000);
-    let price_floor = section.req::<Money>("price_floor");
-    let price_ceiling = section.req::<Money>("price_ceiling");
-    let order_value_max = section.req::<Money>("order_value_max");
-    let order_qty_max = section.opt::<Money>("order_qty_max");
-    let losses_max = [
-        section.opt::<Money>("loss_hour_max"),
-        section.opt::<Money>("loss_day_max"),
-        section.opt::<Money>("loss_total_max"),
-        section.opt::<Money>("drawdown_max"),
-    ];
-    let inventory_min = section.req::<Money>("inventory_min");
-    let inventory_max = section.req::<Money>("inventory_max");
-    let open_orders_max = section.number("open_orders_max", 4, 1..=1_000);
-    let spread_max = section.number("spread_max_bps", 500, 1..=10_000);
-    let zero = Money {
-        number: Decimal::ZERO,
-        symbol: None,
-    };
-    let depth_min = section.or("depth_min", zero);
-    let frozen_after = section.number("frozen_after_s", 300, 0..=86_400);
+    let mut limits = MarketConfig::unset();
+    let numbers = limits::numbers(
+        &mut section,
+        MarketConfig::LIMITS,
+        &mut limits,
+        nothing_derived,
+    );
+    let mut amounts = Written::default();
+    let complete = amounts.read(&mut section, MarketConfig::LIMITS);
+    amounts.read(&mut section, LossConfig::LIMITS);
     let empty = read_empty(&mut section);
-    let price_tolerance = section.number("price_tolerance_bps", 5, 0..=1_000);
-    let qty_tolerance = section.number("qty_tolerance_bps", 1_000, 0..=9_999);
     let feed = if section.has("feed") {
         feed::read(section.section("feed"), mode)
     } else if mode.trades() {
@@ -231,87 +199,41 @@ pub(super) fn read(
             "a market needs at least one [[market.strategy]]",
         );
     }
+    let frozen_after = &numbers["frozen_after_s"];
     if frozen_after.value > 0 && frozen_after.value.saturating_mul(1_000) <= depth_ms {
         let what =
             "market.frozen_after_s must be longer than poll.depth_ms, or 0 to switch the check off";
         section.problem(frozen_after.at, what);
     }
-    let below = |low: Option<&At<Money>>, high: Option<&At<Money>>, what: &str| {
-        if let (Some(low), Some(high)) = (low, high)
-            && low.value.number >= high.value.number
-        {
-            section.problem(high.at, what);
-        }
-    };
-    below(
-        price_floor.as_ref(),
-        price_ceiling.as_ref(),
-        "market.price_ceiling must be above market.price_floor",
-    );
-    below(
-        inventory_min.as_ref(),
-        inventory_max.as_ref(),
-        "market.inventory_max must be above market.inventory_min",
-    );
-    for (key, value) in [
-        ("price_floor", &price_floor),
-        ("order_value_max", &order_value_max),
-    ] {
-        if let Some(value) = value
-            && value.value.number.is_zero()
-        {
-            section.problem(value.at, format!("market.{key} must be above 0"));
-        }
-    }
-    if let (EmptyBook::Seed(seed), Some(floor), Some(ceiling)) =
-        (&empty, &price_floor, &price_ceiling)
-        && !(floor.value.number..=ceiling.value.number).contains(&seed.value.number)
-    {
-        section.problem(
-            seed.at,
-            "market.seed_price must lie between price_floor and price_ceiling",
-        );
-    }
+    check_order(&section, &amounts, &empty);
     if let (Some(name), Some((base, quote))) = (&name, &symbols) {
-        let mut in_base = vec![&depth_min];
-        in_base.extend(&order_qty_max);
-        in_base.extend([&inventory_min, &inventory_max].into_iter().flatten());
-        let mut in_quote: Vec<_> = [&price_floor, &price_ceiling, &order_value_max]
-            .into_iter()
-            .flatten()
+        let in_base = amounts
+            .in_token(MarketConfig::LIMITS, true)
+            .collect::<Vec<_>>();
+        let in_quote = amounts.in_token(MarketConfig::LIMITS, false);
+        let mut in_quote: Vec<_> = in_quote
+            .chain(amounts.in_token(LossConfig::LIMITS, false))
             .collect();
-        in_quote.extend(losses_max.iter().flatten());
         if let EmptyBook::Seed(seed) = &empty {
             in_quote.push(seed);
         }
         if let Some(pool) = &pool {
-            in_quote.extend([&pool.move_value_max, &pool.value_max, &pool.max_fee]);
+            in_quote.extend(pool.amounts.in_token(PoolConfig::LIMITS, false));
         }
         check_symbols(&section, name, base, &in_base);
         check_symbols(&section, name, quote, &in_quote);
     }
     section.finish();
     let (base, quote) = symbols?;
+    complete?;
     Some(Market {
         name: name?,
         base,
         quote,
         expected,
-        collar_bps: small(collar.value),
-        price_floor: price_floor?,
-        price_ceiling: price_ceiling?,
-        order_value_max: order_value_max?,
-        order_qty_max,
-        losses_max,
-        inventory_min: inventory_min?,
-        inventory_max: inventory_max?,
-        open_orders_max: small(open_orders_max.value),
-        spread_max_bps: small(spread_max.value),
-        depth_min,
-        frozen_after_s: frozen_after.value,
+        limits,
+        amounts,
         empty,
-        price_tolerance_bps: small(price_tolerance.value),
-        qty_tolerance_bps: small(qty_tolerance.value),
         feed,
         pool,
         strategies: strategies.into_iter().collect::<Option<_>>()?,
@@ -334,6 +256,39 @@ fn venue_feed(
     };
     let decimals = expected.base_decimals.as_ref()?.value;
     Some(feed::of_venue(base_url, &name?.value, decimals, depth_ms))
+}
+
+/// What has to be less than what, above 0, or in between.
+fn check_order(section: &Section<'_, '_>, amounts: &Written, empty: &EmptyBook) {
+    for [low, high] in [
+        ["price_floor", "price_ceiling"],
+        ["inventory_min", "inventory_max"],
+    ] {
+        if let (Some(least), Some(most)) = (amounts.of(low), amounts.of(high))
+            && least.value.number >= most.value.number
+        {
+            let what = format!("market.{high} must be above market.{low}");
+            section.problem(most.at, what);
+        }
+    }
+    for key in ["price_floor", "order_value_max"] {
+        if let Some(value) = amounts.of(key)
+            && value.value.number.is_zero()
+        {
+            section.problem(value.at, format!("market.{key} must be above 0"));
+        }
+    }
+    if let (EmptyBook::Seed(seed), Some(floor), Some(ceiling)) = (
+        empty,
+        amounts.of("price_floor"),
+        amounts.of("price_ceiling"),
+    ) && !(floor.value.number..=ceiling.value.number).contains(&seed.value.number)
+    {
+        section.problem(
+            seed.at,
+            "market.seed_price must lie between price_floor and price_ceiling",
+        );
+    }
 }
 
 /// Every amount of one token must name it or nothing. Where all of them name another one, the market's

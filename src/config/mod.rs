@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod exposure;
 pub mod feasible;
 pub mod feed;
+pub mod limits;
 pub mod market;
 pub mod mode;
 pub mod paper;

@@ -7,8 +7,8 @@ use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
 use rust_decimal::Decimal;
 
+use super::limits::{self, Written, nothing_derived};
 use super::market::Market;
-use super::money::Money;
 use super::reader::{At, Problem, Section};
 use super::sections::{require_pins, small};
 
@@ -26,20 +26,10 @@ pub struct Pool {
     pub name: At<String>,
     /// What the venue is expected to publish of the token of its shares: decimals, and those honoured.
     pub lp_units: [Option<At<u8>>; 2],
-    /// A move may bring at most this much less than promised.
-    pub slippage_bps: u32,
-    /// No move while pool and book differ by more.
-    pub divergence_max_bps: u32,
-    /// Most quote tokens one join or exit may be worth.
-    pub move_value_max: At<Money>,
-    /// Most quote tokens our shares may be worth after a join.
-    pub value_max: At<Money>,
-    /// Highest fee of a join or an exit, in quote tokens.
-    pub max_fee: At<Money>,
-    /// Between polls.
-    pub poll_ms: u64,
-    /// What it held longer ago is not known any more.
-    pub age_max_ms: u64,
+    /// The limits that are numbers; its amounts are unset until decimals are known.
+    pub limits: PoolConfig,
+    /// The limits that are amounts.
+    pub amounts: Written,
 }
 
 /// A pool as the venue lists it.
@@ -63,10 +53,6 @@ pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
         section.finish();
         return None;
     }
-    let zero = Money {
-        number: Decimal::ZERO,
-        symbol: None,
-    };
     let name = section.req::<String>("name");
     let lp_units = ["lp_decimals", "lp_precision"].map(|key| {
         let at = section.at();
@@ -76,44 +62,40 @@ pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
     if pinned {
         require_pins(&section, &["lp_decimals", "lp_precision"]);
     }
-    let slippage = section.number("slippage_bps", 50, 0..=5_000);
-    let divergence = section.number("divergence_max_bps", 100, 1..=5_000);
-    let move_value_max = section.req::<Money>("move_value_max");
-    let value_max = section.req::<Money>("value_max");
-    let max_fee = section.or("max_fee", zero);
-    let poll = section.number("poll_ms", 2_000, 50..=600_000);
-    let age = section.number("age_max_ms", 10_000, 100..=3_600_000);
+    let mut limits = PoolConfig::unset();
+    let numbers = limits::numbers(
+        &mut section,
+        PoolConfig::LIMITS,
+        &mut limits,
+        nothing_derived,
+    );
+    let mut amounts = Written::default();
+    let complete = amounts.read(&mut section, PoolConfig::LIMITS);
+    let [age, poll] = ["age_max_ms", "poll_ms"].map(|key| &numbers[key]);
     if age.value <= poll.value {
         let what = "market.pool.age_max_ms must be longer than market.pool.poll_ms";
         section.problem(age.at, what);
     }
     section.finish();
+    complete?;
     Some(Pool {
         name: name?,
         lp_units,
-        slippage_bps: small(slippage.value),
-        divergence_max_bps: small(divergence.value),
-        move_value_max: move_value_max?,
-        value_max: value_max?,
-        max_fee,
-        poll_ms: poll.value,
-        age_max_ms: age.value,
+        limits,
+        amounts,
     })
 }
 
 impl Pool {
     /// Everything in it but the places, as text that can be compared.
     pub fn values(&self) -> String {
-        let numbers = [self.slippage_bps, self.divergence_max_bps];
-        let amounts = [&self.move_value_max, &self.value_max, &self.max_fee];
-        let amounts = amounts.map(|amount| amount.value.number.normalize());
+        let (numbers, amounts) = (&self.limits, self.amounts.values());
         let name = &self.name.value;
-        let times = [self.poll_ms, self.age_max_ms];
         let units = self
             .lp_units
             .each_ref()
             .map(|at| at.as_ref().map(|at| at.value));
-        format!("{name} {units:?} {numbers:?} {amounts:?} {times:?}")
+        format!("{name} {units:?} {numbers:?} {amounts}")
     }
 
     /// The pool as the venue lists it, which must hold exactly the market's tokens.
@@ -166,7 +148,7 @@ impl Pool {
                 });
             }
         }
-        if self.max_fee.value.number > Decimal::ZERO && pooled[1] != quote {
+        if self.amounts["max_fee"] > Decimal::ZERO && pooled[1] != quote {
             let what = format!("pool {name} takes its fees in {}", market.base.symbol);
             return Err(problem(format!("{what}: market.pool.max_fee must be 0")));
         }
@@ -209,25 +191,11 @@ impl Pool {
         market: &MarketSpec,
         problems: &mut Vec<Problem>,
     ) -> Option<PoolConfig> {
-        let mut units = |money: &At<Money>| match money.value.units(&market.quote) {
-            Ok(units) => Some(units),
-            Err(error) => {
-                let what = format!("this amount: {error}");
-                problems.push(Problem { at: money.at, what });
-                None
-            }
-        };
-        let [one, all, fee] =
-            [&self.move_value_max, &self.value_max, &self.max_fee].map(&mut units);
-        Some(PoolConfig {
-            poll_ms: self.poll_ms,
-            age_max_ms: self.age_max_ms,
-            slippage_bps: self.slippage_bps,
-            divergence_max_bps: self.divergence_max_bps,
-            move_value_max: one?,
-            value_max: all?,
-            fee_max: fee?,
-        })
+        let before = problems.len();
+        let mut config = self.limits.clone();
+        let limits = PoolConfig::LIMITS;
+        self.amounts.set(limits, market, &mut config, problems);
+        (problems.len() == before).then_some(config)
     }
 }
 

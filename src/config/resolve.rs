@@ -14,10 +14,9 @@ use crate::config::daemon::Daemon;
 use crate::config::exposure;
 use crate::config::exposure::Load;
 use crate::config::market::{EmptyBook, Market, StrategyChoice};
-use crate::config::money::{Money, MoneyError};
 use crate::config::pool;
 use crate::config::pool::ListedPool;
-use crate::config::reader::{At, ConfigError, Problem};
+use crate::config::reader::{ConfigError, Problem};
 use crate::config::risk;
 use crate::config::risk::Risk;
 use crate::config::tolerance;
@@ -186,7 +185,7 @@ impl Daemon {
                 let id = StrategyId(u8::try_from(strategies.len()).unwrap_or(u8::MAX));
                 strategies.push((id, spec.id, choice.clone()));
             }
-            if let Some(config) = config.as_ref().filter(|_| self.orders.maker_only) {
+            if let Some(config) = config.as_ref().filter(|_| self.engine.maker_only) {
                 let tolerance_bps = config.price_tolerance_bps;
                 let mid = config.price_min.0.saturating_add(config.price_max.0);
                 warnings.extend(tolerance::crossing(spec, &together, mid, tolerance_bps));
@@ -203,18 +202,8 @@ impl Daemon {
             return Err(self.source.invalid(problems));
         }
         let mut engine = EngineConfig {
-            ttl_ms: self.orders.ttl_s * 1_000,
-            refresh_before_ms: self.orders.refresh_before_s * 1_000,
-            grace_ms: self.orders.grace_s * 1_000,
-            resend_margin_ms: self.orders.resend_margin_ms,
-            resend_after_ms: self.orders.resend_after_ms,
-            attempts_max: self.orders.attempts_max,
             request_timeout_ms: self.request_timeout_ms,
             drain_deadline_ms: self.drain_deadline_ms,
-            max_fee_bips: self.orders.max_fee_bips,
-            maker_only: self.orders.maker_only,
-            status_ms: self.status_ms,
-            poll: self.poll.clone(),
             budget: self.budget.clone(),
             risk: self.risk.bound(
                 &markets,
@@ -226,6 +215,7 @@ impl Daemon {
             foreign: self.risk.foreign,
             markets: configs,
             pools: pool_configs,
+            ..self.engine.clone()
         };
         self.risk.limit_signed(&mut engine, &markets, &mut problems);
         self.limit_losses(&mut engine, &markets, &pools, &mut problems);
@@ -256,20 +246,8 @@ impl Daemon {
         for (index, limits) in engine.markets.iter_mut().enumerate() {
             let (market, spec) = (&self.markets[index], &specs[index]);
             let mut loss = risk::derived(bounds[index].as_ref());
-            let fields = [
-                &mut loss.hour_max,
-                &mut loss.day_max,
-                &mut loss.total_max,
-                &mut loss.drawdown_max,
-            ];
-            let mut exact = Exact { problems };
-            for (field, written) in fields.into_iter().zip(&market.losses_max) {
-                if let Some(written) = written
-                    && let Some(units) = exact.of(written, |money| money.units(&spec.quote))
-                {
-                    *field = units;
-                }
-            }
+            let written = &market.amounts;
+            written.set(LossConfig::LIMITS, spec, &mut loss, problems);
             limits.loss = loss;
         }
     }
@@ -390,73 +368,32 @@ fn market_config(
     spec: &MarketSpec,
     problems: &mut Vec<Problem>,
 ) -> Option<MarketConfig> {
-    let mut exact = Exact { problems };
-    let price_min = exact.of(&market.price_floor, |money| money.price(spec));
-    let price_max = exact.of(&market.price_ceiling, |money| money.price(spec));
-    let order_value_max = exact.of(&market.order_value_max, |money| money.units(&spec.quote));
-    let order_qty_max = match &market.order_qty_max {
-        Some(written) => exact.of(written, |money| money.lots(spec)),
-        None => order_value_max
-            .zip(price_min)
-            .map(|(value, least)| spec.lots_affordable(value, Price(least.0.max(1)))),
-    };
-    let inventory_min = exact.of(&market.inventory_min, |money| money.units(&spec.base));
-    let inventory_max = exact.of(&market.inventory_max, |money| money.units(&spec.base));
-    let depth_min = exact.of(&market.depth_min, |money| money.lots(spec));
-    let empty = match &market.empty {
-        EmptyBook::NoQuote => Some(EngineEmpty::NoQuote),
-        EmptyBook::Seed(seed) => exact
-            .of(seed, |money| money.price(spec))
-            .map(EngineEmpty::Seed),
-    };
-    if price_min == Some(Price(0)) {
-        exact.problems.push(Problem {
-            at: market.price_floor.at,
+    let before = problems.len();
+    let written = &market.amounts;
+    let mut config = market.limits.clone();
+    written.set(MarketConfig::LIMITS, spec, &mut config, problems);
+    if let EmptyBook::Seed(seed) = &market.empty {
+        match seed.value.price(spec) {
+            Ok(price) => config.empty = EngineEmpty::Seed(price),
+            Err(error) => problems.push(Problem {
+                at: seed.at,
+                what: format!("this amount: {error}"),
+            }),
+        }
+    }
+    if problems.len() == before && config.price_min == Price(0) {
+        problems.push(Problem {
+            at: market.place("price_floor"),
             what: "market.price_floor must be at least one tick".to_owned(),
         });
     }
-    Some(MarketConfig {
-        collar_bps: market.collar_bps,
-        price_min: price_min?,
-        price_max: price_max?,
-        order_value_max: order_value_max?,
-        order_qty_max: order_qty_max?,
-        inventory_min: inventory_min?,
-        inventory_max: inventory_max?,
-        // Follows from all markets, or stands in the file.
-        signed_unexpired_max: 0,
-        open_orders_max: market.open_orders_max,
-        spread_max_bps: market.spread_max_bps,
-        depth_min: depth_min?,
-        frozen_after_ms: market.frozen_after_s * 1_000,
-        empty: empty?,
-        price_tolerance_bps: market.price_tolerance_bps,
-        qty_tolerance_bps: market.qty_tolerance_bps,
-        loss: LossConfig::UNLIMITED,
-    })
-}
-
-struct Exact<'p> {
-    problems: &'p mut Vec<Problem>,
-}
-
-impl Exact<'_> {
-    fn of<T>(
-        &mut self,
-        money: &At<Money>,
-        convert: impl FnOnce(&Money) -> Result<T, MoneyError>,
-    ) -> Option<T> {
-        match convert(&money.value) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.problems.push(Problem {
-                    at: money.at,
-                    what: format!("this amount: {error}"),
-                });
-                None
-            }
-        }
+    if written.of("order_qty_max").is_none() {
+        let least = Price(config.price_min.0.max(1));
+        config.order_qty_max = spec.lots_affordable(config.order_value_max, least);
     }
+    // Set from the stated loss, when all markets are known.
+    config.loss = LossConfig::UNLIMITED;
+    (problems.len() == before).then_some(config)
 }
 
 /// Builds a strategy for its market, or says where the file is wrong.

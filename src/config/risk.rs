@@ -7,10 +7,12 @@ use cambist_core::config::{
     RiskConfig,
 };
 use cambist_core::event::Amounts;
+use cambist_core::limits::{self, About};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{Amount, MarketSpec};
 
 use super::daemon::Orders;
+use super::limits::{self as config_limits, nothing_derived};
 use super::money::Money;
 use super::reader::{At, Problem, Section};
 use super::sections::small;
@@ -55,30 +57,28 @@ pub(super) fn read(
     budget: &BudgetConfig,
     depth_ms: u64,
 ) -> Risk {
-    let usual = RiskConfig::default();
     let mut section = root.section("risk");
-    let gap = section.number("gap_bps", u64::from(usual.gap_bps), 1..=10_000);
-    let gross = section.number("gross_max_bps", 10_000, 1..=10_000);
-    let mismatch = section.opt::<Vec<Money>>("mismatch_max");
+    let gross = config_limits::number(&mut section, &limits::GROSS_MAX.about, 10_000);
+    let mismatch = section.opt::<Vec<Money>>(limits::MISMATCH_MAX.about.key);
     let signed = section.opt::<Vec<Money>>("signed_unexpired_max");
-    let moved = section.number("move_bps", u64::from(usual.move_bps), 1..=10_000);
-    let move_s = section.number("move_s", usual.move_ms / 1_000, 1..=3_600);
+    let words = ForeignOrders::ALL.map(|policy| (policy.name(), policy));
+    let key = limits::FOREIGN_ORDERS.key;
+    let foreign = section.word(key, &words, ForeignOrders::default());
     let allowed = u64::from(allowed_per_min(budget));
-    let per_min = 1..=10_000_000;
-    let made = section.number("orders_per_min", allowed, per_min.clone());
-    let cancelled = section.number("cancels_per_min", 2 * allowed, per_min.clone());
-    let ratio = section.number("messages_per_fill", 0, 0..=1_000_000);
     let least = u64::from(executions_least(budget));
-    let executed = section.number("executions_per_min", least, per_min);
-    let duplicate = section.number("duplicate_ms", usual.duplicate_ms, 0..=60_000);
-    let fills = section.number("streak_fills", u64::from(usual.streak_fills), 0..=10_000);
-    let streak = section.number("streak_bps", u64::from(usual.streak_bps), 1..=10_000);
-    let streak_s = section.number("streak_s", usual.streak_ms / 1_000, 1..=3_600);
-    let ttl_max = section.number("ttl_max_s", (orders.ttl_s * 2).min(86_400), 5..=86_400);
-    let fee_max = section.number("fee_max_bips", u64::from(orders.max_fee_bips), 1..=63);
-    let pause = section.number("pause_s", usual.pause_ms / 1_000, 1..=86_400);
-    let pauses = section.number("pauses_per_day", u64::from(usual.pauses_per_day), 0..=60);
-    let foreign = section.word("foreign_orders", FOREIGN, ForeignOrders::default());
+    let mut limits = RiskConfig::unset();
+    let derived = |about: &About| match about.key {
+        "orders_per_min" => allowed,
+        "cancels_per_min" => 2 * allowed,
+        "executions_per_min" => least,
+        "ttl_max_s" => (orders.ttl_s * 2).min(86_400),
+        "fee_max_bips" => orders.max_fee_bips.into(),
+        _ => 0,
+    };
+    let found = config_limits::numbers(&mut section, RiskConfig::LIMITS, &mut limits, derived);
+    let executed = &found["executions_per_min"];
+    let [ttl_max, fee_max] = ["ttl_max_s", "fee_max_bips"].map(|key| &found[key]);
+    let duplicate = &found["duplicate_ms"];
     if executed.value < least {
         let what = format!(
             "risk.executions_per_min = {} must be at least {least}, one and a half times the {allowed} that the budget allows: reaching it latches, and normal quoting must never reach it",
@@ -108,50 +108,20 @@ pub(super) fn read(
         section.problem(duplicate.at, what);
     }
     section.finish();
-    let limits = RiskConfig {
-        gross_max: Amounts::new(),
-        mismatch_max: Amounts::new(),
-        move_bps: small(moved.value),
-        move_ms: move_s.value * 1_000,
-        orders_per_min: small(made.value),
-        cancels_per_min: small(cancelled.value),
-        messages_per_fill: small(ratio.value),
-        executions_per_min: small(executed.value),
-        duplicate_ms: duplicate.value,
-        streak_fills: small(fills.value),
-        streak_bps: small(streak.value),
-        streak_ms: streak_s.value * 1_000,
-        ttl_max_ms: ttl_max.value * 1_000,
-        fee_max_bips: small(fee_max.value),
-        pause_ms: pause.value * 1_000,
-        pauses_per_day: small(pauses.value),
-        gap_bps: small(gap.value),
-    };
 
     let mut section = root.section("ramp");
-    let start = section.number("start_bps", 10_000, 1..=10_000);
-    let step = section.number("step_bps", 2_500, 1..=10_000);
-    let step_s = section.number("step_s", 3_600, 1..=86_400);
+    let mut ramp = RampConfig::unset();
+    config_limits::numbers(&mut section, RampConfig::LIMITS, &mut ramp, nothing_derived);
     section.finish();
     Risk {
         limits,
         gross_max_bps: small(gross.value),
         mismatch_max: mismatch,
         signed_unexpired_max: signed,
-        ramp: RampConfig {
-            start_bps: small(start.value),
-            step_bps: small(step.value),
-            step_ms: step_s.value * 1_000,
-        },
+        ramp,
         foreign: foreign.value,
     }
 }
-
-const FOREIGN: &[(&str, ForeignOrders)] = &[
-    ("alarm", ForeignOrders::Alarm),
-    ("tolerate", ForeignOrders::Tolerate),
-    ("adopt", ForeignOrders::Adopt),
-];
 
 impl Risk {
     /// The limits with the exposure: a share of what all markets of a quote token may hold together at

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use cambist_core::config::{BudgetConfig, PollConfig};
+use cambist_core::config::{BudgetConfig, EngineConfig, PollConfig};
 
 use super::daemon::{Keys, LogConfig, LogFormat, Orders};
+use super::limits::{self, nothing_derived};
 use super::market::Market;
 use super::mode::Mode;
 use super::reader::{At, Section};
@@ -99,58 +100,45 @@ pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode
     }
 }
 
-pub(super) fn read_orders(section: &mut Section<'_, '_>) -> Orders {
-    let ttl_s = section.number("ttl_s", 120, 5..=86_400);
-    let refresh_before_s = section.number("refresh_before_s", 20, 1..=86_399);
-    let grace_s = section.number("grace_s", 30, 1..=3_600);
-    let resend_margin_ms = section.number("resend_margin_ms", 3_000, 100..=600_000);
-    let resend_after_ms = section.number("resend_after_ms", 1_500, 100..=60_000);
-    let attempts_max = section.number("attempts_max", 3, 1..=10);
-    let max_fee_bips = section.number("max_fee_bips", 63, 1..=63);
-    let maker_only = section.or("maker_only", true);
-    if refresh_before_s.value >= ttl_s.value {
+/// `[orders]`, into the engine's configuration.
+pub(super) fn read_orders(section: &mut Section<'_, '_>, engine: &mut EngineConfig) -> Orders {
+    let found = limits::numbers(section, EngineConfig::LIMITS, engine, nothing_derived);
+    let ttl_s = found["ttl_s"].value;
+    let [refresh, margin] = ["refresh_before_s", "resend_margin_ms"].map(|key| &found[key]);
+    if refresh.value >= ttl_s {
         let what = format!(
-            "orders.refresh_before_s = {} must be less than orders.ttl_s = {}",
-            refresh_before_s.value, ttl_s.value
+            "orders.refresh_before_s = {} must be less than orders.ttl_s = {ttl_s}",
+            refresh.value
         );
-        section.problem(refresh_before_s.at, what);
+        section.problem(refresh.at, what);
     }
-    if resend_margin_ms.value >= ttl_s.value.saturating_mul(1_000) {
+    if margin.value >= ttl_s.saturating_mul(1_000) {
         let what = format!(
-            "orders.resend_margin_ms = {} must be less than the life of an order, orders.ttl_s = {}",
-            resend_margin_ms.value, ttl_s.value
+            "orders.resend_margin_ms = {} must be less than the life of an order, orders.ttl_s = {ttl_s}",
+            margin.value
         );
-        section.problem(resend_margin_ms.at, what);
+        section.problem(margin.at, what);
     }
     Orders {
-        ttl_s: ttl_s.value,
-        refresh_before_s: refresh_before_s.value,
-        grace_s: grace_s.value,
-        resend_margin_ms: resend_margin_ms.value,
-        resend_after_ms: resend_after_ms.value,
-        attempts_max: small(attempts_max.value),
-        max_fee_bips: small(max_fee_bips.value),
-        maker_only: maker_only.value,
+        ttl_s,
+        refresh_before_s: refresh.value,
+        grace_s: found["grace_s"].value,
+        max_fee_bips: engine.max_fee_bips,
     }
 }
 
-pub(super) fn read_poll(section: &mut Section<'_, '_>) -> (PollConfig, u64) {
-    let every = 50..=600_000;
-    let age = 100..=3_600_000;
-    let depth = section.number("depth_ms", 1_000, every.clone());
-    let orders = section.number("orders_ms", 2_000, every.clone());
-    let balances = section.number("balances_ms", 3_000, every.clone());
-    let meta = section.number("meta_ms", 30_000, every.clone());
-    let depth_age = section.number("depth_age_max_ms", 5_000, age.clone());
-    let balances_age = section.number("balances_age_max_ms", 15_000, age.clone());
-    let orders_age = section.number("orders_age_max_ms", 30_000, age);
-    let orders_page = section.number("orders_page", 50, 1..=1_000);
-    let status = section.number("status_ms", 1_000, every);
-    for (name, age, between) in [
-        ("depth", &depth_age, &depth),
-        ("balances", &balances_age, &balances),
-        ("orders", &orders_age, &orders),
-    ] {
+/// `[poll]`, into the engine's configuration.
+pub(super) fn read_poll(section: &mut Section<'_, '_>, engine: &mut EngineConfig) {
+    let found = limits::numbers(
+        section,
+        PollConfig::LIMITS,
+        &mut engine.poll,
+        nothing_derived,
+    );
+    limits::numbers(section, EngineConfig::LIMITS, engine, nothing_derived);
+    for name in ["depth", "balances", "orders"] {
+        let age = &found[format!("{name}_age_max_ms").as_str()];
+        let between = &found[format!("{name}_ms").as_str()];
         if age.value <= between.value {
             let what = format!(
                 "poll.{name}_age_max_ms = {} must exceed poll.{name}_ms = {}: every answer would be too old before the next one",
@@ -159,41 +147,21 @@ pub(super) fn read_poll(section: &mut Section<'_, '_>) -> (PollConfig, u64) {
             section.problem(age.at, what);
         }
     }
-    let poll = PollConfig {
-        depth_ms: depth.value,
-        orders_ms: orders.value,
-        balances_ms: balances.value,
-        meta_ms: meta.value,
-        depth_age_max_ms: depth_age.value,
-        balances_age_max_ms: balances_age.value,
-        orders_age_max_ms: orders_age.value,
-        orders_page: small(orders_page.value),
-    };
-    (poll, status.value)
 }
 
+/// `[budget]`.
 pub(super) fn read_budget(section: &mut Section<'_, '_>) -> BudgetConfig {
-    let per_s = section.number("per_s", 15, 1..=10_000);
-    let burst = section.number("burst", 15, 1..=10_000);
-    let cancel_reserve = section.number("cancel_reserve", 4, 0..=10_000);
-    let endpoint_per_s = section.number("endpoint_per_s", 3, 1..=10_000);
-    let endpoint_burst = section.number("endpoint_burst", 2, 1..=10_000);
-    let penalty_ms = section.number("penalty_ms", 2_000, 0..=600_000);
-    if cancel_reserve.value >= burst.value {
+    let mut budget = BudgetConfig::unset();
+    let found = limits::numbers(section, BudgetConfig::LIMITS, &mut budget, nothing_derived);
+    let [reserve, burst] = ["cancel_reserve", "burst"].map(|key| &found[key]);
+    if reserve.value >= burst.value {
         let what = format!(
             "budget.cancel_reserve = {} must be less than budget.burst = {}: nothing but cancels could ever be sent",
-            cancel_reserve.value, burst.value
+            reserve.value, burst.value
         );
-        section.problem(cancel_reserve.at, what);
+        section.problem(reserve.at, what);
     }
-    BudgetConfig {
-        per_s: small(per_s.value),
-        burst: small(burst.value),
-        cancel_reserve: small(cancel_reserve.value),
-        endpoint_per_s: small(endpoint_per_s.value),
-        endpoint_burst: small(endpoint_burst.value),
-        penalty_ms: penalty_ms.value,
-    }
+    budget
 }
 
 pub(super) fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) {

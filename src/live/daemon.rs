@@ -104,7 +104,7 @@ impl Front {
             markets: Vec::new(),
             pools: Vec::new(),
             tokens: Vec::new(),
-            depth_age_max_ms: daemon.poll.depth_age_max_ms,
+            depth_age_max_ms: daemon.engine.poll.depth_age_max_ms,
             tick_age_max_ms: 5_000,
         };
         let starting = Arc::new(Starting::new(about.clone(), clock, earlier)?);
@@ -244,6 +244,6 @@ fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> 
 fn descriptors_reserved(daemon: &Daemon) -> u64 {
     const FILES: u64 = 64;
     const POLLS: u64 = 16;
-    let of_market = |market: &Market| POLLS + 4 * u64::from(market.open_orders_max);
+    let of_market = |market: &Market| POLLS + 4 * u64::from(market.limits.open_orders_max);
     FILES + daemon.markets.iter().map(of_market).sum::<u64>()
 }

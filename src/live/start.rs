@@ -211,7 +211,7 @@ async fn newest_orders(
         from: VenueTime(0),
         to: VenueTime(0),
         offset: 0,
-        limit: daemon.poll.orders_page,
+        limit: daemon.engine.poll.orders_page,
         resting_only: false,
     };
     match patience.query(client, &Query::Orders(page)).await? {

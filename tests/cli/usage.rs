@@ -90,6 +90,7 @@ fn check_says_what_a_file_means() {
     ]);
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
     let text = stdout(&output);
+    assert!(!text.contains("\nlimits\n"), "only with --limits");
     for part in [
         "largest order",
         "2000 USDC",
@@ -98,6 +99,20 @@ fn check_says_what_a_file_means() {
         "of the order budget",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let config = example("cambist.toml");
+    let output = cambist(&["check", "--limits", "--no-secrets", "--config", &config]);
+    let text = stdout(&output);
+    let (_, limits) = text.split_once("\nlimits\n").unwrap();
+    for row in [
+        ["orders.ttl_s", "120"],
+        ["market.collar_bps of ETH-USDC", "200"],
+        ["market.inventory_max of ETH-USDC", "6 ETH"],
+        ["market.loss_hour_max of ETH-USDC", "750 USDC"],
+        ["risk.foreign_orders", "tolerate"],
+    ] {
+        let found = limits.lines().find(|line| line.contains(row[0]));
+        assert!(found.unwrap().contains(row[1]), "{row:?} in\n{limits}");
     }
     let output = cambist(&[
         "check",
@@ -108,6 +123,13 @@ fn check_says_what_a_file_means() {
     ]);
     let meaning = json(&output);
     assert_eq!(meaning["ok"], true);
+    let limits = meaning["limits"].as_array().unwrap();
+    let ttl = limits.iter().find(|limit| limit["key"] == "orders.ttl_s");
+    let ttl = ttl.unwrap();
+    assert_eq!(
+        [&ttl["value"], &ttl["unit"], &ttl["default"], &ttl["looser"]],
+        ["10", "s", "120", "higher"]
+    );
     assert_eq!(meaning["dead_after_s"], 13);
     let [truthful, kept] = [
         &meaning["losses"]["markets"][0],

@@ -48,13 +48,13 @@ controls! {
     Level "level" []
         "the level allows no new orders"
         "see its cause in the log; then cambist resume --reason TEXT"
-    Paused "paused" ["risk.pause_s"]
+    Paused "paused" ["risk.pause_s" "risk.pauses_per_day"]
         "this market, side or strategy is paused"
         "a pause that a limit engaged ends by itself; otherwise cambist resume --reason TEXT"
     PriceCollar "price_collar" ["market.collar_bps"]
         "the price is further from the mid than collar_bps allows"
         "quote nearer to the mid, or raise the key"
-    PriceMove "price_move" ["risk.move_bps"]
+    PriceMove "price_move" ["risk.move_bps" "risk.move_s"]
         "the mid moved further within the window than risk.move_bps allows"
         "wait, or raise the key"
     PriceBand "price_band" ["market.price_floor" "market.price_ceiling"]
@@ -123,7 +123,7 @@ controls! {
     Drawdown "drawdown" ["market.drawdown_max"]
         "the market is further below its peak than drawdown_max"
         "see why it lost; then cambist resume --reason TEXT --forget-losses, or raise the key"
-    LossStreak "loss_streak" ["risk.streak_fills"]
+    LossStreak "loss_streak" ["risk.streak_fills" "risk.streak_bps" "risk.streak_s"]
         "so many fills in a row as risk.streak_fills were against us by risk.streak_bps"
         "it pauses the market; quote wider"
     StorageIds "storage_ids" []
@@ -132,16 +132,16 @@ controls! {
     Store "store" []
         "the store has not yet sealed the batch before"
         "see whether the disk is slow"
-    Budget "budget" ["budget.endpoint_per_s"]
+    Budget "budget" ["budget.endpoint_per_s" "budget.endpoint_burst" "budget.per_s" "budget.burst" "budget.cancel_reserve" "budget.penalty_ms"]
         "no request budget is left"
         "quote fewer orders, or raise the key as far as the venue allows"
     VenueRefusal "venue_refusal" ["orders.resend_after_ms"]
         "the venue has refused the last order, and is not asked again at once"
         "see the venue's reason in the log"
-    OtherInstance "other_instance" ["orders.ttl_s"]
+    OtherInstance "other_instance" ["orders.ttl_s" "orders.grace_s"]
         "orders of another cambist instance are open on this account, or were a moment ago"
         "stop the other daemon; if none runs, an earlier state folder left them: wait, or cambist account adopt-orders --instance ID --reason TEXT"
-    UnknownOrder "unknown_order" ["orders.ttl_s"]
+    UnknownOrder "unknown_order" ["orders.ttl_s" "orders.grace_s"]
         "an order of unknown state stands in the place of this quote until its end is proven"
         "wait; a shorter ttl shortens the wait"
     Permission "permission" []
@@ -174,7 +174,7 @@ controls! {
     Ending "ending" []
         "the daemon is ending and orders nothing more"
         "start it again when it has ended"
-    Ramp "ramp" ["ramp.start_bps"]
+    Ramp "ramp" ["ramp.start_bps" "ramp.step_bps" "ramp.step_s"]
         "at the present share of full size the order is less than one lot"
         "wait for the ramp, raise the key, or make the strategy's orders larger"
     NotConfigured "not_configured" []

@@ -15,6 +15,7 @@ pub mod fence;
 pub mod inspection;
 pub mod intent;
 pub mod level;
+pub mod limits;
 pub mod market;
 pub mod math;
 pub mod notification;

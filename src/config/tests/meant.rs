@@ -138,7 +138,7 @@ fn a_tolerance_that_reaches_over_the_quotes_is_warned_of() {
             1,
         );
         let mut daemon = Daemon::parse(&source).unwrap();
-        daemon.orders.maker_only = maker_only;
+        daemon.engine.maker_only = maker_only;
         daemon.bind_expected().unwrap().unwrap().warnings
     };
     let none: [&str; 0] = [];

@@ -4,6 +4,7 @@
 
 mod examples;
 mod exchange;
+mod limits;
 mod meant;
 mod mistakes;
 mod modes;

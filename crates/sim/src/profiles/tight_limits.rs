@@ -178,6 +178,55 @@ mod tests {
         (0..).zip(&world.markets).map(spec).collect()
     }
 
+    /// Limits that no world tightens, and why.
+    const NEVER_TIGHT: &[(&str, &str)] = &[
+        ("orders.", "drawn with the world itself"),
+        ("poll.", "drawn with the world itself"),
+        ("budget.", "drawn with the world itself"),
+        ("market.pool.", "drawn with the pool"),
+        ("risk.mismatch_max", "differences are drawn as faults"),
+        ("risk.foreign_orders", "drawn with the world itself"),
+        ("risk.streak", "the markout pauses worlds in its own tests"),
+        ("market.frozen_after_s", "frozen books are drawn as faults"),
+        ("market.inventory_", "the band is drawn with the funds"),
+        ("market.empty_book", "empty books are drawn as faults"),
+    ];
+
+    /// A new limit is tightened in some worlds, or stands in the list above.
+    #[test]
+    fn every_limit_is_tight_in_some_world() {
+        let world = (1..).map(WorldConfig::drawn).find(|world| world.tight);
+        let world = world.expect("some world has tight limits");
+        let specs = specs(&world);
+        let values = |engine: &EngineConfig| {
+            let found = cambist_core::limits::in_force(engine, &specs, &[]);
+            found
+                .into_iter()
+                .map(|limit| (limit.about.name, limit.value))
+        };
+        let mut tightened = std::collections::BTreeSet::new();
+        for limit in LIMITS {
+            for seed in 0..8 {
+                let mut tight = Tight {
+                    random: Random::new(seed),
+                    engine: world.engine.clone(),
+                    worth: 1_000_000 * UNIT,
+                };
+                limit(&mut tight);
+                let changed = values(&world.engine).zip(values(&tight.engine));
+                let changed = changed.filter(|(usual, tight)| usual != tight);
+                tightened.extend(changed.map(|((name, _), _)| name));
+            }
+        }
+        for about in cambist_core::limits::all() {
+            let exempt = NEVER_TIGHT
+                .iter()
+                .any(|(prefix, _)| about.name.starts_with(prefix));
+            let is_tight = tightened.contains(about.name);
+            assert!(is_tight != exempt || !about.is_limit(), "{}", about.name);
+        }
+    }
+
     #[test]
     fn the_way_into_tight_limits_is_free_and_the_way_back_is_not() {
         let drawn = (1..=1_000).map(WorldConfig::drawn);
