@@ -272,6 +272,7 @@ pub struct PanicArgs {
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one field a flag")]
 pub struct CheckArgs {
     /// Configuration file, of the daemon or of the exchange.
     #[arg(long, value_name = "FILE")]

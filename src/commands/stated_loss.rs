@@ -320,7 +320,7 @@ impl Losses {
         );
         let _ = writeln!(
             text,
-            "more than {} transmissions or fills a minute latch (the budget explains {})",
+            "{} transmissions or completely filled orders within a minute allow only cancels from then on (the budget explains {})",
             self.executions_per_min,
             self.executions_least * 2 / 3
         );

@@ -232,7 +232,7 @@ limits! {
         pub cancels_per_min: u32 = "cancels_per_min", Count, Derived("twice what the budget allows"), PER_MIN, Higher;
         /// Most orders and cancels sent for each fill of the last minute, one fill at least.
         pub messages_per_fill: u32 = "messages_per_fill", Count, Number(0), Some(0..=1_000_000), HigherOrZero;
-        /// Most transmissions, and most fills, within a minute: more than any budget allows. Latches.
+        /// Most transmissions of orders, and most completely filled orders, within a minute: more than any budget allows. Reaching it allows only cancels, until an operator lifts that.
         pub executions_per_min: u32 = "executions_per_min", Count, Derived("one and a half times what the budget allows, which is also the least"), PER_MIN, Higher;
         /// An equal order is made again only after this, unless as many are wanted.
         pub duplicate_ms: u64 = "duplicate_ms", Ms, Number(250), Some(0..=60_000), Lower;
@@ -310,7 +310,7 @@ limits! {
         pub grace_ms: u64 = "grace_s", Seconds, Number(30), Some(1..=3_600), Lower;
         /// No transmission starts later than this before expiry.
         pub resend_margin_ms: u64 = "resend_margin_ms", Ms, Number(3_000), Some(100..=600_000), Lower;
-        /// Pause between transmissions of the same bytes, and after an order was refused.
+        /// Pause between transmissions of the same bytes, and of a market after the venue refused an order; doubled with each refusal in a row.
         pub resend_after_ms: u64 = "resend_after_ms", Ms, Number(1_500), Some(100..=60_000), Never;
         /// Most transmissions of one order, always the same bytes.
         pub attempts_max: u8 = "attempts_max", Count, Number(3), Some(1..=10), Higher;

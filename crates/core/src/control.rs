@@ -88,8 +88,8 @@ controls! {
         "the last minute holds more orders and cancels for each fill than risk.messages_per_fill"
         "requote less often, or raise the key"
     Executions "executions" ["risk.executions_per_min"]
-        "more was sent or filled within a minute than the budget can explain: trading is latched"
-        "find what sent so much; then cambist resume --reason TEXT"
+        "more orders were sent, or filled completely, within a minute than the budget can explain: only cancels are sent"
+        "find what sent so many; then cambist resume --reason TEXT"
     Duplicate "duplicate" ["risk.duplicate_ms"]
         "an equal order was made within risk.duplicate_ms and no second one is wanted"
         "wait; if it lasts, report it"

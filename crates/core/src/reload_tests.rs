@@ -77,7 +77,7 @@ fn both_sides<C: 'static>(limits: &'static [Limit<C>], part: fn(&mut EngineConfi
             (Unit::Flag, _) => assert_eq!(loosened(&[0, 1]), [0], "{}", about.name),
             (_, Direction::Higher) => assert_eq!(loosened(&[0, 9, 10, 11]), [11], "{}", about.name),
             (_, Direction::Lower) => {
-                assert_eq!(loosened(&[0, 9, 10, 11]), [0, 9], "{}", about.name)
+                assert_eq!(loosened(&[0, 9, 10, 11]), [0, 9], "{}", about.name);
             }
             (_, Direction::HigherOrZero) => {
                 assert_eq!(loosened(&[0, 9, 10, 11]), [0, 11], "{}", about.name);

@@ -91,8 +91,12 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The venue refused; each refusal in a row doubles the pause.
+    /// The venue refused; each refusal in a row doubles the pause. Refusals during a pause answer what was sent
+    /// before it, together with what began it, and count once.
     pub(crate) fn refused(&mut self, now: Time, pause_ms: u64) {
+        if self.left(now).is_some() {
+            return;
+        }
         let doubled = pause_ms.saturating_mul(1 << self.refusals.min(6));
         self.until = now.plus_ms(doubled.min(REST_MAX_MS));
         self.refusals = self.refusals.saturating_add(1);

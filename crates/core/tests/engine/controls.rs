@@ -213,6 +213,54 @@ fn executions_latch_and_normal_quoting_does_not() {
     assert_eq!(wild.sealed.len(), 3);
 }
 
+/// No budget bounds into how many parts others fill an order: only complete fills count.
+#[test]
+fn partial_fills_are_no_executions() {
+    let mut desk = desk(&[(Side::Buy, 9_995, 10)], |c| c.risk.executions_per_min = 3);
+    desk.until_a_submit_waits();
+    let id = desk.accept();
+    for lots in 1..=6 {
+        desk.show(id, OrderStatus::Processing, lots);
+        desk.balances.0 += 100;
+        desk.balances.1 -= 9_995;
+        desk.run_ms(1_500);
+    }
+    let fills = desk.notes.iter();
+    let fills = fills.filter(|note| matches!(note, Notification::Filled(_)));
+    assert_eq!(fills.count(), 6);
+    assert!(desk.levels.is_empty(), "{:?}", desk.levels);
+}
+
+/// Every order of a run of 40 s is answered with the same refusal.
+fn refused_always(reason: Reason) -> Desk {
+    let mut desk = desk(&[BID, (Side::Buy, 9_990, 10)], |c| {
+        c.risk.duplicate_ms = 1;
+        c.markets[0].open_orders_max = 1_000;
+    });
+    for _ in 0..400 {
+        while !desk.submits.is_empty() {
+            desk.answer_submit(Outcome::Refused(reason));
+        }
+        desk.run_ms(100);
+    }
+    desk
+}
+
+#[test]
+fn a_market_pauses_longer_with_each_refusal_in_a_row_whatever_it_proves() {
+    for reason in [
+        Reason::InvalidArgument,
+        Reason::InsufficientBalance,
+        Reason::InvalidOrder,
+        Reason::UnknownError,
+    ] {
+        let desk = refused_always(reason);
+        let sealed = desk.sealed.len();
+        // Two orders each time, after pauses that double from one to the next.
+        assert!((6..=14).contains(&sealed), "{reason:?}: {sealed} orders");
+    }
+}
+
 /// The bid stands for what was decided; whatever else is sealed under the same decision does not leave.
 #[test]
 fn what_leaves_is_what_was_decided() {

@@ -175,11 +175,13 @@ fn a_pause_a_level_and_the_end_are_reasons() {
 #[test]
 fn a_venue_that_refuses_every_order_is_one_reason_and_not_a_flood() {
     let bid = [(Side::Buy, 9_995, 100)];
-    let mut desk = desk(&bid, |_| {});
-    for _ in 0..6 {
+    let mut desk = desk(&bid, |c| c.markets[0].open_orders_max = 100);
+    for refusals in 0..6 {
         desk.until_a_submit_waits();
         desk.answer_submit(Outcome::Refused(Reason::InvalidOrder));
-        desk.run_ms(4_900);
+        // Nearly to the end of the pause, which doubles with each refusal in a row.
+        desk.run_ms((1_000 << refusals) - 500);
+        assert!(desk.submits.is_empty(), "within the pause");
     }
     assert_eq!(controls(&desk)[0], Some(Control::VenueRefusal));
     let told = desk.notes.iter().filter(|note| match note {

@@ -83,7 +83,8 @@ impl State {
         }
     }
 
-    /// More transmissions or fills than any budget explains: whatever it is, it ends here.
+    /// More transmissions or completely filled orders than any budget explains. Partial fills do not count: the venue's
+    /// other traders decide into how many parts an order fills, and no budget bounds them.
     pub(crate) fn latch_if_wild(&mut self, now: Time, actions: &mut Vec<Action>) {
         let most = self.config.risk.executions_per_min;
         let (sent, filled) = (&self.counters.transmissions, &self.counters.filled);

@@ -37,11 +37,16 @@ impl State {
         };
         let endpoint = life.endpoint;
         let after = life.hear(now, outcome);
-        if matches!(life.phase, Phase::Unknown { answered: true, .. })
-            || after == TransmissionOutcome::ProvenDead
-        {
+        let is_refused = matches!(life.phase, Phase::Unknown { answered: true, .. })
+            || after == TransmissionOutcome::ProvenDead;
+        if is_refused {
             let pause_ms = self.config.resend_after_ms;
             self.never_rested(id, waits(Control::VenueRefusal, pause_ms));
+            // Whether the refusal proves anything or not: an order that stays unknown does not occupy its quote,
+            // so that without a pause each decision would send another one.
+            if matches!(outcome, Outcome::Refused(_)) {
+                self.rest_of(market, endpoint).refused(now, pause_ms);
+            }
         }
         match after {
             TransmissionOutcome::Accepted { hash, newly } => {
@@ -63,8 +68,6 @@ impl State {
             }
             TransmissionOutcome::ProvenDead => {
                 self.end(now, id, End::Refused, actions);
-                let pause_ms = self.config.resend_after_ms;
-                self.rest_of(market, endpoint).refused(now, pause_ms);
             }
             TransmissionOutcome::ScanNeeded if endpoint.is_pool_transaction() => {
                 self.polls.moves_soon();

@@ -13,8 +13,11 @@ const WHOLE_BPS: u128 = 10_000;
 /// What is used, and what is allowed.
 type Used = (u128, u128);
 
+type OfMarket = fn(&State, Time, &Market) -> Used;
+type Together = fn(&State, Time) -> [Used; 2];
+
 /// Limits of one market that fill up; losses beside them.
-const OF_MARKET: &[(Control, fn(&State, Time, &Market) -> Used)] = &[
+const OF_MARKET: &[(Control, OfMarket)] = &[
     (Control::InventoryBand, |s, _, market| {
         let base = market.spec.base.id;
         let (_, held) = s.ledger.bounds(base);
@@ -44,7 +47,7 @@ const OF_MARKET: &[(Control, fn(&State, Time, &Market) -> Used)] = &[
 ];
 
 /// Limits over everything that fill up. One that is switched off is never used.
-const TOGETHER: &[(Control, fn(&State, Time) -> [Used; 2])] = &[
+const TOGETHER: &[(Control, Together)] = &[
     (Control::OrderToFill, |s, now| {
         let (messages, fills) = s.counters.messages_and_fills(now);
         let used = match s.config.risk.messages_per_fill {
@@ -102,7 +105,7 @@ impl State {
 
     /// Limits over everything.
     pub(crate) fn used_together(&self, now: Time) -> Vec<(Control, u64)> {
-        let of = |(control, used): &(Control, fn(&Self, Time) -> [Used; 2])| {
+        let of = |(control, used): &(Control, Together)| {
             let most = used(self, now).into_iter().map(share).max();
             (*control, most.unwrap_or(0))
         };

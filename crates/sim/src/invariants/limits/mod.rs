@@ -75,7 +75,7 @@ pub(crate) struct Limits {
     sent: Recent<()>,
     fills: Recent<()>,
     filled: Recent<()>,
-    /// More was sent or filled than any budget explains.
+    /// More orders were sent, or filled completely, than any budget explains.
     wild: bool,
     /// When balances and a page of orders were last heard.
     balances: Option<Time>,
