@@ -8,8 +8,8 @@ use cambist_core::config::{LossConfig, MarketConfig, PoolConfig};
 use cambist_core::market::MarketSpec;
 
 use super::feed::{self, Feed};
-use super::mode::Mode;
 use super::limits::{self, Written, nothing_derived};
+use super::mode::Mode;
 use super::money::Money;
 use super::pool::{self, Pool};
 use super::reader::{At, Place, Section};
