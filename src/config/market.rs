@@ -136,10 +136,6 @@ impl Market {
     }
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "one line a key, in the order of the file"
-)]
 pub(super) fn read(
     mut section: Section<'_, '_>,
     depth_ms: u64,
