@@ -2,6 +2,7 @@
 //! results become files.
 
 pub mod arguments;
+mod flat;
 pub mod prepare;
 pub mod results;
 mod table;

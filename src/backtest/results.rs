@@ -12,6 +12,7 @@ use cambist_report::money::decimal_text;
 
 use serde_json::json;
 
+use crate::backtest::flat::csv;
 use crate::backtest::table::{Cell, Kind, Table};
 use crate::backtest::text::text;
 use crate::exit::{Exit, Failure};
@@ -20,8 +21,9 @@ use crate::revision::VERSION;
 /// The report as JSON: written last, so that a folder with it is complete.
 const REPORT: &str = "report.json";
 /// Names of everything that is written.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     REPORT,
+    "report.csv",
     "report.html",
     "report.txt",
     "fills.csv",
@@ -129,6 +131,7 @@ impl Results {
         self.finish(&[
             ("report.txt", &text),
             ("report.html", &page),
+            ("report.csv", &csv(&value["report"])),
             (REPORT, &json),
         ])?;
         Ok(Written { json, text })

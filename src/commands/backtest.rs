@@ -52,7 +52,7 @@ pub struct BacktestArgs {
     /// other.
     #[arg(long, value_name = "[MARKET=]PATH", required = true, value_parser = data_file)]
     pub data: Vec<DataFile>,
-    /// Folder for report.html, report.json, report.txt, fills.csv and equity.csv.
+    /// Folder for report.html, report.json, report.csv, report.txt, fills.csv and equity.csv.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Replace results that are there.

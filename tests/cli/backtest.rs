@@ -89,6 +89,12 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
         page.contains("<svg") && page.contains("[[market]]"),
         "pictures and the configuration"
     );
+    let rows = std::fs::read_to_string(out.join("report.csv")).unwrap();
+    let fills = format!("\nfills,{}\n", report["fills"]);
+    assert!(
+        rows.starts_with("key,value\n") && rows.contains(&fills),
+        "{rows}"
+    );
     let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
     for words in [
         "profit and loss",

@@ -13,7 +13,8 @@ use toml::Table;
 
 use crate::support::message::Message;
 use crate::support::process::run;
-use crate::support::{Edit, Folder};
+use crate::support::stage::lively;
+use crate::support::{Edit, Folder, Stage};
 
 const SOON: Duration = Duration::from_mins(1);
 const PAPER: &str = include_str!("../../config/paper.toml");
@@ -346,4 +347,48 @@ fn a_template_reads_what_its_exchange_answers_and_the_recording_is_data_for_a_ba
         assert_eq!(rows, market["books"].as_u64().unwrap(), "{name}");
     }
     server.assert_only_read();
+}
+
+#[test]
+fn without_a_feed_the_depth_is_that_of_an_exchange_of_the_same_interface() {
+    let stage = Stage::open("paper-venue", lively);
+    let folder = &stage.folder;
+    let config = config(folder.path(), "http://127.0.0.1:9/", |file| {
+        let market = file["market"].as_array_mut().unwrap()[0].as_table_mut();
+        market.unwrap().remove("feed").unwrap();
+        let venue: Table = toml::from_str(&format!("base_url = '{}'", stage.url())).unwrap();
+        file.insert("venue".to_owned(), venue.into());
+        file.put("mode", "observe");
+    });
+    let args = ["run", "--json", "--config", &config, "--for", "3s"];
+    let (code, page, log) = cambist(folder, "observe", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let market = &page["markets"][0];
+    assert!(market["books"].as_u64().unwrap() > 5, "{market} {log}");
+    assert_eq!(market["left_out"], serde_json::json!([]), "{market}");
+    // Whole tokens, not their smallest units.
+    let recording = folder.path().join("paper/ETH-USDC").display().to_string();
+    let out = folder.path().join("out").display().to_string();
+    let args = [
+        "backtest", "--json", "--config", &config, "--data", &recording, "--out", &out,
+    ];
+    let (code, page, log) = cambist(folder, "backtest", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let mid = number(&market["mid_last"]);
+    assert!((2_000.0..3_000.0).contains(&mid), "{market}");
+
+    let args = [
+        "run", "--json", "--config", &config, "--mode", "paper", "--for", "5s",
+    ];
+    let (code, page, log) = cambist(folder, "paper", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    assert!(
+        page["report"]["orders"]["submitted"].as_u64().unwrap() > 0,
+        "{page}"
+    );
+    assert!(
+        stage.books().orders.is_empty(),
+        "nothing reached the exchange"
+    );
+    stage.close();
 }

@@ -1,0 +1,73 @@
+//! The report as CSV: one row for each number, named by its path in `report.json`, so that the rows of
+//! several runs can be compared and joined.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// A JSON value as CSV of `key,value`, in the order of the value.
+pub fn csv(value: &Value) -> String {
+    let mut text = "key,value\n".to_owned();
+    add(&mut text, "", value);
+    text
+}
+
+fn add(text: &mut String, path: &str, value: &Value) {
+    let below = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                add(text, &below(name), member);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                add(text, &below(&index.to_string()), item);
+            }
+        }
+        Value::Null => row(text, path, ""),
+        Value::String(content) => row(text, path, content),
+        Value::Bool(_) | Value::Number(_) => row(text, path, &value.to_string()),
+    }
+}
+
+fn row(text: &mut String, path: &str, content: &str) {
+    // Writing to a text cannot fail.
+    _ = writeln!(text, "{},{}", cell(path), cell(content));
+}
+
+fn cell(content: &str) -> String {
+    if content.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", content.replace('"', "\"\""))
+    } else {
+        content.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_a_row_with_its_path() {
+        let value = serde_json::json!({
+            "pnl": {"total": "-2.5", "fees": null},
+            "markouts": [{"seconds": 1, "mean_bps": -1.5}, {"seconds": 10}],
+            "assumed": ["a, b", "says \"c\""],
+            "none": [],
+            "ok": true,
+        });
+        assert_eq!(
+            csv(&value),
+            "key,value\nassumed.0,\"a, b\"\nassumed.1,\"says \"\"c\"\"\"\n\
+             markouts.0.mean_bps,-1.5\nmarkouts.0.seconds,1\nmarkouts.1.seconds,10\nok,true\n\
+             pnl.fees,\npnl.total,-2.5\n"
+        );
+    }
+}
