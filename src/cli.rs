@@ -1,8 +1,9 @@
 //! The command line: one table of commands and their arguments. What they do is in `commands`.
 
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
 use crate::commands::{daemon_control, resume};
@@ -10,6 +11,14 @@ use crate::exit::{self, Exit};
 
 /// Columns of help.
 const HELP_WIDTH: usize = 80;
+
+/// Where the configuration of a daemon is looked for without `--config` and `$CAMBIST_CONFIG`.
+const CONFIGS: [&str; 2] = ["cambist.toml", "/etc/cambist/cambist.toml"];
+/// Commands about a daemon, which find its configuration.
+const FIND_CONFIG: [&str; 14] = [
+    "run", "status", "pause", "resume", "kill", "drain", "reload", "account", "history", "report",
+    "panic", "check", "doctor", "top",
+];
 
 /// Market making daemon and the exchange it trades on.
 #[derive(Debug, Parser)]
@@ -24,6 +33,9 @@ Examples:
   cambist run --config config/demo.toml      the daemon against it, another
   cambist check --no-secrets --config config/cambist.toml
                                              what a file means in money
+
+Configuration of a daemon: --config, $CAMBIST_CONFIG, ./cambist.toml,
+/etc/cambist/cambist.toml; the first that there is.
 
 Exit codes: 0 done, 1 a check failed, 2 usage, 70 bug, 75 another instance runs,
 77 configuration or keys refused, 78 level latched, 79 invariant failed,
@@ -95,6 +107,11 @@ pub enum Command {
         after_help = "Examples:\n  cambist account balances --config config/demo.toml\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Account(commands::account::AccountCommand),
+    /// Show the daemon live in a terminal: quotes and reasons, book, orders, limits, equity.
+    #[command(
+        after_help = "q or Ctrl-C ends it. It reads the daemon's page (metrics.listen) and sends no command.\n\nExamples:\n  cambist top --config config/demo.toml\n  cambist top --config config/demo.toml --once"
+    )]
+    Top(commands::top::TopArgs),
     /// List fills, orders, pool transactions or flows from the store; beside a running daemon or without one.
     #[command(
         after_help = "Examples:\n  cambist history --config config/demo.toml\n  cambist history orders --config config/demo.toml --from 24h --side buy\n  cambist history --config config/demo.toml --from 2026-01-01 --to 2026-12-31 --csv > fills.csv\n\nThe newest come first. Fills, pool transactions and flows are kept for good, orders for store.keep_days."
@@ -115,6 +132,28 @@ pub enum Command {
         after_help = "Examples:\n  cambist check --config config/cambist.toml --no-secrets\n  cambist check --config config/demo.toml --pin\n  cambist check --config config/demo.toml --no-secrets --json | jq .markets"
     )]
     Check(CheckArgs),
+    /// Write a commented configuration and a signing key, from flags or from questions on a terminal.
+    #[command(
+        after_help = "Nothing that exists is overwritten.\n\nExamples:\n  cambist init\n  cambist init --dir my --venue http://127.0.0.1:7433 --account-id 10000 --owner 0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010 --market ETH-USDC --price-floor 1500 --price-ceiling 4000 --order-amount 0.2 --inventory-min 1 --inventory-max 6"
+    )]
+    Init(commands::init::InitArgs),
+    /// Make a signing key in a file of mode 0600, and print what an exchange wants of it.
+    #[command(after_help = "Example:\n  cambist keygen --out keys")]
+    Keygen(commands::keygen::KeygenArgs),
+    /// Check everything that a daemon needs: keys, clock, limits, precision, fees, money at risk, disk, unit; with
+    /// what to do about each finding. Sends no order.
+    #[command(
+        after_help = "Examples:\n  cambist doctor --config config/demo.toml\n  cambist doctor --json | jq '.findings[] | select(.fix)'\n\nExit 1 if anything is wrong; warnings do not count."
+    )]
+    Doctor(daemon_control::Which),
+    /// Print completions for a shell.
+    #[command(
+        after_help = "Example:\n  cambist completions bash > ~/.local/share/bash-completion/completions/cambist"
+    )]
+    Completions(commands::completions::CompletionsArgs),
+    /// Print the man page.
+    #[command(after_help = "Example:\n  cambist man > /usr/local/share/man/man1/cambist.1")]
+    Man,
     /// Run the exchange alone, or back up, restore and verify its data folder.
     #[command(
         after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday\n  cambist venue admin --config config/venue.toml status"
@@ -181,6 +220,10 @@ impl Command {
             | Self::Account(_)
             | Self::History(_)
             | Self::Report(_)
+            | Self::Init(_)
+            | Self::Keygen(_)
+            | Self::Doctor(_)
+            | Self::Top(_)
             | Self::Status(_)
             | Self::Pause(_)
             | Self::Resume(_)
@@ -190,6 +233,8 @@ impl Command {
             Self::Check(_)
             | Self::Venue(_)
             | Self::Openapi
+            | Self::Completions(_)
+            | Self::Man
             | Self::Strategy(_)
             | Self::Vectors(_) => false,
         }
@@ -340,7 +385,9 @@ fn seconds(text: &str) -> Result<u64, String> {
 
 /// Reads the arguments, does the work, and says how it ended.
 pub fn main() -> Exit {
-    let cli = match Cli::try_parse() {
+    let command = with_config(Cli::command(), found_config());
+    let parsed = command.try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
@@ -363,6 +410,36 @@ pub fn main() -> Exit {
             exit::of(&error)
         }
     }
+}
+
+/// The configuration that there is without a flag: the variable's, or the first of the usual places.
+fn found_config() -> Option<OsString> {
+    let named = std::env::var_os("CAMBIST_CONFIG").filter(|named| !named.is_empty());
+    let usual = || CONFIGS.into_iter().find(|path| Path::new(path).is_file());
+    named.or_else(|| usual().map(OsString::from))
+}
+
+/// Commands about a daemon use this file if none is named. Without one, naming it stays required.
+fn with_config(command: clap::Command, found: Option<OsString>) -> clap::Command {
+    fn used(command: clap::Command, found: &'static OsStr) -> clap::Command {
+        let has_one = command.get_arguments().any(|arg| arg.get_id() == "config");
+        let command = if has_one {
+            command.mut_arg("config", |arg| {
+                let arg = arg.required(false).default_value(found);
+                arg.hide_default_value(true)
+            })
+        } else {
+            command
+        };
+        command.mut_subcommands(|sub| used(sub, found))
+    }
+    let Some(found) = found else { return command };
+    // Once in a process: defaults live as long as the table of commands.
+    let found: &'static OsStr = Box::leak(found.into_boxed_os_str());
+    command.mut_subcommands(|sub| {
+        let finds = FIND_CONFIG.contains(&sub.get_name());
+        if finds { used(sub, found) } else { sub }
+    })
 }
 
 /// Help with lines of at most `width` columns: what is too long goes on below where its text begins.
@@ -409,7 +486,11 @@ fn text_begins(line: &str) -> usize {
 const fn writes_state(command: &Command) -> bool {
     matches!(
         command,
-        Command::Demo(_) | Command::Run(_) | Command::Venue(_)
+        Command::Demo(_)
+            | Command::Run(_)
+            | Command::Venue(_)
+            | Command::Init(_)
+            | Command::Keygen(_)
     )
 }
 
@@ -428,8 +509,14 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Drain(args) => daemon_control::drain(args, cli.json),
         Command::Reload(args) => daemon_control::reload(args, cli.json),
         Command::Account(command) => commands::account::run(command, cli.json),
+        Command::Top(args) => commands::top::run(args, cli.json),
         Command::History(args) => commands::history::run(args, cli.json),
         Command::Report(args) => commands::report::run(args, cli.json),
+        Command::Init(args) => commands::init::run(args, cli.json),
+        Command::Keygen(args) => commands::keygen::run(args, cli.json),
+        Command::Doctor(which) => commands::doctor::run(which, cli.json),
+        Command::Completions(args) => commands::completions::completions(args, Cli::command()),
+        Command::Man => commands::completions::man(Cli::command()),
         Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),
@@ -449,7 +536,6 @@ mod tests {
 
     #[test]
     fn the_table_of_commands_is_consistent() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 
@@ -491,7 +577,6 @@ mod tests {
                 narrow(sub);
             }
         }
-        use clap::CommandFactory;
         let mut command = Cli::command();
         command.build();
         narrow(&mut command);

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use cambist_client::Client;
+use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
 use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{MarketId, Side, VenueTime};
@@ -29,6 +30,9 @@ pub struct Online {
     never: Vec<String>,
     #[serde(skip)]
     lines: Vec<String>,
+    /// Every side that is meant to be quoted: what was found, and what to do if it is not.
+    #[serde(skip)]
+    sides: Vec<(String, Option<&'static str>)>,
 }
 
 /// Asks the venue of a checked file.
@@ -60,6 +64,7 @@ async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
         markets: Vec::new(),
         never,
         lines: Vec::new(),
+        sides: Vec::new(),
     };
     for (spec, reasons) in bound.markets.iter().zip(&reasons) {
         let mut page = withheld::sides(spec, reasons);
@@ -77,6 +82,10 @@ async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
                 },
             );
             let line = format!("{} {}: {what}", spec.name, side.name());
+            let fix = why.as_ref().map(|why| why.control);
+            let fix = fix.filter(|control| !control.is_by_design());
+            let fix = fix.map(Control::remedy);
+            online.sides.push((line.clone(), fix));
             online.lines.push(line);
         }
     }
@@ -84,6 +93,11 @@ async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
 }
 
 impl Online {
+    /// Every side in a sentence, with what to do if it is not quoted and should be.
+    pub fn sides(&self) -> &[(String, Option<&'static str>)] {
+        &self.sides
+    }
+
     /// As lines for people.
     pub fn text(&self) -> String {
         let mut text = String::from("\nat the venue now\n");

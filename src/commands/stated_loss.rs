@@ -249,6 +249,11 @@ impl IfKept {
 }
 
 impl Losses {
+    /// Most that may be lost in all markets together, by quote token.
+    pub const fn together(&self) -> &BTreeMap<String, String> {
+        &self.together
+    }
+
     /// As lines for people.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::Context;
-use cambist_signing::SecretKey;
+use cambist_signing::{PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
@@ -71,6 +71,19 @@ fn of(
         Failure::new(Exit::Refused, what)
     })?;
     Ok(MakerKeys { api_key, secret })
+}
+
+/// The public key of a signing key file, which is made with mode 0600 if it is not there.
+pub fn make_signing_key(path: &Path) -> anyhow::Result<PublicKey> {
+    let text = one(path, eddsa_key)?;
+    let secret = SecretKey::from_hex(&text).map_err(|_| {
+        let what = format!(
+            "{} does not hold a secret key in hexadecimal",
+            path.display()
+        );
+        Failure::new(Exit::Refused, what)
+    })?;
+    Ok(secret.public())
 }
 
 /// Reads the operator's token, or makes it there with mode 0600.

@@ -106,6 +106,8 @@ impl Front {
             tokens: Vec::new(),
             depth_age_max_ms: daemon.engine.poll.depth_age_max_ms,
             tick_age_max_ms: 5_000,
+            bursts: [daemon.budget.burst, daemon.budget.endpoint_burst],
+            ttl_ms: daemon.orders.ttl_s.saturating_mul(1_000),
         };
         let starting = Arc::new(Starting::new(about.clone(), clock, earlier)?);
         let pages = Pages::new(Shown::Starting(Arc::clone(&starting)));

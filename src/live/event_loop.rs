@@ -303,6 +303,11 @@ impl EventLoop {
             }
             Notification::Draining => notify::stopping(self.drain),
             Notification::Status(_) => {
+                if self.telemetry.is_watched()
+                    && let Some(seen) = self.engine.watch(now)
+                {
+                    self.telemetry.watched(seen);
+                }
                 let line = cambist_report::text::line(&self.session);
                 notify::status(&line);
                 self.telemetry.line(line);

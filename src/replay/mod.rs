@@ -6,6 +6,8 @@ mod page;
 mod text;
 pub mod whole;
 
+pub use page::{price, quantity};
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;

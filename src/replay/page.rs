@@ -103,11 +103,13 @@ pub(super) fn strategy_name(header: &Header, number: u8) -> String {
     found.map_or_else(|| number.to_string(), |text| text.name.clone())
 }
 
-pub(super) fn price(spec: &MarketSpec, price: Price) -> String {
+/// A price in whole quote tokens.
+pub fn price(spec: &MarketSpec, price: Price) -> String {
     whole(price.0.into(), spec.price_decimals)
 }
 
-pub(super) fn quantity(spec: &MarketSpec, qty: Qty) -> String {
+/// A quantity in whole base tokens.
+pub fn quantity(spec: &MarketSpec, qty: Qty) -> String {
     let units = u128::from(qty.0).saturating_mul(spec.lot);
     whole(units, spec.base.decimals)
 }

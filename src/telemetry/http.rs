@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cambist_listener::{BindError, Limits};
 
+use super::page;
 use super::starting::Starting;
 use super::{Telemetry, TelemetryError};
 
@@ -55,6 +56,16 @@ impl Shown {
         }
     }
 
+    /// Everything on the page.
+    pub(super) fn page(&self) -> serde_json::Value {
+        match self {
+            Self::Starting(starting) => {
+                serde_json::json!({"status": starting.status(), "markets": []})
+            }
+            Self::Running(telemetry) => telemetry.page(),
+        }
+    }
+
     fn status(&self) -> serde_json::Value {
         match self {
             Self::Starting(starting) => starting.status(),
@@ -78,7 +89,7 @@ impl Pages {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 
-    fn now(&self) -> Shown {
+    pub(super) fn now(&self) -> Shown {
         let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shown.clone()
     }
@@ -139,23 +150,55 @@ const INDEX: &str = "\
 cambist
   /metrics  everything, for Prometheus
   /status   everything that is known now, as JSON
+  /page     the same for people, live; also here, for browsers
   /healthz  200 while decisions go on, 503 otherwise
   /readyz   200 while every market is quoted from fresh data, 503 otherwise, and why
 ";
 
 fn routes(pages: Pages, local: bool) -> Router {
     let routes = Router::new()
-        .route("/", get(async || INDEX))
+        .route("/", get(index))
+        .merge(page::routes())
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
         .with_state(pages);
+    let routes = routes.layer(middleware::from_fn(no_other_origins));
     if local {
         routes.layer(middleware::from_fn(only_local_names))
     } else {
         routes
     }
+}
+
+/// The page for browsers, the list for everything else.
+async fn index(headers: HeaderMap) -> Response {
+    let accepts = headers
+        .get(header::ACCEPT)
+        .and_then(|accepts| accepts.to_str().ok());
+    if accepts.is_some_and(|accepts| accepts.contains("text/html")) {
+        page::html().await
+    } else {
+        INDEX.into_response()
+    }
+}
+
+/// Other pages may link here and nothing else: what a browser asks for on their behalf is refused.
+async fn no_other_origins(request: Request, next: Next) -> Response {
+    if is_for_another_page(request.headers()) {
+        return (StatusCode::FORBIDDEN, "this answers to its own page only\n").into_response();
+    }
+    next.run(request).await
+}
+
+fn is_for_another_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_foreign =
+        text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let is_link =
+        text("sec-fetch-mode") == Some("navigate") && text("sec-fetch-dest") == Some("document");
+    is_foreign && !is_link
 }
 
 /// A page of the web that had its name pointed at this machine is not this machine's.

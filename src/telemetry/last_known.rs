@@ -8,6 +8,7 @@ use cambist_core::request::Endpoint;
 use cambist_core::{ClientOrderId, MarketId, Side, Time};
 
 use crate::telemetry::connectivity::Connectivity;
+use crate::telemetry::page::EquityHistory;
 use crate::telemetry::throttle::Throttle;
 use crate::telemetry::withheld;
 use crate::telemetry::withheld::{Quoting, Reasons};
@@ -41,6 +42,7 @@ pub struct LastKnown {
     /// Requests that never left, by endpoint.
     pub(super) not_sent: BTreeMap<Endpoint, u32>,
     pub(super) equity_peak: f64,
+    pub(super) equity: EquityHistory,
     /// The line that people watch.
     pub(super) line: String,
     pub(super) throttle: Throttle,
@@ -67,6 +69,7 @@ impl LastKnown {
             answered: None,
             not_sent: BTreeMap::new(),
             equity_peak: 0.0,
+            equity: EquityHistory::default(),
             line: String::new(),
             throttle: Throttle::default(),
             reach: Connectivity::default(),

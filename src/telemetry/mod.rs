@@ -11,6 +11,7 @@ pub mod last_known;
 pub mod log;
 mod metrics;
 mod observe;
+mod page;
 mod process;
 pub mod starting;
 mod status;
@@ -49,6 +50,10 @@ pub struct About {
     pub depth_age_max_ms: u64,
     /// A decision loop silent for longer hangs.
     pub tick_age_max_ms: u64,
+    /// Requests that may leave at once: over everything, and to one endpoint.
+    pub bursts: [u32; 2],
+    /// Life of an order.
+    pub ttl_ms: u64,
 }
 
 /// Logs, metrics and the last known state of a running daemon.
@@ -57,6 +62,7 @@ pub struct Telemetry {
     clock: Clock,
     metrics: Metrics,
     facts: Mutex<LastKnown>,
+    watch: page::Watch,
 }
 
 /// Why telemetry cannot be had.
@@ -90,6 +96,7 @@ impl Telemetry {
         metrics.config_time.set(clock.unix_s());
         Ok(Self {
             facts: Mutex::new(LastKnown::new(about.markets.len(), clock.now())),
+            watch: page::Watch::default(),
             about,
             clock,
             metrics,

@@ -63,6 +63,10 @@ pub(super) fn told(
     if let Some(equity) = equity(about, status) {
         facts.equity_peak = facts.equity_peak.max(equity);
         m.equity.set(equity);
+        // Before the first reconciliation nothing is known to be held.
+        if !status.ledger.is_empty() {
+            facts.equity.push(unix_s, equity);
+        }
         m.equity_peak.set(facts.equity_peak);
     }
     let unknown = status

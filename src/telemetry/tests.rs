@@ -42,6 +42,7 @@ pub(super) fn about() -> About {
         tokens: Vec::new(),
         depth_age_max_ms: 5_000,
         tick_age_max_ms: 10_000,
+        ..About::default()
     }
 }
 

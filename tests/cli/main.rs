@@ -4,6 +4,7 @@
 
 mod kept;
 mod revision;
+mod setup;
 mod support;
 
 mod backtest;

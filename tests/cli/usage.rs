@@ -17,8 +17,30 @@ fn usage_is_2_and_help_has_examples() {
         assert!(output.stdout.is_empty(), "{bad:?}");
     }
     for command in [
-        "demo", "run", "status", "pause", "resume", "account", "kill", "drain", "reload", "panic",
-        "check", "venue", "strategy", "vectors", "replay", "sim",
+        "demo",
+        "run",
+        "status",
+        "pause",
+        "resume",
+        "account",
+        "kill",
+        "drain",
+        "reload",
+        "panic",
+        "check",
+        "venue",
+        "strategy",
+        "vectors",
+        "replay",
+        "sim",
+        "history",
+        "report",
+        "init",
+        "keygen",
+        "doctor",
+        "top",
+        "completions",
+        "man",
     ] {
         let output = cambist(&[command, "--help"]);
         assert_eq!(exit(&output), 0, "{command}");

@@ -13,6 +13,7 @@ mod hostile;
 mod instances;
 mod neighbours;
 mod operator;
+mod page;
 mod panic;
 mod paper;
 mod provenance;

@@ -132,6 +132,12 @@ impl Engine {
         Some((at, state.clock.at_least(at)))
     }
 
+    /// As [`Engine::inspect`], without asking the strategies: nothing is copied but what is shown.
+    pub fn watch(&self, now: Time) -> Option<Inspection> {
+        let state = self.state.as_ref();
+        state.map(|state| state.inspect(now, &mut []))
+    }
+
     /// What it knows and wants at `now`, without changing anything; `None` before the start. `strategies`
     /// are new ones like its own: they are given the memory of its own and asked in their place.
     pub fn inspect(

@@ -36,7 +36,7 @@ impl State {
         let prices = self.prices(id);
         let quoting_mid = self.quoting_mid(now, id, &prices);
         // Asking takes the fills since the last decision out of the state.
-        let mut copy = self.clone();
+        let mut copy = None;
         let slots = self.slots.iter().enumerate();
         let own_slots = slots.filter(|(_, slot)| slot.market == id);
         let asked = own_slots.map(|(seat, slot)| {
@@ -44,7 +44,14 @@ impl State {
                 (Ok(mid), Some(strategy)) => {
                     let share_bps = self.ramp.share_bps(now, &self.config.ramp);
                     let own = at_full_size(&self.working_of(now, seat), share_bps);
-                    copy.ask(now, seat, strategy.as_mut(), &own, &prices, *mid)
+                    copy.get_or_insert_with(|| self.clone()).ask(
+                        now,
+                        seat,
+                        strategy.as_mut(),
+                        &own,
+                        &prices,
+                        *mid,
+                    )
                 }
                 (Err(_), _) | (_, None) => Targets::default(),
             };

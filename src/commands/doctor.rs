@@ -1,0 +1,365 @@
+//! `cambist doctor`: everything that has to be right before a daemon trades unattended, one finding a line, each
+//! with what to do. Nothing is changed and nothing is ordered.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use cambist_host::folder::{FolderError, PrivateFolder};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{check_online, columns, print_json, print_text};
+use crate::clock::Clock;
+use crate::commands::daemon_control::Which;
+use crate::commands::stated_loss::losses;
+use crate::config::{Bound, Daemon, feasible};
+use crate::exit::Exit;
+use crate::live::account_access::AccountAccess;
+use crate::live::latch::Latch;
+use crate::live::start;
+use crate::live::start_retry::StartRetry;
+use crate::secrets;
+use crate::store::{self, view};
+
+/// The clock of this machine may differ by so much from the venue's, which tells whole seconds.
+const CLOCK_MAX_S: u64 = 3;
+/// Beside what the recordings may take, so much should be free.
+const FREE_MIN_MB: u64 = 512;
+/// Where a service manager looks for our unit.
+const UNITS: [&str; 4] = [
+    "/etc/systemd/system/cambist.service",
+    "/run/systemd/system/cambist.service",
+    "/usr/local/lib/systemd/system/cambist.service",
+    "/usr/lib/systemd/system/cambist.service",
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Good,
+    Warning,
+    Wrong,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn good(&mut self, check: &'static str, found: impl Into<String>) {
+        self.add(check, Verdict::Good, found.into(), None);
+    }
+
+    fn warn(&mut self, check: &'static str, found: impl Into<String>, fix: impl Into<String>) {
+        self.add(check, Verdict::Warning, found.into(), Some(fix.into()));
+    }
+
+    fn wrong(&mut self, check: &'static str, found: impl Into<String>, fix: impl Into<String>) {
+        self.add(check, Verdict::Wrong, found.into(), Some(fix.into()));
+    }
+
+    fn add(&mut self, check: &'static str, verdict: Verdict, found: String, fix: Option<String>) {
+        self.0.push(Finding {
+            check,
+            verdict,
+            found,
+            fix,
+        });
+    }
+}
+
+/// Prints every finding. Exit 1 if anything is wrong.
+pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
+    let mut all = Findings::default();
+    // A mistake in the file is told by its own words, as `check` does.
+    let daemon = Daemon::load(&which.config)?;
+    all.good("configuration", which.config.display().to_string());
+    local(&daemon, &which.config, &mut all);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let bound = runtime.block_on(venue(&daemon, &mut all));
+    if let Some(bound) = &bound {
+        amounts(&daemon, bound, &mut all);
+        quotes(&daemon, &mut all);
+    }
+    let wrong = all
+        .0
+        .iter()
+        .any(|finding| finding.verdict == Verdict::Wrong);
+    if json {
+        print_json(&json!({"ok": !wrong, "file": which.config, "findings": all.0}))?;
+    } else {
+        print_text(&text(&all.0))?;
+    }
+    Ok(if wrong { Exit::CheckFailed } else { Exit::Done })
+}
+
+/// What this machine tells.
+fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
+    let keys = secrets::load(&daemon.keys)
+        .map_err(anyhow::Error::from)
+        .and_then(|secrets| AccountAccess::with(daemon, &secrets, daemon.request_timeout_ms));
+    match keys {
+        Ok(_) => all.good("keys", "both are there, and only we can read them"),
+        Err(error) => all.wrong(
+            "keys",
+            error.to_string(),
+            "cambist keygen makes a signing key; the exchange gives the API key",
+        ),
+    }
+    let dir = &daemon.store.dir;
+    match PrivateFolder::visit(dir) {
+        Ok(_) => all.good("state folder", dir.display().to_string()),
+        Err(FolderError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            all.good(
+                "state folder",
+                format!("{}: the first start makes it", dir.display()),
+            );
+        }
+        Err(error) => all.wrong(
+            "state folder",
+            error.to_string(),
+            "store.dir must belong to the daemon's user alone",
+        ),
+    }
+    let resume = format!("cambist resume --config {} --reason TEXT", config.display());
+    if let Some(reason) = Latch::of(dir).raised() {
+        all.wrong("latch", format!("raised: {reason}"), resume.clone());
+    }
+    if dir.join(store::FILE).exists() {
+        match view::level(dir) {
+            Ok((state, cause)) if state != cambist_core::event::TradingState::Active => {
+                all.wrong(
+                    "trading state",
+                    format!("{}: {cause}", state.name()),
+                    resume,
+                );
+            }
+            Ok((state, _)) => all.good("trading state", state.name()),
+            Err(error) => all.wrong("store", error.to_string(), "cambist status says more"),
+        }
+    }
+    disk(daemon, all);
+    unit(daemon, all);
+}
+
+fn disk(daemon: &Daemon, all: &mut Findings) {
+    let tape = daemon.tape.as_ref();
+    let wanted_mb = FREE_MIN_MB + tape.map_or(0, |tape| tape.max_mb);
+    let folders = std::iter::once(&daemon.store.dir).chain(tape.map(|tape| &tape.dir));
+    for folder in folders {
+        // The first start makes it where its parent is.
+        let Some(there) = folder.ancestors().find(|folder| folder.exists()) else {
+            continue;
+        };
+        match rustix::fs::statvfs(there) {
+            Ok(found) => {
+                let free_mb = found.f_bavail.saturating_mul(found.f_frsize) / 1_000_000;
+                let told = format!("{} MB free for {}", free_mb, folder.display());
+                if free_mb < wanted_mb {
+                    all.warn(
+                        "disk",
+                        told,
+                        format!("have {wanted_mb} MB free, or lower tape.max_mb"),
+                    );
+                } else {
+                    all.good("disk", told);
+                }
+            }
+            Err(error) => all.warn(
+                "disk",
+                format!("{}: {error}", there.display()),
+                "see whether the folder can be read",
+            ),
+        }
+    }
+}
+
+fn unit(daemon: &Daemon, all: &mut Findings) {
+    let found = UNITS.iter().map(PathBuf::from).find(|path| path.exists());
+    let Some(found) = found else {
+        return all.warn(
+            "unit",
+            "no cambist.service is installed: nothing starts the daemon again",
+            "install systemd/cambist.service and run systemctl enable --now cambist",
+        );
+    };
+    let deadline_s = daemon.drain_deadline_ms / 1_000;
+    let text = std::fs::read_to_string(&found).unwrap_or_default();
+    let stop = text
+        .lines()
+        .find_map(|line| line.strip_prefix("TimeoutStopSec="));
+    let stop_s = stop.and_then(|text| text.trim().parse::<u64>().ok());
+    if stop_s.is_some_and(|stop_s| stop_s <= deadline_s) {
+        all.warn(
+            "unit",
+            format!(
+                "{}: TimeoutStopSec={} ends the drain before its deadline of {deadline_s} s",
+                found.display(),
+                stop.unwrap_or_default()
+            ),
+            format!("TimeoutStopSec={}", deadline_s + 15),
+        );
+    } else {
+        all.good("unit", found.display().to_string());
+    }
+}
+
+/// What the venue tells; its listing, if it can be used.
+async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Bound> {
+    let access = AccountAccess::of(daemon, daemon.request_timeout_ms).ok()?;
+    let once = StartRetry::none();
+    if let Err(error) = access.check(daemon, once).await {
+        all.wrong(
+            "venue",
+            format!("{error:#}"),
+            "compare base_url, account_id, owner and the keys with what the exchange says; cambist check --pin prints its chain and units",
+        );
+        return None;
+    }
+    all.good(
+        "venue",
+        format!(
+            "{} knows account {} and both keys",
+            daemon.venue.base_url.value, daemon.venue.account_id
+        ),
+    );
+    match start::venue_time(&access.client, once).await {
+        Ok(time) => {
+            let ours_s = Clock::new().unix_micros() / 1_000_000;
+            let apart_s = ours_s.abs_diff(time.as_s());
+            let told = format!("{apart_s} s from the venue's, which tells whole seconds");
+            if apart_s > CLOCK_MAX_S {
+                all.warn(
+                    "clock",
+                    told,
+                    "timedatectl set-ntp true, or another time service",
+                );
+            } else {
+                all.good("clock", told);
+            }
+        }
+        Err(error) => all.warn("clock", format!("{error:#}"), "try again"),
+    }
+    match start::bind(daemon, &access.client, once).await {
+        Ok(bound) => {
+            all.good(
+                "precision",
+                "tokens, markets and pools are listed as the file expects",
+            );
+            Some(bound)
+        }
+        Err(error) => {
+            all.wrong(
+                "precision",
+                format!("{error:#}"),
+                "cambist check --pin prints the venue's units",
+            );
+            None
+        }
+    }
+}
+
+/// Limits, fees, and what may be lost.
+fn amounts(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
+    let never = feasible::never_quoted(daemon, bound);
+    if never.is_empty() {
+        all.good("limits", "every side can be quoted within them");
+    }
+    for problem in never {
+        all.wrong(
+            "limits",
+            problem.what,
+            format!("line {} of the file", problem.at.line),
+        );
+    }
+    for warning in &bound.warnings {
+        all.warn(
+            "limits",
+            warning.clone(),
+            "see the comments of the keys that it names",
+        );
+    }
+    let [maker, taker] = daemon.fee_bips;
+    let signed = daemon.orders.max_fee_bips;
+    all.good(
+        "fees",
+        format!("maker {maker}, taker {taker} of at most {signed} ten-thousandths signed; every fill is compared"),
+    );
+    let stated = losses(bound);
+    let lost = stated.together();
+    let lost: Vec<_> = lost
+        .iter()
+        .map(|(quote, lost)| format!("{lost} {quote}"))
+        .collect();
+    if lost.is_empty() {
+        all.warn(
+            "money at risk",
+            "cannot be counted",
+            "cambist check says what is too large",
+        );
+    } else {
+        all.good(
+            "money at risk",
+            format!("at most {} from losing all control, for the jump in risk.gap_bps; cambist check has the parts", lost.join(", ")),
+        );
+    }
+}
+
+fn quotes(daemon: &Daemon, all: &mut Findings) {
+    match check_online::ask(daemon) {
+        Ok(online) => {
+            for (text, fix) in online.sides() {
+                match fix {
+                    None => all.good("quotes", text),
+                    Some(fix) => all.warn("quotes", text, *fix),
+                }
+            }
+        }
+        Err(error) => all.wrong(
+            "quotes",
+            format!("{error:#}"),
+            "cambist check --online says more",
+        ),
+    }
+}
+
+fn text(findings: &[Finding]) -> String {
+    let mut rows = Vec::new();
+    for finding in findings {
+        let verdict = match finding.verdict {
+            Verdict::Good => "ok",
+            Verdict::Warning => "WARNING",
+            Verdict::Wrong => "WRONG",
+        };
+        rows.push(
+            [verdict, finding.check, &finding.found]
+                .map(str::to_owned)
+                .to_vec(),
+        );
+        if let Some(fix) = &finding.fix {
+            rows.push(vec![String::new(), String::new(), format!("-> {fix}")]);
+        }
+    }
+    let wrong = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Wrong)
+        .count();
+    let warnings = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Warning)
+        .count();
+    let mut text = columns(&rows);
+    let _ = writeln!(text, "\n{wrong} wrong, {warnings} warnings");
+    text
+}

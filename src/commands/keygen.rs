@@ -1,0 +1,47 @@
+//! `cambist keygen`: a signing key in a file of its own, and what an exchange wants of it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{print_json, print_text};
+use crate::exchange::keys;
+use crate::exit::{Exit, Failure};
+
+/// Arguments of `keygen`.
+#[derive(Debug, Args)]
+pub struct KeygenArgs {
+    /// Folder of the key file; made with mode 0700 if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "keys")]
+    out: PathBuf,
+}
+
+/// Makes `eddsa_key` in a folder, mode 0600, and prints its public key. Never overwrites.
+pub fn run(args: &KeygenArgs, json: bool) -> anyhow::Result<Exit> {
+    let file = args.out.join("eddsa_key");
+    if file.symlink_metadata().is_ok() {
+        let told = format!(
+            "{} exists and is left as it is; name another folder with --out, or move the file away",
+            file.display()
+        );
+        return Err(Failure::new(Exit::CheckFailed, told).into());
+    }
+    keys::make_folder(&args.out)?;
+    let public = keys::make_signing_key(&file)?;
+    let [x, y] = [public.x.to_string(), public.y.to_string()];
+    if json {
+        print_json(&json!({"file": file, "public_x": x, "public_y": y}))?;
+    } else {
+        print_text(&format!(
+            "signing key in {} (mode 0600; keep it, nobody can make it again)\n\n\
+             Give the exchange the public key, when the account is opened or its key is changed:\n  \
+             publicX  {x}\n  publicY  {y}\n\n\
+             The exchange answers with an account id and an API key. Write the API key to {}\n\
+             (one line, chmod 600), and the account id into the configuration (venue.account_id).\n",
+            file.display(),
+            args.out.join("api_key").display()
+        ))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,131 @@
+"""Opens the daemon's page in headless Chromium, checks what it shows, and takes pictures.
+
+    drive.py BROWSER URL FOLDER
+
+Speaks the browser's debugging protocol over a pair of pipes. Exit 1 if a part of the page is missing.
+"""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+PATIENCE_S = 30
+
+PARTS = [
+    ("the state is shown", r'id="state"[^>]*>(active|not_quoting|paused)<'),
+    ("a side and its quote or reason", r"(quoted at [0-9.]+|no quotes: [a-z_]+)"),
+    ("the book with its mid", r'colspan="3">mid [0-9.]+'),
+    ("own orders with their ids", r"c[0-9a-f]{8}-[0-9]+-[0-9]+"),
+    ("inventory", r"<td[^>]*>ETH</td>"),
+    ("the course of equity", r'<path d="M'),
+    ("limits used", r'aria-label="loss_'),
+    ("the budget of requests", r"[0-9]+ sent of [0-9]+ allowed"),
+    ("no warning of an old page", r'id="connection"[^>]*hidden'),
+]
+
+
+class Browser:
+    """A browser and one page of it."""
+
+    def __init__(self, program, profile):
+        read_theirs, self.write = os.pipe()
+        self.read, write_theirs = os.pipe()
+
+        def at_their_places():
+            # Moved out of the way first, in case one of them is at the other's place.
+            there, here = os.dup(read_theirs), os.dup(write_theirs)
+            os.dup2(there, 3)
+            os.dup2(here, 4)
+
+        self.process = subprocess.Popen(
+            [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
+            preexec_fn=at_their_places, close_fds=False, stderr=subprocess.DEVNULL)
+        os.close(read_theirs)
+        os.close(write_theirs)
+        self.number, self.buffer, self.session = 0, b"", None
+        self.errors = []
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.ask("Runtime.enable")
+        self.ask("Log.enable")
+
+    def ask(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.write, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self.buffer:
+                part = os.read(self.read, 1 << 20)
+                if not part:
+                    sys.exit("the browser ended")
+                self.buffer += part
+            text, self.buffer = self.buffer.split(b"\0", 1)
+            answer = json.loads(text)
+            if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+                self.errors.append(json.dumps(answer["params"])[:300])
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    sys.exit(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def value(self, script):
+        return self.ask("Runtime.evaluate", expression=script)["result"].get("value")
+
+    def picture(self, file, width, height, scheme):
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        wide = self.value("document.documentElement.scrollWidth")
+        data = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
+        with open(file, "wb") as out:
+            out.write(base64.b64decode(data))
+        return wide <= width
+
+
+def main():
+    program, url, folder = sys.argv[1:]
+    failed = 0
+
+    def told(good, what):
+        nonlocal failed
+        failed += not good
+        print(("ok      " if good else "FAILED  ") + what)
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        browser = Browser(program, profile)
+        browser.ask("Page.navigate", url=url)
+        until, missing = time.monotonic() + PATIENCE_S, PARTS
+        while missing and time.monotonic() < until:
+            page = browser.value("document.documentElement.outerHTML") or ""
+            missing = [(what, part) for what, part in PARTS if not re.search(part, page)]
+        for what, part in PARTS:
+            told((what, part) not in missing, what)
+        # The next event changes what is shown.
+        summary = browser.value("document.getElementById('summary').textContent")
+        until = time.monotonic() + PATIENCE_S
+        while (live := browser.value("document.getElementById('summary').textContent") != summary) is False:
+            if time.monotonic() > until:
+                break
+        told(live, "it is live")
+        for name, width, height, scheme in [
+            ("wide", 1280, 1100, "light"), ("dark", 1280, 1100, "dark"), ("phone", 375, 2400, "light")]:
+            fits = browser.picture(os.path.join(folder, name + ".png"), width, height, scheme)
+            told(fits, f"{width} pixels are wide enough ({scheme})")
+        paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        told(paint is not None, f"first paint after {paint and round(paint)} ms")
+        told(not browser.errors, "no error in the console" + "".join("\n        " + e for e in browser.errors[:5]))
+        browser.process.kill()
+        browser.process.wait()
+    print(f"{failed} failed, pictures in {folder}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
