@@ -33,6 +33,9 @@ pub struct Online {
     /// Every side that is meant to be quoted: what was found, and what to do if it is not.
     #[serde(skip)]
     sides: Vec<(String, Option<&'static str>)>,
+    /// The latest time that the venue told.
+    #[serde(skip)]
+    pub venue_time: VenueTime,
 }
 
 /// Asks the venue of a checked file.
@@ -48,8 +51,13 @@ async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
     let once = StartRetry::none();
     access.check(daemon, once).await?;
     let bound = start::bind(daemon, &access.client, once).await?;
-    let mut found = Found::ask(&access.client, &bound).await?;
-    let never = feasible::never_quoted(daemon, &bound);
+    of(daemon, &access.client, &bound).await
+}
+
+/// As [`ask`], of a venue whose keys and listing were checked.
+pub async fn of(daemon: &Daemon, client: &Client, bound: &Bound) -> anyhow::Result<Online> {
+    let mut found = Found::ask(client, bound).await?;
+    let never = feasible::never_quoted(daemon, bound);
     let never: Vec<_> = never.into_iter().map(|problem| problem.what).collect();
     let run = DryRun {
         config: bound.engine.clone(),
@@ -65,6 +73,7 @@ async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
         never,
         lines: Vec::new(),
         sides: Vec::new(),
+        venue_time: found.venue_time,
     };
     for (spec, reasons) in bound.markets.iter().zip(&reasons) {
         let mut page = withheld::sides(spec, reasons);

@@ -4,11 +4,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use cambist_core::VenueTime;
 use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{check_online, columns, print_json, print_text};
+use super::check_online::{self, Online};
+use super::{columns, print_json, print_text};
 use crate::clock::Clock;
 use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
@@ -87,10 +89,8 @@ pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let bound = runtime.block_on(venue(&daemon, &mut all));
-    if let Some(bound) = &bound {
-        amounts(&daemon, bound, &mut all);
-        quotes(&daemon, &mut all);
+    if daemon.mode.trades() {
+        runtime.block_on(venue(&daemon, &mut all));
     }
     let wrong = all
         .0
@@ -106,16 +106,16 @@ pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
 
 /// What this machine tells.
 fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
-    let keys = secrets::load(&daemon.keys)
-        .map_err(anyhow::Error::from)
-        .and_then(|secrets| AccountAccess::with(daemon, &secrets, daemon.request_timeout_ms));
-    match keys {
-        Ok(_) => all.good("keys", "both are there, and only we can read them"),
-        Err(error) => all.wrong(
-            "keys",
-            error.to_string(),
-            "cambist keygen makes a signing key; the exchange gives the API key",
-        ),
+    if daemon.mode.trades() {
+        keys(daemon, all);
+    } else {
+        all.good(
+            "mode",
+            format!(
+                "{}: no keys, no account, no orders; cambist check says what else it means",
+                daemon.mode.name()
+            ),
+        );
     }
     let dir = &daemon.store.dir;
     match PrivateFolder::visit(dir) {
@@ -151,6 +151,20 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
     }
     disk(daemon, all);
     unit(daemon, all);
+}
+
+fn keys(daemon: &Daemon, all: &mut Findings) {
+    let keys = secrets::load(&daemon.keys)
+        .map_err(anyhow::Error::from)
+        .and_then(|secrets| AccountAccess::with(daemon, &secrets, daemon.request_timeout_ms));
+    match keys {
+        Ok(_) => all.good("keys", "both are there, and only we can read them"),
+        Err(error) => all.wrong(
+            "keys",
+            error.to_string(),
+            "cambist keygen makes a signing key; the exchange gives the API key",
+        ),
+    }
 }
 
 fn disk(daemon: &Daemon, all: &mut Findings) {
@@ -215,9 +229,12 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
     }
 }
 
-/// What the venue tells; its listing, if it can be used.
-async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Bound> {
-    let access = AccountAccess::of(daemon, daemon.request_timeout_ms).ok()?;
+/// What the venue tells. Every question is asked once: a venue may allow few.
+async fn venue(daemon: &Daemon, all: &mut Findings) {
+    // Keys that cannot be used were told.
+    let Ok(access) = AccountAccess::of(daemon, daemon.request_timeout_ms) else {
+        return;
+    };
     let once = StartRetry::none();
     if let Err(error) = access.check(daemon, once).await {
         all.wrong(
@@ -225,7 +242,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Bound> {
             format!("{error:#}"),
             "compare base_url, account_id, owner and the keys with what the exchange says; cambist check --pin prints its chain and units",
         );
-        return None;
+        return;
     }
     all.good(
         "venue",
@@ -234,39 +251,47 @@ async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Bound> {
             daemon.venue.base_url.value, daemon.venue.account_id
         ),
     );
-    match start::venue_time(&access.client, once).await {
-        Ok(time) => {
-            let ours_s = Clock::new().unix_micros() / 1_000_000;
-            let apart_s = ours_s.abs_diff(time.as_s());
-            let told = format!("{apart_s} s from the venue's, which tells whole seconds");
-            if apart_s > CLOCK_MAX_S {
-                all.warn(
-                    "clock",
-                    told,
-                    "timedatectl set-ntp true, or another time service",
-                );
-            } else {
-                all.good("clock", told);
-            }
-        }
-        Err(error) => all.warn("clock", format!("{error:#}"), "try again"),
-    }
-    match start::bind(daemon, &access.client, once).await {
-        Ok(bound) => {
-            all.good(
-                "precision",
-                "tokens, markets and pools are listed as the file expects",
-            );
-            Some(bound)
-        }
+    let bound = match start::bind(daemon, &access.client, once).await {
+        Ok(bound) => bound,
         Err(error) => {
             all.wrong(
                 "precision",
                 format!("{error:#}"),
                 "cambist check --pin prints the venue's units",
             );
-            None
+            return;
         }
+    };
+    all.good(
+        "precision",
+        "tokens, markets and pools are listed as the file expects",
+    );
+    amounts(daemon, &bound, all);
+    match check_online::of(daemon, &access.client, &bound).await {
+        Ok(online) => {
+            clock(online.venue_time, all);
+            quotes(&online, all);
+        }
+        Err(error) => all.wrong(
+            "quotes",
+            format!("{error:#}"),
+            "cambist check --online asks for the same",
+        ),
+    }
+}
+
+fn clock(venue: VenueTime, all: &mut Findings) {
+    let ours_s = Clock::new().unix_micros() / 1_000_000;
+    let apart_s = ours_s.abs_diff(venue.as_s());
+    let told = format!("{apart_s} s from the venue's, which tells whole seconds");
+    if apart_s > CLOCK_MAX_S {
+        all.warn(
+            "clock",
+            told,
+            "timedatectl set-ntp true, or another time service",
+        );
+    } else {
+        all.good("clock", told);
     }
 }
 
@@ -316,21 +341,12 @@ fn amounts(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
     }
 }
 
-fn quotes(daemon: &Daemon, all: &mut Findings) {
-    match check_online::ask(daemon) {
-        Ok(online) => {
-            for (text, fix) in online.sides() {
-                match fix {
-                    None => all.good("quotes", text),
-                    Some(fix) => all.warn("quotes", text, *fix),
-                }
-            }
+fn quotes(online: &Online, all: &mut Findings) {
+    for (text, fix) in online.sides() {
+        match fix {
+            None => all.good("quotes", text),
+            Some(fix) => all.warn("quotes", text, *fix),
         }
-        Err(error) => all.wrong(
-            "quotes",
-            format!("{error:#}"),
-            "cambist check --online says more",
-        ),
     }
 }
 

@@ -354,7 +354,7 @@ async fn storage_ids(
 
 /// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one
 /// would put every expiry, and every fence, where it says.
-pub async fn venue_time(client: &Client, patience: StartRetry<'_>) -> anyhow::Result<VenueTime> {
+async fn venue_time(client: &Client, patience: StartRetry<'_>) -> anyhow::Result<VenueTime> {
     let mut told = Vec::new();
     for _ in 0..UNTIMED_MAX {
         told.extend(patience.query(client, &Query::Account).await?.1);

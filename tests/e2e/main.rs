@@ -9,6 +9,7 @@ mod auditor;
 mod clients;
 mod crash;
 mod demo;
+mod doctor;
 mod hostile;
 mod instances;
 mod neighbours;
