@@ -6,17 +6,19 @@
 //! average with one order at its average margin. That hysteresis makes few cancels per unit of
 //! liquidity, which is why it is the default where requests are limited.
 //!
-//! Amounts of **both** sides are in whole base tokens. The strategy has no memory: own orders are it.
+//! Amounts of **both** sides are in whole base tokens. Own orders are the memory; besides, it remembers
+//! where the moving price band is.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
 use cambist_core::withheld::Withheld;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::price_limits::{self, PriceLimits};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
-use crate::sizing::{BPS, Funds, is_orderable, passive, price_at, unorderable};
+use crate::sizing::{BPS, FEE, Funds, is_orderable, passive, price_at, unorderable};
 
 /// The registry's line.
 pub const INFO: StrategyInfo = StrategyInfo {
@@ -24,40 +26,45 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Keeps the amount in each margin band between a minimum and a maximum: cancels only \
               overflow, tops up to the average. Few cancels per unit of liquidity.",
     promise: Promise::Quotes,
-    parameters: &[
-        Parameter {
-            name: "buy_bands",
-            unit: "",
-            kind: Kind::Tables {
-                fields: BAND,
-                max: 16,
-            },
-            default: Some("[]"),
-            meaning: "Bands below the mid. They may touch but not overlap.",
-        },
-        Parameter {
-            name: "sell_bands",
-            unit: "",
-            kind: Kind::Tables {
-                fields: BAND,
-                max: 16,
-            },
-            default: Some("[]"),
-            meaning: "Bands above the mid. They may touch but not overlap.",
-        },
-        Parameter {
-            name: "dust_cutoff",
-            unit: "base tokens",
-            kind: Kind::Decimal {
-                min: "0",
-                max: "1000000000",
-            },
-            default: Some("0"),
-            meaning: "A top-up below this is not worth an order.",
-        },
-    ],
+    parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Bands::new(params, market)?)),
 };
+
+const PARAMETERS: usize = OWN.len() + price_limits::PARAMETERS.len();
+
+const OWN: [Parameter; 4] = [
+    Parameter {
+        name: "buy_bands",
+        unit: "",
+        kind: Kind::Tables {
+            fields: BAND,
+            max: 16,
+        },
+        default: Some("[]"),
+        meaning: "Bands below the mid. They may touch but not overlap.",
+    },
+    Parameter {
+        name: "sell_bands",
+        unit: "",
+        kind: Kind::Tables {
+            fields: BAND,
+            max: 16,
+        },
+        default: Some("[]"),
+        meaning: "Bands above the mid. They may touch but not overlap.",
+    },
+    Parameter {
+        name: "dust_cutoff",
+        unit: "base tokens",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "1000000000",
+        },
+        default: Some("0"),
+        meaning: "A top-up below this is not worth an order.",
+    },
+    FEE,
+];
 
 const MARGIN: Kind = Kind::Bps { min: 1, max: BPS };
 const AMOUNT: Kind = Kind::Decimal {
@@ -122,8 +129,9 @@ struct Band {
 }
 
 impl Band {
-    fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
-        let band = Self {
+    /// A fill nearer to the mid than the fee would not earn it: the inner edge is not below it.
+    fn new(params: &Params, market: &MarketSpec, fee_bps: u32) -> Result<Self, ParamError> {
+        let mut band = Self {
             margin_min_bps: params.whole("min_margin_bps")?,
             margin_avg_bps: params.whole("avg_margin_bps")?,
             margin_max_bps: params.whole("max_margin_bps")?,
@@ -140,6 +148,11 @@ impl Band {
                 ),
             ));
         }
+        if band.margin_avg_bps < fee_bps {
+            let why = format!("{} does not cover fee_bps {fee_bps}", band.margin_avg_bps);
+            return Err(params.conflict("avg_margin_bps", why));
+        }
+        band.margin_min_bps = band.margin_min_bps.max(fee_bps);
         if band.min.0 == 0 {
             return Err(params.conflict(
                 "min_amount",
@@ -171,14 +184,16 @@ impl Band {
 
     /// The price of a new order: the average margin rounded away from the mid, or one tick towards it
     /// if that falls out of a narrow band; `None` if the band holds no passive tick there.
-    fn entry(&self, view: &View<'_>, side: Side) -> Option<Price> {
-        let away = passive(view, side, price_at(side, view.mid, self.margin_avg_bps));
+    fn entry(&self, view: &View<'_>, side: Side, limits: &PriceLimits) -> Option<Price> {
+        let average = price_at(side, view.mid, self.margin_avg_bps);
+        let away = passive(view, side, limits.limit(side, average));
         let nearer = match side {
             Side::Buy => Price(away.0.checked_add(1)?),
             Side::Sell => Price(away.0.checked_sub(1)?),
         };
         [away, nearer]
             .into_iter()
+            .filter(|&price| limits.allows(side, price))
             .find(|&price| self.holds(side, price, view.mid) && passive(view, side, price) == price)
     }
 }
@@ -189,13 +204,15 @@ pub struct Bands {
     buy: Vec<Band>,
     sell: Vec<Band>,
     dust: Qty,
+    limits: PriceLimits,
 }
 
 impl Bands {
     /// Checks what concerns several parameters and converts amounts to lots.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
-        let buy = side_bands(params, "buy_bands", market)?;
-        let sell = side_bands(params, "sell_bands", market)?;
+        let fee_bps = params.whole("fee_bps")?;
+        let buy = side_bands(params, "buy_bands", market, fee_bps)?;
+        let sell = side_bands(params, "sell_bands", market, fee_bps)?;
         if buy.is_empty() && sell.is_empty() {
             return Err(params.conflict("buy_bands", "neither buy_bands nor sell_bands has a band"));
         }
@@ -203,6 +220,7 @@ impl Bands {
             buy,
             sell,
             dust: lots_floor(params, "dust_cutoff", market)?,
+            limits: PriceLimits::new(params, market)?,
         })
     }
 
@@ -211,13 +229,18 @@ impl Bands {
             Side::Buy => &self.buy,
             Side::Sell => &self.sell,
         };
+        if !bands.is_empty()
+            && let Some(why) = self.limits.blocked(view.mid, side)
+        {
+            return targets.withhold(side, why);
+        }
         let mut why: Withheld = Control::NotConfigured.into();
         let mut innermost = |reason: Withheld| {
             if why.control == Control::NotConfigured {
                 why = reason;
             }
         };
-        let mut own = resting(view, side);
+        let mut own = resting(view, side, &self.limits);
         let mut wanted: Vec<(Price, Qty)> = Vec::new();
         let mut short: Vec<(&Band, Qty)> = Vec::new();
         for band in bands {
@@ -247,8 +270,9 @@ impl Bands {
         }
         // Kept orders have been paid for; what is left goes to the innermost gap first.
         for (band, missing) in short {
-            let Some(price) = band.entry(view, side) else {
-                innermost(Control::NoPassivePrice.into());
+            let Some(price) = band.entry(view, side, &self.limits) else {
+                let beyond = self.limits.beyond(view, side);
+                innermost(beyond.unwrap_or(Control::NoPassivePrice.into()));
                 continue;
             };
             let affordable = *funds;
@@ -274,19 +298,33 @@ impl Bands {
 
 impl Strategy for Bands {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        self.limits.observe(view);
         let mut funds = Funds::new(view.holdings);
         for side in Side::BOTH {
             self.side(view, side, &mut funds, targets);
         }
     }
+
+    fn save(&self) -> Vec<u8> {
+        self.limits.save()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        self.limits.restore(saved)
+    }
 }
 
 /// Bands of one side, innermost first, checked against each other.
-fn side_bands(params: &Params, name: &str, market: &MarketSpec) -> Result<Vec<Band>, ParamError> {
+fn side_bands(
+    params: &Params,
+    name: &str,
+    market: &MarketSpec,
+    fee_bps: u32,
+) -> Result<Vec<Band>, ParamError> {
     let mut bands = params
         .tables(name)?
         .iter()
-        .map(|table| Band::new(table, market))
+        .map(|table| Band::new(table, market, fee_bps))
         .collect::<Result<Vec<_>, _>>()?;
     bands.sort_by_key(|band| band.margin_min_bps);
     for pair in bands.windows(2) {
@@ -310,12 +348,13 @@ fn side_bands(params: &Params, name: &str, market: &MarketSpec) -> Result<Vec<Ba
 
 /// Own orders of one side that may stay: not being cancelled, not reaching the other side, not already
 /// replaced. Nearest to the mid first, older before newer.
-fn resting(view: &View<'_>, side: Side) -> Vec<OwnOrder> {
+fn resting(view: &View<'_>, side: Side, limits: &PriceLimits) -> Vec<OwnOrder> {
     let mut own: Vec<OwnOrder> = view
         .own
         .iter()
         .filter(|order| order.side == side && !order.cancelling)
         .filter(|order| passive(view, side, order.price) == order.price)
+        .filter(|order| limits.allows(side, order.price))
         .filter(|order| !is_replaced(view, order))
         .copied()
         .collect();

@@ -314,5 +314,56 @@ fn random_bands(random: &mut Random) -> Bands {
         buy,
         sell,
         dust: Qty(random.below(3_000)),
+        ..bands(TWO_BANDS)
     }
+}
+
+#[test]
+fn the_fee_moves_the_inner_edge_and_must_be_covered() {
+    let table = |fee: u32| {
+        format!(
+            "fee_bps = {fee}\n[[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\n\
+             max_margin_bps = 50\nmin_amount = 1\navg_amount = 1\nmax_amount = 2\n"
+        )
+    };
+    // 2496 is 16 bps below the mid.
+    let scene = Scene::new(249_900, 250_100, 0, 50_000).with_own(Buy, 249_600, 10_000);
+    let decided = |fee| text(&scene.decide(&mut bands(&table(fee))));
+    assert_eq!(decided(16), "buy 249600 x 10000 @0\n");
+    assert_eq!(decided(17), "buy 249500 x 10000 @0\n");
+    assert_eq!(decided(20), "buy 249500 x 10000 @0\n");
+    let refused = INFO.build_from(&table(21).parse().unwrap(), &market());
+    assert_eq!(
+        refused.err().unwrap().to_string(),
+        "buy_bands[0].avg_margin_bps: 20 does not cover fee_bps 21"
+    );
+}
+
+/// A pair of stable tokens: nothing is bought above the peg's lower price or sold below its upper one,
+/// and nothing is quoted when the peg has gone.
+#[test]
+fn a_peg_is_kept_and_left_when_it_breaks() {
+    let table = "buy_price_max = 2495\nsell_price_min = 2505\ndepeg_bps = 100\n\
+                 [[buy_bands]]\nmin_margin_bps = 5\navg_margin_bps = 10\nmax_margin_bps = 50\n\
+                 min_amount = 1\navg_amount = 1\nmax_amount = 2\n\
+                 [[sell_bands]]\nmin_margin_bps = 5\navg_margin_bps = 10\nmax_margin_bps = 50\n\
+                 min_amount = 1\navg_amount = 1\nmax_amount = 2\n";
+    let quotes = |scene: &Scene| text(&scene.decide(&mut bands(table)));
+    assert_eq!(
+        quotes(&Scene::new(249_900, 250_100, 5, 50_000)),
+        "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n"
+    );
+    // At 2510 a bid at 2495 would be out of its band; the asks follow the mid.
+    let high = Scene::new(250_900, 251_100, 5, 50_000).with_own(Buy, 250_700, 10_000);
+    let targets = high.decide(&mut bands(table));
+    assert_eq!(text(&targets), "sell 251251 x 10000 @0\n");
+    let why = targets.withheld(Buy).unwrap();
+    assert_eq!(why.key(), Some("market.strategy.params.buy_price_max"));
+    // One per cent from the peg, and a tick more.
+    assert_ne!(quotes(&Scene::new(247_490, 247_510, 5, 50_000)), "");
+    let broken = Scene::new(247_489, 247_509, 5, 50_000).with_own(Buy, 247_300, 10_000);
+    let targets = broken.decide(&mut bands(table));
+    assert_eq!(text(&targets), "");
+    let why = targets.withheld(Sell).unwrap();
+    assert_eq!(why.key(), Some("market.strategy.params.depeg_bps"));
 }

@@ -15,7 +15,8 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::price_limits::{self, Band, PriceLimits};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{float, lots_floor};
 use crate::sizing::{
@@ -39,177 +40,181 @@ pub const INFO: StrategyInfo = StrategyInfo {
               volatility and fill intensity, both estimated while it trades; Avellaneda-Stoikov as \
               a mode.",
     promise: Promise::Quotes,
-    parameters: &[
-        Parameter {
-            name: "model",
-            unit: "",
-            kind: Kind::Choice {
-                of: &[GLFT, AVELLANEDA_STOIKOV],
-            },
-            default: Some("\"glft\""),
-            meaning: "Which model. avellaneda_stoikov needs a horizon and leans harder; it is there \
-                      for comparison.",
-        },
-        Parameter {
-            name: "order_amount",
-            unit: "base tokens",
-            kind: Kind::Decimal {
-                min: "0",
-                max: "1000000000",
-            },
-            default: None,
-            meaning: "Size of every order, and the unit in which the model counts inventory. Rounded \
-                      down to whole lots.",
-        },
-        Parameter {
-            name: "order_levels",
-            unit: "",
-            kind: Kind::Integer { min: 1, max: 16 },
-            default: Some("1"),
-            meaning: "Orders on each side. Each further one is quoted as if the one before had \
-                      filled. Levels that fall on one tick become one order.",
-        },
-        Parameter {
-            name: "inventory_target_base_bps",
-            unit: "bps of everything held",
-            kind: Kind::Bps { min: 0, max: BPS },
-            default: Some("5000"),
-            meaning: "Value of base over the value of everything held that the quotes lead to.",
-        },
-        Parameter {
-            name: "inventory_bound",
-            unit: "orders",
-            kind: Kind::Integer { min: 1, max: 200 },
-            default: Some("10"),
-            meaning: "How far holdings may move from the target: nothing is bid that would lead \
-                      above it, nothing offered that would lead below.",
-        },
-        Parameter {
-            name: "risk_aversion",
-            unit: "1/bps for each order",
-            kind: Kind::Decimal {
-                min: "0",
-                max: "100",
-            },
-            default: Some("0.01"),
-            meaning: "The higher, the more the quotes lean against inventory. 0 does not lean before \
-                      the bound is near.",
-        },
-        Parameter {
-            name: "volatility_bps",
-            unit: "bps of the mid for each square root of a second",
-            kind: POSITIVE,
-            default: None,
-            meaning: "Volatility until enough mids were seen (half of volatility_window_s), and \
-                      while they say nothing. 1 is 2.9 % a day.",
-        },
-        Parameter {
-            name: "intensity_per_s",
-            unit: "1/s",
-            kind: POSITIVE,
-            default: None,
-            meaning: "Fills of an order at the mid for each second, until own fills say more; \
-                      believed like five fills.",
-        },
-        Parameter {
-            name: "decay_per_bps",
-            unit: "1/bps",
-            kind: POSITIVE,
-            default: None,
-            meaning: "How fast fills become fewer with the distance: by the factor e for each \
-                      1/decay bps. About 1/decay is the half-spread before costs.",
-        },
-        Parameter {
-            name: "estimate_range",
-            unit: "times",
-            kind: Kind::Decimal {
-                min: "1",
-                max: "1000",
-            },
-            default: Some("5"),
-            meaning: "Estimates stay between the three numbers above divided and multiplied by \
-                      this. 1 fixes them: nothing is estimated.",
-        },
-        Parameter {
-            name: "volatility_window_s",
-            unit: "s",
-            kind: Kind::Integer {
-                min: 60,
-                max: 7_200,
-            },
-            default: Some("600"),
-            meaning: "Mids of so many seconds, one a second, make the volatility.",
-        },
-        Parameter {
-            name: "intensity_half_life_s",
-            unit: "s",
-            kind: Kind::Integer {
-                min: 60,
-                max: 2_592_000,
-            },
-            default: Some("3600"),
-            meaning: "After so long, what own orders rested and filled counts half.",
-        },
-        Parameter {
-            name: "fee_bps",
-            unit: "bps",
-            kind: Kind::Decimal {
-                min: "0",
-                max: "100",
-            },
-            default: None,
-            meaning: "What the exchange charges a maker for a fill; it widens both sides.",
-        },
-        Parameter {
-            name: "impact_bps",
-            unit: "bps",
-            kind: Kind::Decimal {
-                min: "0",
-                max: "1000",
-            },
-            default: Some("1"),
-            meaning: "How far a fill moves the mid against it (adverse selection; the markouts in \
-                      status and reports show it); half of it widens both sides.",
-        },
-        Parameter {
-            name: "drift_bps_per_s",
-            unit: "bps/s",
-            kind: Kind::Decimal {
-                min: "-100",
-                max: "100",
-            },
-            default: Some("0"),
-            meaning: "Drift of the mid that is expected; above 0 the quotes lean to holding more.",
-        },
-        Parameter {
-            name: "horizon_s",
-            unit: "s",
-            kind: Kind::Integer {
-                min: 0,
-                max: 86_400,
-            },
-            default: Some("0"),
-            meaning: "Time until inventory is valued at the mid, the same at every decision; 0 is \
-                      without an end (glft only). The longer, the more avellaneda_stoikov leans.",
-        },
-        Parameter {
-            name: "minimum_spread_bps",
-            unit: "bps of the mid",
-            kind: Kind::Bps { min: 1, max: 5_000 },
-            default: Some("1"),
-            meaning: "No order is nearer to the mid than this, whatever the model says.",
-        },
-        Parameter {
-            name: "order_refresh_tolerance_bps",
-            unit: "bps of the price",
-            kind: Kind::Bps { min: 0, max: 1_000 },
-            default: Some("1"),
-            meaning: "A resting order that is within this of its level's price keeps it, if as many \
-                      rest as there are levels.",
-        },
-    ],
+    parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Glft::new(params, market)?)),
 };
+
+const PARAMETERS: usize = OWN.len() + price_limits::PARAMETERS.len();
+
+const OWN: [Parameter; 18] = [
+    Parameter {
+        name: "model",
+        unit: "",
+        kind: Kind::Choice {
+            of: &[GLFT, AVELLANEDA_STOIKOV],
+        },
+        default: Some("\"glft\""),
+        meaning: "Which model. avellaneda_stoikov needs a horizon and leans harder; it is there \
+                  for comparison.",
+    },
+    Parameter {
+        name: "order_amount",
+        unit: "base tokens",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "1000000000",
+        },
+        default: None,
+        meaning: "Size of every order, and the unit in which the model counts inventory. Rounded \
+                  down to whole lots.",
+    },
+    Parameter {
+        name: "order_levels",
+        unit: "",
+        kind: Kind::Integer { min: 1, max: 16 },
+        default: Some("1"),
+        meaning: "Orders on each side. Each further one is quoted as if the one before had \
+                  filled. Levels that fall on one tick become one order.",
+    },
+    Parameter {
+        name: "inventory_target_base_bps",
+        unit: "bps of everything held",
+        kind: Kind::Bps { min: 0, max: BPS },
+        default: Some("5000"),
+        meaning: "Value of base over the value of everything held that the quotes lead to.",
+    },
+    Parameter {
+        name: "inventory_bound",
+        unit: "orders",
+        kind: Kind::Integer { min: 1, max: 200 },
+        default: Some("10"),
+        meaning: "How far holdings may move from the target: nothing is bid that would lead \
+                  above it, nothing offered that would lead below.",
+    },
+    Parameter {
+        name: "risk_aversion",
+        unit: "1/bps for each order",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "100",
+        },
+        default: Some("0.01"),
+        meaning: "The higher, the more the quotes lean against inventory. 0 does not lean before \
+                  the bound is near.",
+    },
+    Parameter {
+        name: "volatility_bps",
+        unit: "bps of the mid for each square root of a second",
+        kind: POSITIVE,
+        default: None,
+        meaning: "Volatility until enough mids were seen (half of volatility_window_s), and \
+                  while they say nothing. 1 is 2.9 % a day.",
+    },
+    Parameter {
+        name: "intensity_per_s",
+        unit: "1/s",
+        kind: POSITIVE,
+        default: None,
+        meaning: "Fills of an order at the mid for each second, until own fills say more; \
+                  believed like five fills.",
+    },
+    Parameter {
+        name: "decay_per_bps",
+        unit: "1/bps",
+        kind: POSITIVE,
+        default: None,
+        meaning: "How fast fills become fewer with the distance: by the factor e for each \
+                  1/decay bps. About 1/decay is the half-spread before costs.",
+    },
+    Parameter {
+        name: "estimate_range",
+        unit: "times",
+        kind: Kind::Decimal {
+            min: "1",
+            max: "1000",
+        },
+        default: Some("5"),
+        meaning: "Estimates stay between the three numbers above divided and multiplied by \
+                  this. 1 fixes them: nothing is estimated.",
+    },
+    Parameter {
+        name: "volatility_window_s",
+        unit: "s",
+        kind: Kind::Integer {
+            min: 60,
+            max: 7_200,
+        },
+        default: Some("600"),
+        meaning: "Mids of so many seconds, one a second, make the volatility.",
+    },
+    Parameter {
+        name: "intensity_half_life_s",
+        unit: "s",
+        kind: Kind::Integer {
+            min: 60,
+            max: 2_592_000,
+        },
+        default: Some("3600"),
+        meaning: "After so long, what own orders rested and filled counts half.",
+    },
+    Parameter {
+        name: "fee_bps",
+        unit: "bps",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "100",
+        },
+        default: None,
+        meaning: "What the exchange charges a maker for a fill; it widens both sides.",
+    },
+    Parameter {
+        name: "impact_bps",
+        unit: "bps",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "1000",
+        },
+        default: Some("1"),
+        meaning: "How far a fill moves the mid against it (adverse selection; the markouts in \
+                  status and reports show it); half of it widens both sides.",
+    },
+    Parameter {
+        name: "drift_bps_per_s",
+        unit: "bps/s",
+        kind: Kind::Decimal {
+            min: "-100",
+            max: "100",
+        },
+        default: Some("0"),
+        meaning: "Drift of the mid that is expected; above 0 the quotes lean to holding more.",
+    },
+    Parameter {
+        name: "horizon_s",
+        unit: "s",
+        kind: Kind::Integer {
+            min: 0,
+            max: 86_400,
+        },
+        default: Some("0"),
+        meaning: "Time until inventory is valued at the mid, the same at every decision; 0 is \
+                  without an end (glft only). The longer, the more avellaneda_stoikov leans.",
+    },
+    Parameter {
+        name: "minimum_spread_bps",
+        unit: "bps of the mid",
+        kind: Kind::Bps { min: 1, max: 5_000 },
+        default: Some("1"),
+        meaning: "No order is nearer to the mid than this, whatever the model says.",
+    },
+    Parameter {
+        name: "order_refresh_tolerance_bps",
+        unit: "bps of the price",
+        kind: Kind::Bps { min: 0, max: 1_000 },
+        default: Some("1"),
+        meaning: "A resting order that is within this of its level's price keeps it, if as many \
+                  rest as there are levels.",
+    },
+];
 
 /// The strategy.
 #[derive(Clone, Debug)]
@@ -220,6 +225,7 @@ pub struct Glft {
     target_bps: u32,
     minimum_spread_bps: u32,
     tolerance_bps: u32,
+    limits: PriceLimits,
     estimators: Estimators,
     /// The solved model and what it was solved for.
     solved: Option<(Estimates, Distances)>,
@@ -279,6 +285,7 @@ impl Glft {
             target_bps: params.whole("inventory_target_base_bps")?,
             minimum_spread_bps: params.whole("minimum_spread_bps")?,
             tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
+            limits: PriceLimits::new(params, market)?,
             estimators: estimators.map_err(impossible)?,
             solved: None,
         };
@@ -312,6 +319,9 @@ impl Glft {
         distances: &Distances,
         funds: &mut Funds,
     ) -> Result<Vec<(Price, Qty)>, Withheld> {
+        if let Some(why) = self.limits.blocked(view.mid, side) {
+            return Err(why);
+        }
         let held = view.market.lots_floor(view.holdings.base);
         let target = target_lots(view, self.target_bps).ok_or(Control::StrategyFunds)?;
         let above = i128::from(held.0) - i128::from(target.0);
@@ -340,7 +350,8 @@ impl Glft {
                 break;
             };
             let minimum = price_at(side, view.mid, self.minimum_spread_bps);
-            let price = passive(view, side, further(side, price, minimum));
+            let price = self.limits.limit(side, further(side, price, minimum));
+            let price = passive(view, side, price);
             match levels.last_mut() {
                 Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(self.size.0)),
                 Some(_) | None => levels.push((price, self.size)),
@@ -372,6 +383,7 @@ impl Glft {
             .filter(|order| order.side == side && !order.cancelling)
             .map(|order| order.price)
             .filter(|&price| passive(view, side, price) == price)
+            .filter(|&price| self.limits.allows(side, price))
             .filter(|&price| at_least(side, price, view.mid, self.minimum_spread_bps))
             .collect();
         own.sort();
@@ -408,6 +420,7 @@ impl Glft {
 
 impl Strategy for Glft {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        self.limits.observe(view);
         let (Ok(()), Some((_, distances))) = (self.solve(view), &self.solved) else {
             for side in Side::BOTH {
                 targets.withhold(side, Control::NoFairPrice);
@@ -430,22 +443,25 @@ impl Strategy for Glft {
 
     fn save(&self) -> Vec<u8> {
         // Only types without a serialized form of unknown length could fail.
-        postcard::to_stdvec(&(MEMORY_VERSION, &self.estimators)).unwrap_or_default()
+        postcard::to_stdvec(&(MEMORY_VERSION, &self.estimators, self.limits.band()))
+            .unwrap_or_default()
     }
 
     fn restore(&mut self, saved: &[u8]) -> bool {
         let assumed = *self.estimators.assumed();
         self.solved = None;
+        self.limits.set_band(None);
         if let Ok(fresh) = Estimators::new(assumed) {
             self.estimators = fresh;
         }
         if saved.is_empty() {
             return true;
         }
-        let Ok((MEMORY_VERSION, estimators)) = postcard::from_bytes::<(u8, Estimators)>(saved)
-        else {
+        type Memory = (u8, Estimators, Option<Band>);
+        let Ok((MEMORY_VERSION, estimators, band)) = postcard::from_bytes::<Memory>(saved) else {
             return false;
         };
+        self.limits.set_band(band);
         // What was seen under other parameters is in other bins and windows: it begins afresh.
         if *estimators.assumed() == assumed {
             self.estimators = estimators;

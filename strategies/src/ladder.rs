@@ -2,10 +2,13 @@
 //! making know.
 //!
 //! Prices are rounded away from the mid and moved away from the other side's best: never narrower than
-//! asked, never taking. Sizes may lean so that the share of base drifts to a target. Its only memory is
-//! until when each side pauses after a fill. When orders are refreshed is not its business: that
-//! follows from their ttl, which the engine watches.
+//! asked, never taking. Sizes may lean so that the share of base drifts to a target. It remembers until
+//! when each side pauses after a fill, which orders hang (`ladder/hanging.rs`) and where the moving price
+//! band is. How old orders become is not its business: that follows from their ttl, which the engine
+//! watches.
 
+mod hanging;
+mod levels;
 mod skew;
 
 use cambist_core::control::Control;
@@ -13,19 +16,28 @@ use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{MarketSpec, Price, Qty, Side, Time};
 use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::optimization::{self, Optimization};
+use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::price_limits::{self, Band, PriceLimits};
 use crate::registry::{Promise, StrategyInfo};
-use crate::scale::{lots_floor, ticks_ceil, ticks_floor};
 use crate::sizing::{
-    BPS, Funds, at_least, is_orderable, is_within, passive, price_at, unorderable,
+    BPS, FEE, Funds, at_least, is_orderable, is_within, passive, price_at, unorderable,
 };
+use hanging::Hanging;
+use levels::Level;
 
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
     max: "1000000000",
 };
 const SPREAD: Kind = Kind::Bps { min: 1, max: 5_000 };
+const FIRST_SPREAD: Kind = Kind::Bps { min: 0, max: 5_000 };
+const LEVELS: Kind = Kind::Tables {
+    fields: levels::LEVEL,
+    max: 32,
+};
 
 /// The registry's line.
 pub const INFO: StrategyInfo = StrategyInfo {
@@ -33,190 +45,210 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Levels of bids and asks around the mid with inventory skew, known as pure market \
               making.",
     promise: Promise::Quotes,
-    parameters: &[
-        Parameter {
-            name: "bid_spread_bps",
-            unit: "bps of the mid",
-            kind: SPREAD,
-            default: None,
-            meaning: "Distance of the first bid from the mid; rounded away from it.",
-        },
-        Parameter {
-            name: "ask_spread_bps",
-            unit: "bps of the mid",
-            kind: SPREAD,
-            default: None,
-            meaning: "Distance of the first ask from the mid; rounded away from it.",
-        },
-        Parameter {
-            name: "minimum_spread_bps",
-            unit: "bps of the mid",
-            kind: SPREAD,
-            default: Some("1"),
-            meaning: "A resting order that the mid has come nearer to than this is not kept, \
-                      whatever the refresh tolerance says.",
-        },
-        Parameter {
-            name: "order_amount",
-            unit: "base tokens",
-            kind: AMOUNT,
-            default: None,
-            meaning: "Size of the first level on each side, before skew. Rounded down to whole lots.",
-        },
-        Parameter {
-            name: "order_levels",
-            unit: "",
-            kind: Kind::Integer { min: 1, max: 32 },
-            default: Some("1"),
-            meaning: "Levels on each side. Levels that fall on one tick become one order.",
-        },
-        Parameter {
-            name: "order_level_spread_bps",
-            unit: "bps of the mid",
-            kind: Kind::Bps { min: 0, max: 5_000 },
-            default: Some("100"),
-            meaning: "Further distance of each level after the first.",
-        },
-        Parameter {
-            name: "order_level_amount",
-            unit: "base tokens",
-            kind: AMOUNT,
-            default: Some("0"),
-            meaning: "How much larger each level is than the one before. Rounded down to whole lots.",
-        },
-        Parameter {
-            name: "inventory_skew_enabled",
-            unit: "",
-            kind: Kind::Bool,
-            default: Some("false"),
-            meaning: "Whether sizes lean towards the target share of base.",
-        },
-        Parameter {
-            name: "inventory_target_base_bps",
-            unit: "bps of everything held",
-            kind: Kind::Bps { min: 0, max: BPS },
-            default: Some("5000"),
-            meaning: "Value of base over the value of everything held that the skew leads to.",
-        },
-        Parameter {
-            name: "inventory_range_multiplier",
-            unit: "times the size of all orders",
-            kind: Kind::Decimal {
-                min: "0.01",
-                max: "1000",
-            },
-            default: Some("1"),
-            meaning: "How far from the target, in sizes of all orders of both sides together, one \
-                      side reaches zero and the other twice its size.",
-        },
-        Parameter {
-            name: "order_refresh_tolerance_bps",
-            unit: "bps of the price",
-            kind: Kind::Bps { min: 0, max: 1_000 },
-            default: Some("0"),
-            meaning: "A side whose resting orders are as many as its levels and all within this of \
-                      the wanted prices keeps its prices.",
-        },
-        Parameter {
-            name: "filled_order_delay_ms",
-            unit: "ms",
-            kind: Kind::Integer {
-                min: 0,
-                max: 3_600_000,
-            },
-            default: Some("60000"),
-            meaning: "After a fill, for how long that side asks for nothing new; what rests stays.",
-        },
-        Parameter {
-            name: "price_floor",
-            unit: "quote per base",
-            kind: AMOUNT,
-            default: Some("0"),
-            meaning: "While the mid is below, nothing is offered (only bids). 0 is off. Rounded up \
-                      to a tick.",
-        },
-        Parameter {
-            name: "price_ceiling",
-            unit: "quote per base",
-            kind: AMOUNT,
-            default: Some("0"),
-            meaning: "While the mid is above, nothing is bid (only asks). 0 is off. Rounded down to \
-                      a tick.",
-        },
-    ],
+    parameters: &joined::<PARAMETERS>(&[
+        &OWN,
+        &optimization::PARAMETERS,
+        &price_limits::PARAMETERS,
+    ]),
     build: |params, market| Ok(Box::new(Ladder::new(params, market)?)),
 };
+
+const PARAMETERS: usize =
+    OWN.len() + optimization::PARAMETERS.len() + price_limits::PARAMETERS.len();
+
+const OWN: [Parameter; 16] = [
+    Parameter {
+        name: "bid_spread_bps",
+        unit: "bps of the mid",
+        kind: FIRST_SPREAD,
+        default: Some("0"),
+        meaning: "Distance of the first bid from the mid; rounded away from it. Must be given \
+                  unless bid_levels is.",
+    },
+    Parameter {
+        name: "ask_spread_bps",
+        unit: "bps of the mid",
+        kind: FIRST_SPREAD,
+        default: Some("0"),
+        meaning: "Distance of the first ask from the mid; rounded away from it. Must be given \
+                  unless ask_levels is.",
+    },
+    Parameter {
+        name: "minimum_spread_bps",
+        unit: "bps of the mid",
+        kind: SPREAD,
+        default: Some("1"),
+        meaning: "No order is nearer to the mid than this and fee_bps together; a resting one that \
+                  the mid has come nearer to is not kept, whatever the refresh tolerance says.",
+    },
+    FEE,
+    Parameter {
+        name: "order_amount",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: Some("0"),
+        meaning: "Size of the first level on each side, before skew. Rounded down to whole lots. \
+                  Must be given unless both sides have lists of levels.",
+    },
+    Parameter {
+        name: "order_levels",
+        unit: "",
+        kind: Kind::Integer { min: 1, max: 32 },
+        default: Some("1"),
+        meaning: "Levels on each side. Levels that fall on one tick become one order.",
+    },
+    Parameter {
+        name: "order_level_spread_bps",
+        unit: "bps of the mid",
+        kind: Kind::Bps { min: 0, max: 5_000 },
+        default: Some("100"),
+        meaning: "Further distance of each level after the first.",
+    },
+    Parameter {
+        name: "order_level_amount",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: Some("0"),
+        meaning: "How much larger each level is than the one before. Rounded down to whole lots.",
+    },
+    Parameter {
+        name: "bid_levels",
+        unit: "",
+        kind: LEVELS,
+        default: Some("[]"),
+        meaning: "The bids one by one, in place of bid_spread_bps and the order_ keys above.",
+    },
+    Parameter {
+        name: "ask_levels",
+        unit: "",
+        kind: LEVELS,
+        default: Some("[]"),
+        meaning: "The asks one by one, in place of ask_spread_bps and the order_ keys above.",
+    },
+    Parameter {
+        name: "inventory_skew_enabled",
+        unit: "",
+        kind: Kind::Bool,
+        default: Some("false"),
+        meaning: "Whether sizes lean towards the target share of base.",
+    },
+    Parameter {
+        name: "inventory_target_base_bps",
+        unit: "bps of everything held",
+        kind: Kind::Bps { min: 0, max: BPS },
+        default: Some("5000"),
+        meaning: "Value of base over the value of everything held that the skew leads to.",
+    },
+    Parameter {
+        name: "inventory_range_multiplier",
+        unit: "times the size of all orders",
+        kind: Kind::Decimal {
+            min: "0.01",
+            max: "1000",
+        },
+        default: Some("1"),
+        meaning: "How far from the target, in sizes of all orders of both sides together, one \
+                  side reaches zero and the other twice its size.",
+    },
+    Parameter {
+        name: "order_refresh_tolerance_bps",
+        unit: "bps of the price",
+        kind: Kind::Bps { min: 0, max: 1_000 },
+        default: Some("0"),
+        meaning: "A side whose resting orders are as many as its levels and all within this of \
+                  the wanted prices keeps its prices.",
+    },
+    Parameter {
+        name: "filled_order_delay_ms",
+        unit: "ms",
+        kind: Kind::Integer {
+            min: 0,
+            max: 3_600_000,
+        },
+        default: Some("60000"),
+        meaning: "After a fill, for how long that side asks for nothing new; what rests stays.",
+    },
+    Parameter {
+        name: "hanging_orders_cancel_bps",
+        unit: "bps of the mid",
+        kind: Kind::Bps { min: 0, max: BPS },
+        default: Some("0"),
+        meaning: "After a fill the nearest order of the other side hangs: it stays at its price, \
+                  beside the levels, until it fills or is further than this from the mid. 0 is \
+                  off.",
+    },
+];
 
 /// The strategy.
 #[derive(Clone, Debug)]
 pub struct Ladder {
-    bid_spread_bps: u32,
-    ask_spread_bps: u32,
-    minimum_spread_bps: u32,
-    level_spread_bps: u32,
-    /// Size of every level before skew, nearest first.
-    sizes: Vec<Qty>,
+    /// Levels of bids and asks, nearest first.
+    levels: [Vec<Level>; 2],
+    /// Nothing is nearer to the mid.
+    floor_bps: u32,
     /// Target share and range of the skew, if it is on.
     skew: Option<(u32, Qty)>,
     tolerance_bps: u32,
     delay_ms: u64,
-    floor: Price,
-    ceiling: Option<Price>,
+    hanging_cancel_bps: u32,
+    optimization: Optimization,
+    limits: PriceLimits,
+    memory: Memory,
+}
+
+/// What is remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Memory {
     /// When each side may ask for new orders again, bids then asks.
     paused_until: [Time; 2],
+    hanging: Hanging,
+    /// Where the moving price band is; kept in the limits while it runs.
+    band: Option<Band>,
 }
 
 impl Ladder {
     /// Checks what concerns several parameters and converts amounts to lots and prices to ticks.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
-        let amount = lots_floor(params, "order_amount", market)?;
-        if amount.0 == 0 {
-            return Err(params.conflict("order_amount", "must be above zero"));
-        }
-        let step = lots_floor(params, "order_level_amount", market)?;
-        let levels = params.whole("order_levels")?;
-        let size = |level: u64| {
-            let grown = step.0.checked_mul(level)?.checked_add(amount.0)?;
-            Some(Qty(grown))
-        };
-        let sizes: Option<Vec<Qty>> = (0..u64::from(levels)).map(size).collect();
-        let sizes =
-            sizes.ok_or_else(|| params.conflict("order_level_amount", "levels are too large"))?;
-        let floor = ticks_ceil(params, "price_floor", market)?;
-        let ceiling = ticks_floor(params, "price_ceiling", market)?;
-        let ceiling = (!params.decimal("price_ceiling")?.is_zero()).then_some(ceiling);
-        if ceiling.is_some_and(|ceiling| ceiling <= floor) {
-            return Err(params.conflict("price_ceiling", "must be above price_floor, or 0 for off"));
-        }
-        let ladder = Self {
-            bid_spread_bps: params.whole("bid_spread_bps")?,
-            ask_spread_bps: params.whole("ask_spread_bps")?,
-            minimum_spread_bps: params.whole("minimum_spread_bps")?,
-            level_spread_bps: params.whole("order_level_spread_bps")?,
-            skew: skew_range(params, &sizes)?,
-            sizes,
+        let floor_bps = params.whole("minimum_spread_bps")? + params.whole("fee_bps")?;
+        let [buy, sell] = Side::BOTH.map(|side| levels::of_side(params, market, side, floor_bps));
+        let levels = [buy?, sell?];
+        Ok(Self {
+            skew: skew_range(params, &levels)?,
+            levels,
+            floor_bps,
             tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
             delay_ms: u64::from(params.whole("filled_order_delay_ms")?),
-            floor,
-            ceiling,
-            paused_until: [Time(0); 2],
-        };
-        for (name, spread) in [
-            ("bid_spread_bps", ladder.bid_spread_bps),
-            ("ask_spread_bps", ladder.ask_spread_bps),
-        ] {
-            if spread < ladder.minimum_spread_bps {
-                let minimum = ladder.minimum_spread_bps;
-                return Err(params.conflict(name, format!("below minimum_spread_bps {minimum}")));
-            }
+            hanging_cancel_bps: params.whole("hanging_orders_cancel_bps")?,
+            optimization: Optimization::new(params, market)?,
+            limits: PriceLimits::new(params, market)?,
+            memory: Memory::default(),
+        })
+    }
+
+    fn levels(&self, side: Side) -> &[Level] {
+        let [bids, asks] = &self.levels;
+        match side {
+            Side::Buy => bids,
+            Side::Sell => asks,
         }
-        if ladder.bid_spread_bps + (levels - 1) * ladder.level_spread_bps >= BPS {
-            return Err(params.conflict(
-                "order_level_spread_bps",
-                "the outermost bid would lie at or below zero",
-            ));
-        }
-        Ok(ladder)
+    }
+
+    /// The prices of the levels of a side, nearest first. All are moved as far as the first by order
+    /// optimisation.
+    fn prices(&self, view: &View<'_>, side: Side) -> Vec<Price> {
+        let at = |level: &Level| price_at(side, view.mid, level.spread_bps);
+        let first = self.levels(side).first().map(at);
+        let shift = first.map_or(0, |first| {
+            let moved = self.optimization.price(view, side, first);
+            moved.0.abs_diff(first.0)
+        });
+        let levels = self.levels(side).iter().map(|level| match side {
+            Side::Buy => Price(at(level).0.saturating_sub(shift)),
+            Side::Sell => Price(at(level).0.saturating_add(shift)),
+        });
+        levels
+            .map(|price| passive(view, side, self.limits.limit(side, price)))
+            .collect()
     }
 
     /// Wanted prices and sizes of one side, nearest first, one entry a tick, covered by what is held; or
@@ -234,15 +266,9 @@ impl Ladder {
             }
         };
         let ratios = ratios.ok_or(Control::StrategyFunds)?;
-        let first_bps = match side {
-            Side::Buy => self.bid_spread_bps,
-            Side::Sell => self.ask_spread_bps,
-        };
         let mut levels: Vec<(Price, Qty)> = Vec::new();
-        for (level, &size) in (0..).zip(&self.sizes) {
-            let margin_bps = first_bps + level * self.level_spread_bps;
-            let price = passive(view, side, price_at(side, view.mid, margin_bps));
-            let Some(qty) = ratios.apply(side, size) else {
+        for (price, level) in self.prices(view, side).into_iter().zip(self.levels(side)) {
+            let Some(qty) = ratios.apply(side, level.size) else {
                 continue;
             };
             match levels.last_mut() {
@@ -276,24 +302,6 @@ impl Ladder {
         Withheld::compared(Control::StrategySkew, compared)
     }
 
-    /// Why the limits of the mid block a side, if they do.
-    fn blocked(&self, mid: u64, side: Side) -> Option<Withheld> {
-        let floor = ("market.strategy.params.price_floor", self.floor);
-        let (key, limit) = match side {
-            Side::Buy => ("market.strategy.params.price_ceiling", self.ceiling?),
-            Side::Sell => floor,
-        };
-        let limit = limit.0.saturating_mul(2);
-        let beyond = match side {
-            Side::Buy => mid > limit,
-            Side::Sell => mid < limit,
-        };
-        beyond.then(|| {
-            let compared = Compared::new(Unit::HalfTicks, key, mid, limit);
-            Withheld::compared(Control::StrategyPrice, compared)
-        })
-    }
-
     /// Prices and remainders of own orders that may stay, nearest first, one entry a price.
     fn resting(&self, view: &View<'_>, side: Side) -> Vec<(Price, Qty)> {
         let mut own: Vec<&OwnOrder> = view
@@ -301,7 +309,9 @@ impl Ladder {
             .iter()
             .filter(|order| order.side == side && !order.cancelling)
             .filter(|order| passive(view, side, order.price) == order.price)
-            .filter(|order| at_least(side, order.price, view.mid, self.minimum_spread_bps))
+            .filter(|order| at_least(side, order.price, view.mid, self.floor_bps))
+            .filter(|order| self.limits.allows(side, order.price))
+            .filter(|order| !self.memory.hanging.contains(side, order.price))
             .collect();
         own.sort_by_key(|order| {
             let away = match side {
@@ -318,18 +328,29 @@ impl Ladder {
     }
 
     fn side(&self, view: &View<'_>, side: Side, funds: &mut Funds, targets: &mut Targets) {
-        if let Some(why) = self.blocked(view.mid, side) {
+        if let Some(why) = self.limits.blocked(view.mid, side) {
             return targets.withhold(side, why);
+        }
+        // What hangs is kept as it is; the levels get what it leaves of the funds.
+        let mut hanging = self.memory.hanging.of_side(view, side);
+        hanging.retain(|&(price, _)| {
+            at_least(side, price, view.mid, self.floor_bps) && self.limits.allows(side, price)
+        });
+        for &(price, qty) in &hanging {
+            let _ = funds.take(view.market, side, price, qty);
         }
         let mut quotes = match self.wanted(view, side, funds) {
             Ok(quotes) => quotes,
-            Err(why) => return targets.withhold(side, why),
+            Err(why) => {
+                targets.withhold(side, why);
+                return place(targets, side, hanging);
+            }
         };
         let own = self.resting(view, side);
         let Some(&(nearest, _)) = quotes.first() else {
-            return;
+            return place(targets, side, hanging);
         };
-        let [paused_buy, paused_sell] = self.paused_until;
+        let [paused_buy, paused_sell] = self.memory.paused_until;
         let paused_until = match side {
             Side::Buy => paused_buy,
             Side::Sell => paused_sell,
@@ -351,25 +372,37 @@ impl Ladder {
                 quote.0 = kept.0;
             }
         }
-        for (level, (price, qty)) in (0..).zip(quotes) {
-            targets.quote(side, price, qty, level);
-        }
+        quotes.extend(hanging);
+        place(targets, side, quotes);
+    }
+}
+
+fn place(targets: &mut Targets, side: Side, quotes: Vec<(Price, Qty)>) {
+    for (level, (price, qty)) in (0..).zip(quotes) {
+        targets.quote(side, price, qty, level);
     }
 }
 
 impl Strategy for Ladder {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let latest = view.now.plus_ms(self.delay_ms);
+        let paused_until = &mut self.memory.paused_until;
         for fill in view.fills {
-            let [buy, sell] = &mut self.paused_until;
+            let [buy, sell] = paused_until;
             match fill.side {
                 Side::Buy => *buy = latest,
                 Side::Sell => *sell = latest,
             }
         }
         // A memory from before a restart may count from another origin: it may delay, never lock.
-        for until in &mut self.paused_until {
+        for until in paused_until {
             *until = (*until).min(latest);
+        }
+        self.limits.observe(view);
+        self.memory.hanging.observe(view, self.hanging_cancel_bps);
+        for side in Side::BOTH {
+            let levels = self.prices(view, side);
+            self.memory.hanging.release(side, &levels);
         }
         let mut funds = Funds::new(view.holdings);
         for side in Side::BOTH {
@@ -378,30 +411,45 @@ impl Strategy for Ladder {
     }
 
     fn save(&self) -> Vec<u8> {
-        let [buy, sell] = self.paused_until;
-        let mut bytes = vec![MEMORY_VERSION];
-        bytes.extend(buy.0.to_le_bytes());
-        bytes.extend(sell.0.to_le_bytes());
-        bytes
+        let memory = Memory {
+            band: self.limits.band(),
+            ..self.memory.clone()
+        };
+        // Only types of unknown length could fail.
+        postcard::to_stdvec(&(MEMORY_VERSION, memory)).unwrap_or_default()
     }
 
     fn restore(&mut self, saved: &[u8]) -> bool {
-        self.paused_until = [Time(0); 2];
-        let Some((&MEMORY_VERSION, times)) = saved.split_first() else {
-            return saved.is_empty();
+        let read = match saved {
+            [] => Some(Memory::default()),
+            [FIRST_VERSION, times @ ..] => first_version(times),
+            [MEMORY_VERSION, memory @ ..] => match postcard::take_from_bytes(memory) {
+                Ok((memory, [])) => Some(memory),
+                Ok(_) | Err(_) => None,
+            },
+            [..] => None,
         };
-        let (Some((buy, rest)), true) = (times.split_first_chunk(), times.len() == 16) else {
-            return false;
-        };
-        let Some((sell, [])) = rest.split_first_chunk() else {
-            return false;
-        };
-        self.paused_until = [u64::from_le_bytes(*buy), u64::from_le_bytes(*sell)].map(Time);
-        true
+        let understood = read.is_some();
+        self.memory = read.unwrap_or_default();
+        self.limits.set_band(self.memory.band);
+        understood
     }
 }
 
-const MEMORY_VERSION: u8 = 1;
+const MEMORY_VERSION: u8 = 2;
+/// Only the two times, as eight bytes each.
+const FIRST_VERSION: u8 = 1;
+
+fn first_version(times: &[u8]) -> Option<Memory> {
+    let (buy, rest) = times.split_first_chunk()?;
+    let (sell, []) = rest.split_first_chunk()? else {
+        return None;
+    };
+    Some(Memory {
+        paused_until: [u64::from_le_bytes(*buy), u64::from_le_bytes(*sell)].map(Time),
+        ..Memory::default()
+    })
+}
 
 /// A side asks for nothing new for so long after a fill.
 fn delayed(left_ms: u64) -> Withheld {
@@ -415,13 +463,14 @@ fn delayed(left_ms: u64) -> Withheld {
 }
 
 /// Target and range of the skew: the size of all orders of both sides, times the multiplier.
-fn skew_range(params: &Params, sizes: &[Qty]) -> Result<Option<(u32, Qty)>, ParamError> {
+fn skew_range(params: &Params, levels: &[Vec<Level>; 2]) -> Result<Option<(u32, Qty)>, ParamError> {
     if !params.switch("inventory_skew_enabled")? {
         return Ok(None);
     }
     let target_bps = params.whole("inventory_target_base_bps")?;
     let multiplier = params.decimal("inventory_range_multiplier")?;
-    let all: u128 = sizes.iter().map(|qty| 2 * u128::from(qty.0)).sum();
+    let sizes = levels.iter().flatten().map(|level| level.size);
+    let all: u128 = sizes.map(|qty| u128::from(qty.0)).sum();
     let range = scaled(all, multiplier)
         .filter(|range| *range > 0)
         .ok_or_else(|| {

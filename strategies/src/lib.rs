@@ -10,6 +10,8 @@ pub mod lp_manager;
 pub mod parameter;
 pub mod registry;
 
+mod optimization;
+mod price_limits;
 mod scale;
 mod sizing;
 

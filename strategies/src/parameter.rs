@@ -90,6 +90,33 @@ pub struct Parameter {
     pub meaning: &'static str,
 }
 
+/// Declarations one after the other: those of a strategy and those of the parts that it shares.
+///
+/// # Panics
+/// While compiling, if they are not `N` together.
+pub const fn joined<const N: usize>(parts: &[&[Parameter]]) -> [Parameter; N] {
+    const NONE: Parameter = Parameter {
+        name: "",
+        unit: "",
+        kind: Kind::Bool,
+        default: None,
+        meaning: "",
+    };
+    let mut all = [NONE; N];
+    let (mut at, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut own = 0;
+        while own < parts[part].len() {
+            all[at] = parts[part][own];
+            at += 1;
+            own += 1;
+        }
+        part += 1;
+    }
+    assert!(at == N, "another number of parameters");
+    all
+}
+
 /// Why a table was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]

@@ -21,7 +21,8 @@ struct Sample {
 const SAMPLES: &[Sample] = &[
     Sample {
         strategy: "bands",
-        table: "dust_cutoff = 0.1\n\
+        table: "dust_cutoff = 0.1\nbuy_price_max = 2499\nsell_price_min = 2501\n\
+                moving_band_bps = 1\n\
                 [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
                 min_amount = 1\navg_amount = 2\nmax_amount = 3\n\
                 [[sell_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
@@ -30,6 +31,14 @@ const SAMPLES: &[Sample] = &[
             ("buy_bands", "[]"),
             ("sell_bands", "[]"),
             ("dust_cutoff", "3"),
+            ("fee_bps", "20"),
+            ("price_floor", "2600"),
+            ("price_ceiling", "2400"),
+            ("buy_price_max", "2400"),
+            ("sell_price_min", "2600"),
+            ("depeg_bps", "1"),
+            ("moving_band_bps", "10000"),
+            ("moving_band_s", "10"),
             ("buy_bands.min_margin_bps", "20"),
             ("buy_bands.avg_margin_bps", "21"),
             ("buy_bands.max_margin_bps", "30"),
@@ -41,7 +50,8 @@ const SAMPLES: &[Sample] = &[
     Sample {
         strategy: "glft",
         table: "order_amount = 1\norder_levels = 2\nvolatility_bps = 1\nintensity_per_s = 0.1\n\
-                decay_per_bps = 0.1\nfee_bps = 2\nvolatility_window_s = 60\nhorizon_s = 600\n",
+                decay_per_bps = 0.1\nfee_bps = 2\nvolatility_window_s = 60\nhorizon_s = 600\n\
+                buy_price_max = 2499\nsell_price_min = 2501\nmoving_band_bps = 1\n",
         changes: &[
             ("model", "\"avellaneda_stoikov\""),
             ("order_amount", "1.1"),
@@ -61,6 +71,13 @@ const SAMPLES: &[Sample] = &[
             ("horizon_s", "0"),
             ("minimum_spread_bps", "30"),
             ("order_refresh_tolerance_bps", "20"),
+            ("price_floor", "2600"),
+            ("price_ceiling", "2400"),
+            ("buy_price_max", "2400"),
+            ("sell_price_min", "2600"),
+            ("depeg_bps", "1"),
+            ("moving_band_bps", "10000"),
+            ("moving_band_s", "10"),
         ],
     },
     Sample {
@@ -70,6 +87,8 @@ const SAMPLES: &[Sample] = &[
                 order_level_amount = 0.5\ninventory_skew_enabled = true\n\
                 inventory_target_base_bps = 5000\ninventory_range_multiplier = 2\n\
                 order_refresh_tolerance_bps = 2\nfilled_order_delay_ms = 5000\n\
+                order_optimization_enabled = true\nbuy_price_max = 2495.2\n\
+                sell_price_min = 2504.8\nmoving_band_bps = 1\n\
                 price_floor = 2000\nprice_ceiling = 3000\n",
         changes: &[
             ("bid_spread_bps", "21"),
@@ -86,6 +105,27 @@ const SAMPLES: &[Sample] = &[
             ("filled_order_delay_ms", "1000"),
             ("price_floor", "2600"),
             ("price_ceiling", "2400"),
+            ("buy_price_max", "2400"),
+            ("sell_price_min", "2600"),
+            ("depeg_bps", "1"),
+            ("moving_band_bps", "10000"),
+            ("moving_band_s", "10"),
+            ("fee_bps", "10"),
+            ("bid_levels", "[{ spread_bps = 15, amount = 1 }]"),
+            ("ask_levels", "[{ spread_bps = 30, amount = 0.5 }]"),
+            ("hanging_orders_cancel_bps", "200"),
+            ("order_optimization_enabled", "false"),
+            ("order_optimization_depth", "2"),
+        ],
+    },
+    Sample {
+        strategy: "ladder",
+        table: "bid_levels = [{ spread_bps = 20, amount = 1 }]\n\
+                ask_levels = [{ spread_bps = 22, amount = 0.4 }]\n",
+        changes: &[
+            ("bid_levels", "[{ spread_bps = 21, amount = 1 }]"),
+            ("ask_levels.spread_bps", "33"),
+            ("ask_levels.amount", "0.7"),
         ],
     },
     Sample {
@@ -146,10 +186,12 @@ fn decisions(strategy: &str, table: &Table) -> String {
         scene = scene.with_own(Sell, 250_490, 9_000);
         if second == 20 {
             scene = scene.with_fill(Buy);
+            scene.fills[0].order.number = 77;
         }
         scene
     });
-    [empty.clone(), two, resting, filled, later.clone()]
+    let wide = Scene::new(249_000, 251_000, 11, 26_000);
+    [empty.clone(), wide, two, resting, filled, later.clone()]
         .into_iter()
         .chain(pools)
         .chain(minutes)
@@ -197,23 +239,31 @@ fn changed(table: &Table, key: &str, value: &str) -> Table {
 #[test]
 fn every_parameter_changes_a_decision() {
     for info in all() {
-        let sample = SAMPLES.iter().find(|sample| sample.strategy == info.name);
-        let sample = sample.unwrap_or_else(|| panic!("{} has no sample", info.name));
-        let table: Table = sample.table.parse().unwrap();
-        let before = decisions(info.name, &table);
-        for &(key, value) in sample.changes {
-            let after = decisions(info.name, &changed(&table, key, value));
-            assert_ne!(
-                before, after,
-                "{} {key} = {value} changes nothing",
-                info.name
-            );
+        let samples = SAMPLES.iter();
+        let samples: Vec<_> = samples
+            .filter(|sample| sample.strategy == info.name)
+            .collect();
+        for sample in &samples {
+            let table: Table = sample.table.parse().unwrap();
+            let before = decisions(info.name, &table);
+            for &(key, value) in sample.changes {
+                let after = decisions(info.name, &changed(&table, key, value));
+                assert!(
+                    before != after,
+                    "{} {key} = {value} changes nothing",
+                    info.name
+                );
+            }
         }
         for name in names(info.parameters) {
-            // The two sides of bands share one declaration of a band.
-            let tried = name.replace("sell_bands.", "buy_bands.");
+            // The two sides of bands and of levels share one declaration.
+            let tried = name
+                .replace("sell_bands.", "buy_bands.")
+                .replace("bid_levels.", "ask_levels.");
             assert!(
-                sample.changes.iter().any(|(key, _)| *key == tried),
+                samples
+                    .iter()
+                    .any(|sample| sample.changes.iter().any(|(key, _)| *key == tried)),
                 "{} {name} is not tried",
                 info.name
             );
@@ -224,13 +274,23 @@ fn every_parameter_changes_a_decision() {
 /// `config/strategies` explains every key of a strategy, with a value that can be pasted.
 #[test]
 fn the_sample_files_set_every_parameter() {
-    for (name, file) in [("glft", include_str!("../../config/strategies/glft.toml"))] {
+    for (name, file) in [
+        ("bands", include_str!("../../config/strategies/bands.toml")),
+        ("glft", include_str!("../../config/strategies/glft.toml")),
+        (
+            "ladder",
+            include_str!("../../config/strategies/ladder.toml"),
+        ),
+    ] {
         let info = find(name).unwrap();
         let table: Table = file.parse().unwrap();
         let choice = &table["market"]["strategy"][0];
         assert_eq!(choice["name"].as_str(), Some(name));
         let params = choice["params"].as_table().unwrap();
-        info.build_from(params, &market()).unwrap();
+        // Prices of four decimals need a market that has them.
+        let mut market = market();
+        market.price_decimals = 4;
+        info.build_from(params, &market).unwrap();
         for parameter in info.parameters {
             assert!(
                 params.contains_key(parameter.name),
@@ -302,7 +362,9 @@ fn every_strategy_says_why_it_wants_nothing() {
         [
             ("bands", "no_passive_price"),
             ("bands", "strategy_funds"),
+            ("bands", "strategy_price"),
             ("glft", "strategy_funds"),
+            ("glft", "strategy_price"),
             ("glft", "strategy_skew"),
             ("ladder", "fill_delay"),
             ("ladder", "strategy_funds"),

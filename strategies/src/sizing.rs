@@ -6,8 +6,20 @@ use cambist_core::strategy::{Holdings, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
+use crate::parameter::{Kind, Parameter};
+
 /// Ten-thousandths in one.
 pub const BPS: u32 = 10_000;
+
+/// The fee, for strategies that quote at configured distances: it is part of the least one.
+pub const FEE: Parameter = Parameter {
+    name: "fee_bps",
+    unit: "bps",
+    kind: Kind::Bps { min: 0, max: 100 },
+    default: Some("0"),
+    meaning: "What the exchange charges a maker for a fill; no order is so near to the mid that a fill \
+              would not earn it.",
+};
 
 /// The price `margin_bps` away from the mid, rounded away from it: never narrower than asked.
 ///

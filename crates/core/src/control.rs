@@ -183,7 +183,7 @@ controls! {
     NotWanted "not_wanted" []
         "the strategy wants no order on this side now and says no more"
         "see what the strategy does: cambist strategy show NAME"
-    StrategyPrice "strategy_price" ["market.strategy.params.price_floor" "market.strategy.params.price_ceiling"]
+    StrategyPrice "strategy_price" ["market.strategy.params.price_floor" "market.strategy.params.price_ceiling" "market.strategy.params.buy_price_max" "market.strategy.params.sell_price_min" "market.strategy.params.depeg_bps" "market.strategy.params.moving_band_bps"]
         "the strategy quotes this side only while the mid is within its own limits"
         "wait, or move the key"
     StrategyFunds "strategy_funds" ["market.strategy.params"]

@@ -26,6 +26,25 @@ fn belief_never_leaves_truth_over_a_bad_network() {
     );
 }
 
+/// Hanging orders, optimised prices, a peg and a moving band: more state and more ways for orders to end.
+#[test]
+fn what_a_ladder_may_do_besides_is_sound_over_a_bad_network() {
+    for seed in 30..36 {
+        let mut config = minutes(10, WorldConfig::calm(seed, "ladder").lossy());
+        config.seats[0].parameters.push_str(
+            "hanging_orders_cancel_bps = 60\norder_optimization_enabled = true\nfee_bps = 2\n\
+             buy_price_max = 2500\nsell_price_min = 2500.01\ndepeg_bps = 300\n\
+             moving_band_bps = 100\nmoving_band_s = 60\n",
+        );
+        config.seats[0].parameters = config.seats[0]
+            .parameters
+            .replace("delay_ms = 500", "delay_ms = 0");
+        let outcome = run(config).unwrap();
+        assert_sound(&outcome, &format!("seed {seed}"));
+        assert!(outcome.fills > 20, "seed {seed}: {} fills", outcome.fills);
+    }
+}
+
 #[test]
 fn a_far_worse_network_stops_quoting_and_nothing_else() {
     for seed in 20..26 {

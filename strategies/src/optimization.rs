@@ -1,0 +1,72 @@
+//! Order optimisation: not paying more than it takes to be first. Where the others' best price, beyond a
+//! small amount that is not worth outbidding, is further from the mid than the wanted one, the order goes
+//! one tick before it.
+
+use cambist_core::strategy::View;
+use cambist_core::{MarketSpec, Price, Qty, Side};
+
+use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::scale::lots_floor;
+use crate::sizing::further;
+
+/// What a strategy with order optimisation declares besides its own parameters.
+pub const PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "order_optimization_enabled",
+        unit: "",
+        kind: Kind::Bool,
+        default: Some("false"),
+        meaning: "Whether orders move away from the mid to one tick before the best order of the \
+                  others. They never move nearer.",
+    },
+    Parameter {
+        name: "order_optimization_depth",
+        unit: "base tokens",
+        kind: Kind::Decimal {
+            min: "0",
+            max: "1000000000",
+        },
+        default: Some("0"),
+        meaning: "So much of the others' best orders is ignored when looking for it. Rounded down \
+                  to whole lots.",
+    },
+];
+
+/// How much is ignored, if it is on.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimization(Option<Qty>);
+
+impl Optimization {
+    /// As configured.
+    pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let depth = lots_floor(params, "order_optimization_depth", market)?;
+        Ok(Self(
+            params
+                .switch("order_optimization_enabled")?
+                .then_some(depth),
+        ))
+    }
+
+    /// The wanted price, or the one before the others' best if that is further from the mid.
+    pub fn price(self, view: &View<'_>, side: Side, wanted: Price) -> Price {
+        let Some(depth) = self.0 else {
+            return wanted;
+        };
+        let levels = match side {
+            Side::Buy => view.bids,
+            Side::Sell => view.asks,
+        };
+        let mut ahead = 0_u64;
+        let best = levels.iter().find(|level| {
+            ahead = ahead.saturating_add(level.qty.0);
+            ahead > depth.0
+        });
+        best.map_or(wanted, |best| {
+            let before = match side {
+                Side::Buy => best.price.0.saturating_add(1),
+                Side::Sell => best.price.0.saturating_sub(1),
+            };
+            further(side, wanted, Price(before))
+        })
+    }
+}
