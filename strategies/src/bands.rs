@@ -16,6 +16,7 @@ use cambist_core::{MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
+use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
 use crate::sizing::{BPS, FEE, Funds, is_orderable, passive, price_at, unorderable};
@@ -26,11 +27,11 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Keeps the amount in each margin band between a minimum and a maximum: cancels only \
               overflow, tops up to the average. Few cancels per unit of liquidity.",
     promise: Promise::Quotes,
-    parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
+    parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Bands::new(params, market)?)),
 };
 
-const PARAMETERS: usize = OWN.len() + price_limits::PARAMETERS.len();
+const PARAMETERS: usize = OWN.len() + reference::PARAMETERS.len() + price_limits::PARAMETERS.len();
 
 const OWN: [Parameter; 4] = [
     Parameter {
@@ -204,6 +205,7 @@ pub struct Bands {
     buy: Vec<Band>,
     sell: Vec<Band>,
     dust: Qty,
+    reference: Reference,
     limits: PriceLimits,
 }
 
@@ -220,6 +222,7 @@ impl Bands {
             buy,
             sell,
             dust: lots_floor(params, "dust_cutoff", market)?,
+            reference: Reference::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
         })
     }
@@ -298,6 +301,10 @@ impl Bands {
 
 impl Strategy for Bands {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let Some(view) = self.reference.apply_or_withhold(view, targets) else {
+            return;
+        };
+        let view = &view;
         self.limits.observe(view);
         let mut funds = Funds::new(view.holdings);
         for side in Side::BOTH {

@@ -17,6 +17,7 @@ use cambist_core::{MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, Band, PriceLimits};
+use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{float, lots_floor};
 use crate::sizing::{
@@ -40,11 +41,11 @@ pub const INFO: StrategyInfo = StrategyInfo {
               volatility and fill intensity, both estimated while it trades; Avellaneda-Stoikov as \
               a mode.",
     promise: Promise::Quotes,
-    parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
+    parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Glft::new(params, market)?)),
 };
 
-const PARAMETERS: usize = OWN.len() + price_limits::PARAMETERS.len();
+const PARAMETERS: usize = OWN.len() + reference::PARAMETERS.len() + price_limits::PARAMETERS.len();
 
 const OWN: [Parameter; 18] = [
     Parameter {
@@ -225,6 +226,7 @@ pub struct Glft {
     target_bps: u32,
     minimum_spread_bps: u32,
     tolerance_bps: u32,
+    reference: Reference,
     limits: PriceLimits,
     estimators: Estimators,
     /// The solved model and what it was solved for.
@@ -285,6 +287,7 @@ impl Glft {
             target_bps: params.whole("inventory_target_base_bps")?,
             minimum_spread_bps: params.whole("minimum_spread_bps")?,
             tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
+            reference: Reference::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
             estimators: estimators.map_err(impossible)?,
             solved: None,
@@ -420,6 +423,10 @@ impl Glft {
 
 impl Strategy for Glft {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let Some(view) = self.reference.apply_or_withhold(view, targets) else {
+            return;
+        };
+        let view = &view;
         self.limits.observe(view);
         let (Ok(()), Some((_, distances))) = (self.solve(view), &self.solved) else {
             for side in Side::BOTH {

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::optimization::{self, Optimization};
 use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, Band, PriceLimits};
+use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::sizing::{
     BPS, FEE, Funds, at_least, is_orderable, is_within, passive, price_at, unorderable,
@@ -48,13 +49,16 @@ pub const INFO: StrategyInfo = StrategyInfo {
     parameters: &joined::<PARAMETERS>(&[
         &OWN,
         &optimization::PARAMETERS,
+        &reference::PARAMETERS,
         &price_limits::PARAMETERS,
     ]),
     build: |params, market| Ok(Box::new(Ladder::new(params, market)?)),
 };
 
-const PARAMETERS: usize =
-    OWN.len() + optimization::PARAMETERS.len() + price_limits::PARAMETERS.len();
+const PARAMETERS: usize = OWN.len()
+    + optimization::PARAMETERS.len()
+    + reference::PARAMETERS.len()
+    + price_limits::PARAMETERS.len();
 
 const OWN: [Parameter; 16] = [
     Parameter {
@@ -192,6 +196,7 @@ pub struct Ladder {
     delay_ms: u64,
     hanging_cancel_bps: u32,
     optimization: Optimization,
+    reference: Reference,
     limits: PriceLimits,
     memory: Memory,
 }
@@ -220,6 +225,7 @@ impl Ladder {
             delay_ms: u64::from(params.whole("filled_order_delay_ms")?),
             hanging_cancel_bps: params.whole("hanging_orders_cancel_bps")?,
             optimization: Optimization::new(params, market)?,
+            reference: Reference::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
             memory: Memory::default(),
         })
@@ -398,6 +404,10 @@ impl Strategy for Ladder {
         for until in paused_until {
             *until = (*until).min(latest);
         }
+        let Some(view) = self.reference.apply_or_withhold(view, targets) else {
+            return;
+        };
+        let view = &view;
         self.limits.observe(view);
         self.memory.hanging.observe(view, self.hanging_cancel_bps);
         for side in Side::BOTH {

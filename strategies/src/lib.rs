@@ -12,6 +12,7 @@ pub mod registry;
 
 mod optimization;
 mod price_limits;
+mod reference;
 mod scale;
 mod sizing;
 

@@ -129,6 +129,61 @@ const SAMPLES: &[Sample] = &[
         ],
     },
     Sample {
+        strategy: "bands",
+        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+                [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
+                min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
+        changes: &[
+            (
+                "reference",
+                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+            ),
+            ("reference.source", "\"pool\""),
+            ("reference.weight", "5"),
+            ("reference.amount", "5"),
+            ("reference.price", "2530"),
+            ("reference_rule", "\"median\""),
+            ("reference_sources_min", "3"),
+            ("reference_divergence_bps", "1"),
+        ],
+    },
+    Sample {
+        strategy: "glft",
+        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+                order_amount = 1\nvolatility_bps = 1\nintensity_per_s = 0.1\ndecay_per_bps = 0.1\nfee_bps = 2\n",
+        changes: &[
+            (
+                "reference",
+                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+            ),
+            ("reference.source", "\"pool\""),
+            ("reference.weight", "5"),
+            ("reference.amount", "5"),
+            ("reference.price", "2530"),
+            ("reference_rule", "\"median\""),
+            ("reference_sources_min", "3"),
+            ("reference_divergence_bps", "1"),
+        ],
+    },
+    Sample {
+        strategy: "ladder",
+        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+                bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n",
+        changes: &[
+            (
+                "reference",
+                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+            ),
+            ("reference.source", "\"pool\""),
+            ("reference.weight", "5"),
+            ("reference.amount", "5"),
+            ("reference.price", "2530"),
+            ("reference_rule", "\"median\""),
+            ("reference_sources_min", "3"),
+            ("reference_divergence_bps", "1"),
+        ],
+    },
+    Sample {
         strategy: "lp_manager",
         table: "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n\
                 cool_down_s = 60\npause_above_bps = 50\nstep_value = 9000\n",
@@ -178,7 +233,7 @@ fn decisions(strategy: &str, table: &Table) -> String {
     let minutes = (0..150_u64).map(|second| {
         let mut scene = empty.clone();
         scene.now = later.now.plus_ms(second * 1_000);
-        let moved = (second * second * 7) % 61;
+        let moved = (second * second * 21) % 183;
         scene.bids[0].price.0 += moved;
         scene.asks[0].price.0 += moved;
         scene.mid += 2 * moved;
@@ -229,7 +284,10 @@ fn changed(table: &Table, key: &str, value: &str) -> Table {
             let Some(Value::Array(tables)) = table.get_mut(list) else {
                 panic!("{list} is not a list");
             };
-            let first = tables[0].as_table_mut().unwrap();
+            // In the first table that has it.
+            let has = |table: &Value| table.get(inner).is_some();
+            let at = tables.iter().position(has).unwrap_or(0);
+            let first = tables[at].as_table_mut().unwrap();
             first.insert(inner.to_owned(), value);
         }
     }
@@ -360,13 +418,17 @@ fn every_strategy_says_why_it_wants_nothing() {
     assert_eq!(
         said,
         [
+            ("bands", "no_fair_price"),
             ("bands", "no_passive_price"),
+            ("bands", "not_configured"),
             ("bands", "strategy_funds"),
             ("bands", "strategy_price"),
+            ("glft", "no_fair_price"),
             ("glft", "strategy_funds"),
             ("glft", "strategy_price"),
             ("glft", "strategy_skew"),
             ("ladder", "fill_delay"),
+            ("ladder", "no_fair_price"),
             ("ladder", "strategy_funds"),
             ("ladder", "strategy_price"),
             ("ladder", "strategy_skew"),

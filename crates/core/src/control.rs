@@ -198,7 +198,7 @@ controls! {
     NoPassivePrice "no_passive_price" ["market.strategy.params"]
         "no price that the strategy allows would rest without trading at once"
         "widen the strategy's bands"
-    NoFairPrice "no_fair_price" ["market.strategy.params"]
+    NoFairPrice "no_fair_price" ["market.strategy.params" "market.strategy.params.reference" "market.strategy.params.reference_divergence_bps"]
         "the strategy's model or reference gives no price to quote at"
         "see which input is missing or extreme: cambist strategy show NAME explains them"
     Undecided "undecided" []

@@ -1,0 +1,290 @@
+//! Reference prices: what a strategy takes for the fair price in place of the book's mid, from one or
+//! several sources, as their median or weighted mean, if enough are there and agree.
+//!
+//! A source that is missing is missing: it never becomes a neutral value. How old sources may be is the
+//! engine's: it asks no strategy with a depth older than `poll.depth_age_max_ms`, and shows no pool older
+//! than `market.pool.age_max_ms`.
+
+use cambist_core::control::Control;
+use cambist_core::strategy::{BookLevel, Targets, View};
+use cambist_core::withheld::{Compared, Unit, Withheld};
+use cambist_core::{MarketSpec, Qty, Side};
+use cambist_quant::book::{Book, Level};
+use cambist_quant::reference::{Guards, Rule, Source, combine};
+
+use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::scale::{float, lots_floor, ticks_floor};
+use crate::sizing::BPS;
+
+const MID: &str = "mid";
+const MICRO_PRICE: &str = "micro_price";
+const DEPTH: &str = "depth";
+const POOL: &str = "pool";
+const FIXED: &str = "fixed";
+const MEDIAN: &str = "median";
+const WEIGHTED: &str = "weighted";
+/// A price or an amount of tokens; 0 where the source needs none.
+const AMOUNT: Kind = Kind::Decimal {
+    min: "0",
+    max: "1000000000",
+};
+
+const SOURCE: &[Parameter] = &[
+    Parameter {
+        name: "source",
+        unit: "",
+        kind: Kind::Choice {
+            of: &[MID, MICRO_PRICE, DEPTH, POOL, FIXED],
+        },
+        default: None,
+        meaning: "mid: of the book, without own orders. micro_price: between the best prices, \
+                  nearer to the side that holds less. depth: mean of buying and selling amount at \
+                  once. pool: of the pool beside the market. fixed: price.",
+    },
+    Parameter {
+        name: "weight",
+        unit: "",
+        kind: Kind::Decimal {
+            min: "0.001",
+            max: "1000",
+        },
+        default: Some("1"),
+        meaning: "Weight in a weighted mean.",
+    },
+    Parameter {
+        name: "amount",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: Some("0"),
+        meaning: "What is bought and sold, for depth: a book that holds less has no such price.",
+    },
+    Parameter {
+        name: "price",
+        unit: "quote per base",
+        kind: AMOUNT,
+        default: Some("0"),
+        meaning: "The price, for fixed. Rounded down to a tick.",
+    },
+];
+
+/// What a strategy with a reference price declares besides its own parameters.
+pub const PARAMETERS: [Parameter; 4] = [
+    Parameter {
+        name: "reference",
+        unit: "",
+        kind: Kind::Tables {
+            fields: SOURCE,
+            max: 8,
+        },
+        default: Some("[]"),
+        meaning: "Sources of the fair price, which takes the place of the mid. Without any it is the \
+                  mid.",
+    },
+    Parameter {
+        name: "reference_rule",
+        unit: "",
+        kind: Kind::Choice {
+            of: &[MEDIAN, WEIGHTED],
+        },
+        default: Some("\"median\""),
+        meaning: "How several sources make one price.",
+    },
+    Parameter {
+        name: "reference_sources_min",
+        unit: "sources",
+        kind: Kind::Integer { min: 0, max: 8 },
+        default: Some("0"),
+        meaning: "Nothing is quoted while fewer sources have a price. 0 means all of them.",
+    },
+    Parameter {
+        name: "reference_divergence_bps",
+        unit: "bps of their median",
+        kind: Kind::Bps { min: 1, max: BPS },
+        default: Some("100"),
+        meaning: "Nothing is quoted while two sources differ by more than this: nobody can tell \
+                  which of them is wrong.",
+    },
+];
+
+/// Where one price comes from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    Mid,
+    MicroPrice,
+    /// Lots.
+    Depth(Qty),
+    Pool,
+    /// Ticks.
+    Fixed(f64),
+}
+
+/// The sources and how they are combined.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// With their weights.
+    sources: Vec<(Origin, f64)>,
+    rule: Rule,
+    least: usize,
+    divergence_bps: u32,
+}
+
+impl Reference {
+    /// Checks that every source has what it needs.
+    pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let read = params.tables("reference")?.iter().map(|table| {
+            let from = match table.choice("source")? {
+                MICRO_PRICE => Origin::MicroPrice,
+                DEPTH => Origin::Depth(positive(table, "amount", market)?),
+                POOL => Origin::Pool,
+                FIXED => {
+                    let price = ticks_floor(table, "price", market)?;
+                    if price.0 == 0 {
+                        return Err(table.conflict("price", "must be at least one tick"));
+                    }
+                    Origin::Fixed(number(price.0))
+                }
+                _ => Origin::Mid,
+            };
+            Ok((from, float(table, "weight")?))
+        });
+        let sources = read.collect::<Result<Vec<_>, ParamError>>()?;
+        let least = match params.whole("reference_sources_min")? {
+            0 => sources.len(),
+            least => usize::try_from(least).unwrap_or(usize::MAX),
+        };
+        if least > sources.len() {
+            let why = format!("more than the {} sources there are", sources.len());
+            return Err(params.conflict("reference_sources_min", why));
+        }
+        Ok(Self {
+            sources,
+            least,
+            rule: match params.choice("reference_rule")? {
+                WEIGHTED => Rule::Weighted,
+                _ => Rule::Median,
+            },
+            divergence_bps: params.whole("reference_divergence_bps")?,
+        })
+    }
+
+    /// The view with the fair price in the place of the mid, or why there is none.
+    fn apply<'a>(&self, view: &View<'a>) -> Result<View<'a>, Withheld> {
+        Ok(View {
+            mid: self.price(view)?,
+            ..view.clone()
+        })
+    }
+
+    /// As `apply`; without a fair price neither side is quoted, and the reason is stated.
+    pub fn apply_or_withhold<'a>(
+        &self,
+        view: &View<'a>,
+        targets: &mut Targets,
+    ) -> Option<View<'a>> {
+        let applied = self.apply(view);
+        if let Err(why) = applied {
+            for side in Side::BOTH {
+                targets.withhold(side, why);
+            }
+        }
+        applied.ok()
+    }
+
+    /// The fair price in half ticks.
+    fn price(&self, view: &View<'_>) -> Result<u64, Withheld> {
+        if self.sources.is_empty() {
+            return Ok(view.mid);
+        }
+        let (bids, asks) = (levels(view.bids), levels(view.asks));
+        let book = Book::new(&bids, &asks).ok();
+        let found = self.sources.iter().map(|&(from, weight)| {
+            let price = match from {
+                Origin::Mid => book.as_ref().map(Book::mid),
+                Origin::MicroPrice => book.as_ref().map(Book::weighted_mid),
+                Origin::Depth(qty) => book.as_ref()?.mid_for(&number(qty.0)).ok().flatten(),
+                Origin::Pool => pool_price(view),
+                Origin::Fixed(ticks) => Some(ticks),
+            };
+            let price = price.filter(|price| price.is_finite() && *price > 0.0)?;
+            Some(Source {
+                price,
+                age_s: 0.0,
+                weight,
+            })
+        });
+        let found: Vec<Option<Source>> = found.collect();
+        let there = found.iter().flatten().count();
+        if there < self.least {
+            let key = "market.strategy.params.reference";
+            let compared = Compared::new(Unit::Count, key, there, self.least);
+            return Err(Withheld::compared(Control::NoFairPrice, compared));
+        }
+        let anything = Guards {
+            max_age_s: 0.0,
+            max_divergence: f64::MAX,
+            least: self.least,
+        };
+        let combined = combine(&found, self.rule, &anything);
+        let combined = combined.map_err(|_| Control::NoFairPrice)?;
+        let divergence_bps = combined.divergence * f64::from(BPS);
+        if divergence_bps > f64::from(self.divergence_bps) {
+            let key = "market.strategy.params.reference_divergence_bps";
+            let found_bps = whole(divergence_bps.ceil());
+            let compared = Compared::of(Unit::Bps, key, found_bps, self.divergence_bps);
+            return Err(Withheld::compared(Control::NoFairPrice, compared));
+        }
+        whole((2.0 * combined.price).round()).ok_or(Control::NoFairPrice.into())
+    }
+}
+
+fn positive(params: &Params, name: &str, market: &MarketSpec) -> Result<Qty, ParamError> {
+    let lots = lots_floor(params, name, market)?;
+    if lots.0 == 0 {
+        return Err(params.conflict(name, "must be above zero for this source"));
+    }
+    Ok(lots)
+}
+
+/// Levels that hold something.
+fn levels(side: &[BookLevel]) -> Vec<Level<f64>> {
+    let held = side.iter().filter(|level| level.qty.0 > 0);
+    held.map(|level| Level {
+        price: number(level.price.0),
+        quantity: number(level.qty.0),
+    })
+    .collect()
+}
+
+/// Ticks: quote for each base of what the pool holds.
+fn pool_price(view: &View<'_>) -> Option<f64> {
+    let pool = view.pool?;
+    let (base, quote) = (units(pool.base), units(pool.quote));
+    let lots = base / units(view.market.lot);
+    Some(quote / lots / units(view.market.quote_per_lot_tick))
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a model's price needs no more than 53 bits"
+)]
+fn units(amount: u128) -> f64 {
+    amount as f64
+}
+
+fn number(count: u64) -> f64 {
+    units(count.into())
+}
+
+/// A float that is a whole number from 1, below 2^53.
+fn whole(value: f64) -> Option<u64> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 1, below 2^53"
+    )]
+    (1.0..9e15).contains(&value).then_some(value as u64)
+}
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

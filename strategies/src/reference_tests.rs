@@ -1,0 +1,152 @@
+//! Every source, both rules, and both sides of every guard.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::Price;
+
+use super::*;
+use crate::testing::{Scene, market, pool};
+
+fn reference(table: &str) -> Result<Reference, ParamError> {
+    let params = Params::read(&PARAMETERS, &table.parse().unwrap())?;
+    Reference::new(&params, &market())
+}
+
+/// Bids of 1 and 3 ETH at 2499 and 2498, asks of 3 and 1 at 2501 and 2502; a pool at 2500.
+fn scene() -> Scene {
+    let level = |price, qty| BookLevel {
+        price: Price(price),
+        qty: Qty(qty),
+    };
+    let mut scene = Scene::new(249_900, 250_100, 10, 25_000);
+    scene.bids = vec![level(249_900, 10_000), level(249_800, 30_000)];
+    scene.asks = vec![level(250_100, 30_000), level(250_200, 10_000)];
+    scene.pool = Some(pool(0));
+    scene
+}
+
+/// The price in half ticks; or the reason's key and numbers.
+fn price(
+    table: &str,
+    scene: &Scene,
+) -> Result<u64, (Option<&'static str>, Option<i128>, Option<i128>)> {
+    let made = reference(table).unwrap();
+    let applied = made.apply(&scene.view());
+    applied.map(|view| view.mid).map_err(|why| {
+        assert_eq!(why.control, Control::NoFairPrice);
+        let key = why
+            .key()
+            .and_then(|key| key.strip_prefix("market.strategy.params."));
+        (key, why.value, why.limit)
+    })
+}
+
+#[test]
+fn every_source_has_its_price() {
+    for (source, half_ticks) in [
+        ("source = \"mid\"", 500_000),
+        // A quarter of what rests at the best prices is bid: a quarter of the way to the ask.
+        ("source = \"micro_price\"", 499_900),
+        // Selling 2 ETH is worth 2498.5, buying them 2501.
+        ("source = \"depth\", amount = 2", 499_950),
+        ("source = \"pool\"", 500_000),
+        ("source = \"fixed\", price = 2499.999", 499_998),
+    ] {
+        let table = format!("reference = [{{ {source} }}]\n");
+        assert_eq!(price(&table, &scene()), Ok(half_ticks), "{source}");
+    }
+    let mut seed = scene();
+    seed.mid = 123_456;
+    assert_eq!(
+        price("", &seed),
+        Ok(123_456),
+        "without sources it is the engine's mid"
+    );
+}
+
+#[test]
+fn a_missing_source_is_missing() {
+    let missing =
+        |sources: &str, scene: &Scene| price(&format!("reference = [{sources}]\n"), scene);
+    let none = Err((Some("reference"), Some(0), Some(1)));
+    let mut bare = scene();
+    bare.asks.clear();
+    bare.pool = None;
+    // The engine's seed price is not a book.
+    for source in ["mid", "micro_price", "pool"] {
+        assert_eq!(
+            missing(&format!("{{ source = \"{source}\" }}"), &bare),
+            none,
+            "{source}"
+        );
+    }
+    assert_eq!(
+        missing("{ source = \"depth\", amount = 4 }", &scene()),
+        Ok(499_950)
+    );
+    assert_eq!(
+        missing("{ source = \"depth\", amount = 4.0001 }", &scene()),
+        none
+    );
+    let mut empty = scene();
+    empty.pool = Some(cambist_core::strategy::PoolView { base: 0, ..pool(0) });
+    assert_eq!(missing("{ source = \"pool\" }", &empty), none);
+    // All are needed, unless fewer are enough.
+    let two = "reference = [{ source = \"pool\" }, { source = \"fixed\", price = 2500 }]\n";
+    assert_eq!(
+        price(two, &bare),
+        Err((Some("reference"), Some(1), Some(2)))
+    );
+    assert_eq!(
+        price(&format!("{two}reference_sources_min = 1\n"), &bare),
+        Ok(500_000)
+    );
+}
+
+#[test]
+fn several_sources_make_one_price_if_they_agree() {
+    let fixed = |prices: &[(&str, u32)]| {
+        let one = |(price, weight): &(&str, u32)| {
+            format!("{{ source = \"fixed\", price = {price}, weight = {weight} }}")
+        };
+        let all: Vec<_> = prices.iter().map(one).collect();
+        format!("reference = [{}]\n", all.join(", "))
+    };
+    let three = fixed(&[("2500", 1), ("2501", 1), ("2520", 2)]);
+    assert_eq!(price(&three, &scene()), Ok(500_200));
+    let weighted = format!("{three}reference_rule = \"weighted\"\n");
+    // (2500 + 2501 + 2 · 2520) / 4 = 2510.25.
+    assert_eq!(price(&weighted, &scene()), Ok(502_050));
+    // 20 of 2501 are 79.968 bps.
+    let within = format!("{three}reference_divergence_bps = 80\n");
+    assert_eq!(price(&within, &scene()), Ok(500_200));
+    let beyond = format!("{three}reference_divergence_bps = 79\n");
+    assert_eq!(
+        price(&beyond, &scene()),
+        Err((Some("reference_divergence_bps"), Some(80), Some(79)))
+    );
+}
+
+#[test]
+fn sources_without_what_they_need_are_refused_by_name() {
+    for (table, message) in [
+        (
+            "reference = [{ source = \"depth\" }]\n",
+            "reference[0].amount: must be above zero for this source",
+        ),
+        (
+            "reference = [{ source = \"fixed\" }]\n",
+            "reference[0].price: must be at least one tick",
+        ),
+        (
+            "reference = [{ source = \"pool\" }]\nreference_sources_min = 2\n",
+            "reference_sources_min: more than the 1 sources there are",
+        ),
+        (
+            "reference = [{ source = \"oracle\" }]\n",
+            "reference[0].source: \"oracle\" is out of range, allowed is mid, micro_price, depth, pool, fixed",
+        ),
+    ] {
+        assert_eq!(reference(table).err().unwrap().to_string(), message);
+    }
+}
