@@ -350,6 +350,16 @@ pub enum StrategyCommand {
         /// Its name.
         name: String,
     },
+    /// Write a new strategy, with a test, into the sources of this program.
+    ///
+    /// Example: cambist strategy new my_grid
+    New {
+        /// Its name: lower-case letters, digits and underscores.
+        name: String,
+        /// Folder of the sources.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        sources: PathBuf,
+    },
 }
 
 /// Arguments of `vectors`.

@@ -16,6 +16,7 @@ pub mod history;
 pub mod init;
 pub(crate) mod json_text;
 pub mod keygen;
+mod new_strategy;
 pub mod panic;
 pub mod replay;
 pub mod report;

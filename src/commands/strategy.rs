@@ -6,7 +6,7 @@ use cambist_strategies::{Kind, Parameter, StrategyInfo};
 use serde_json::json;
 use toml::{Table, Value};
 
-use super::{print_json, print_text};
+use super::{new_strategy, print_json, print_text};
 use crate::cli::StrategyCommand;
 use crate::config::reader::nearest;
 use crate::demo;
@@ -15,11 +15,12 @@ use crate::exit::{Exit, Failure};
 /// Columns of the listing.
 const WIDTH: usize = 80;
 
-/// Lists strategies or shows one.
+/// Lists strategies, shows one or writes a new one.
 pub fn run(command: &StrategyCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
         StrategyCommand::List => list(json)?,
         StrategyCommand::Show { name } => show(find(name)?, json)?,
+        StrategyCommand::New { name, sources } => return new_strategy::run(name, sources, json),
     }
     Ok(Exit::Done)
 }

@@ -386,4 +386,4 @@ fn is_replaced(view: &View<'_>, old: &OwnOrder) -> bool {
 
 #[cfg(test)]
 #[path = "bands_tests.rs"]
-mod tests;
+pub(crate) mod tests;

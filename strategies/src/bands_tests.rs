@@ -5,7 +5,7 @@
 use cambist_core::Side::{Buy, Sell};
 
 use super::*;
-use crate::testing::{Random, Scene, market, text};
+use crate::testing::{Random, Sample, Scene, market, text};
 
 const TWO_BANDS: &str = r#"
 dust_cutoff = 0.01
@@ -367,3 +367,54 @@ fn a_peg_is_kept_and_left_when_it_breaks() {
     let why = targets.withheld(Sell).unwrap();
     assert_eq!(why.key(), Some("market.strategy.params.depeg_bps"));
 }
+
+/// What the tests of the registry try: each parameter has to change a decision.
+pub(crate) const SAMPLES: &[Sample] = &[
+    Sample {
+        table: "dust_cutoff = 0.1\nbuy_price_max = 2499\nsell_price_min = 2501\n\
+                moving_band_bps = 1\n\
+                [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
+                min_amount = 1\navg_amount = 2\nmax_amount = 3\n\
+                [[sell_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
+                min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
+        changes: &[
+            ("buy_bands", "[]"),
+            ("sell_bands", "[]"),
+            ("dust_cutoff", "3"),
+            ("fee_bps", "20"),
+            ("price_floor", "2600"),
+            ("price_ceiling", "2400"),
+            ("buy_price_max", "2400"),
+            ("sell_price_min", "2600"),
+            ("depeg_bps", "1"),
+            ("moving_band_bps", "10000"),
+            ("moving_band_s", "10"),
+            ("buy_bands.min_margin_bps", "20"),
+            ("buy_bands.avg_margin_bps", "21"),
+            ("buy_bands.max_margin_bps", "30"),
+            ("buy_bands.min_amount", "1.5"),
+            ("buy_bands.avg_amount", "2.5"),
+            ("buy_bands.max_amount", "2"),
+        ],
+        reasons: &["no_passive_price", "strategy_funds", "strategy_price"],
+    },
+    Sample {
+        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+                [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
+                min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
+        changes: &[
+            (
+                "reference",
+                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+            ),
+            ("reference.source", "\"pool\""),
+            ("reference.weight", "5"),
+            ("reference.amount", "5"),
+            ("reference.price", "2530"),
+            ("reference_rule", "\"median\""),
+            ("reference_sources_min", "3"),
+            ("reference_divergence_bps", "1"),
+        ],
+        reasons: &["no_fair_price", "not_configured"],
+    },
+];

@@ -489,4 +489,4 @@ fn lots(count: i128) -> f64 {
 
 #[cfg(test)]
 #[path = "glft_tests.rs"]
-mod tests;
+pub(crate) mod tests;

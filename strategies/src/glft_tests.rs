@@ -7,7 +7,7 @@ use cambist_core::Time;
 use cambist_core::strategy::Quote;
 
 use super::*;
-use crate::testing::{Random, Scene, market, own, text};
+use crate::testing::{Random, Sample, Scene, market, own, text};
 
 /// The parameters of figures 4 and 5 of arXiv 1105.3115v5 (volatility of the first), 600 s before the end.
 const PAPER: &str = "order_amount = 1\nvolatility_bps = 0.3\nintensity_per_s = 0.9\n\
@@ -499,3 +499,58 @@ fn random_markets_get_sound_quotes() {
         assert_eq!(text(&again), text(&targets), "{seed}");
     }
 }
+
+/// What the tests of the registry try: each parameter has to change a decision.
+pub(crate) const SAMPLES: &[Sample] = &[
+    Sample {
+        table: "order_amount = 1\norder_levels = 2\nvolatility_bps = 1\nintensity_per_s = 0.1\n\
+                decay_per_bps = 0.1\nfee_bps = 2\nvolatility_window_s = 60\nhorizon_s = 600\n\
+                buy_price_max = 2499\nsell_price_min = 2501\nmoving_band_bps = 1\n",
+        changes: &[
+            ("model", "\"avellaneda_stoikov\""),
+            ("order_amount", "1.1"),
+            ("order_levels", "1"),
+            ("inventory_target_base_bps", "4900"),
+            ("inventory_bound", "2"),
+            ("risk_aversion", "0.02"),
+            ("volatility_bps", "1.5"),
+            ("intensity_per_s", "0.2"),
+            ("decay_per_bps", "0.2"),
+            ("estimate_range", "1"),
+            ("volatility_window_s", "600"),
+            ("intensity_half_life_s", "60"),
+            ("fee_bps", "3"),
+            ("impact_bps", "2"),
+            ("drift_bps_per_s", "0.01"),
+            ("horizon_s", "0"),
+            ("minimum_spread_bps", "30"),
+            ("order_refresh_tolerance_bps", "20"),
+            ("price_floor", "2600"),
+            ("price_ceiling", "2400"),
+            ("buy_price_max", "2400"),
+            ("sell_price_min", "2600"),
+            ("depeg_bps", "1"),
+            ("moving_band_bps", "10000"),
+            ("moving_band_s", "10"),
+        ],
+        reasons: &["strategy_funds", "strategy_price", "strategy_skew"],
+    },
+    Sample {
+        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+                order_amount = 1\nvolatility_bps = 1\nintensity_per_s = 0.1\ndecay_per_bps = 0.1\nfee_bps = 2\n",
+        changes: &[
+            (
+                "reference",
+                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+            ),
+            ("reference.source", "\"pool\""),
+            ("reference.weight", "5"),
+            ("reference.amount", "5"),
+            ("reference.price", "2530"),
+            ("reference_rule", "\"median\""),
+            ("reference_sources_min", "3"),
+            ("reference_divergence_bps", "1"),
+        ],
+        reasons: &["no_fair_price", "strategy_skew"],
+    },
+];

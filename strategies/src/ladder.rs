@@ -501,4 +501,4 @@ fn scaled(lots: u128, factor: Decimal) -> Option<u64> {
 
 #[cfg(test)]
 #[path = "ladder_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -6,7 +6,7 @@ use cambist_core::Side::{Buy, Sell};
 use cambist_core::strategy::Quote;
 
 use super::*;
-use crate::testing::{Random, Scene, market, own, text};
+use crate::testing::{Random, Sample, Scene, market, own, text};
 
 const BASE: &str = "bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n";
 
@@ -579,3 +579,78 @@ fn random_ladder(random: &mut Random) -> Ladder {
         })
     }
 }
+
+/// What the tests of the registry try: each parameter has to change a decision.
+pub(crate) const SAMPLES: &[Sample] = &[
+    Sample {
+        table: "bid_spread_bps = 20\nask_spread_bps = 20\nminimum_spread_bps = 10\n\
+                order_amount = 1\norder_levels = 2\norder_level_spread_bps = 10\n\
+                order_level_amount = 0.5\ninventory_skew_enabled = true\n\
+                inventory_target_base_bps = 5000\ninventory_range_multiplier = 2\n\
+                order_refresh_tolerance_bps = 2\nfilled_order_delay_ms = 5000\n\
+                order_optimization_enabled = true\nbuy_price_max = 2495.2\n\
+                sell_price_min = 2504.8\nmoving_band_bps = 1\n\
+                price_floor = 2000\nprice_ceiling = 3000\n",
+        changes: &[
+            ("bid_spread_bps", "21"),
+            ("ask_spread_bps", "21"),
+            ("minimum_spread_bps", "20"),
+            ("order_amount", "1.1"),
+            ("order_levels", "1"),
+            ("order_level_spread_bps", "11"),
+            ("order_level_amount", "0.6"),
+            ("inventory_skew_enabled", "false"),
+            ("inventory_target_base_bps", "4900"),
+            ("inventory_range_multiplier", "2.1"),
+            ("order_refresh_tolerance_bps", "0"),
+            ("filled_order_delay_ms", "1000"),
+            ("price_floor", "2600"),
+            ("price_ceiling", "2400"),
+            ("buy_price_max", "2400"),
+            ("sell_price_min", "2600"),
+            ("depeg_bps", "1"),
+            ("moving_band_bps", "10000"),
+            ("moving_band_s", "10"),
+            ("fee_bps", "10"),
+            ("bid_levels", "[{ spread_bps = 15, amount = 1 }]"),
+            ("ask_levels", "[{ spread_bps = 30, amount = 0.5 }]"),
+            ("hanging_orders_cancel_bps", "200"),
+            ("order_optimization_enabled", "false"),
+            ("order_optimization_depth", "2"),
+        ],
+        reasons: &[
+            "fill_delay",
+            "strategy_funds",
+            "strategy_price",
+            "strategy_skew",
+        ],
+    },
+    Sample {
+        table: "bid_levels = [{ spread_bps = 20, amount = 1 }]\n\
+                ask_levels = [{ spread_bps = 22, amount = 0.4 }]\n",
+        changes: &[
+            ("bid_levels", "[{ spread_bps = 21, amount = 1 }]"),
+            ("ask_levels.spread_bps", "33"),
+            ("ask_levels.amount", "0.7"),
+        ],
+        reasons: &["fill_delay", "strategy_funds"],
+    },
+    Sample {
+        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+                bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n",
+        changes: &[
+            (
+                "reference",
+                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+            ),
+            ("reference.source", "\"pool\""),
+            ("reference.weight", "5"),
+            ("reference.amount", "5"),
+            ("reference.price", "2530"),
+            ("reference_rule", "\"median\""),
+            ("reference_sources_min", "3"),
+            ("reference_divergence_bps", "1"),
+        ],
+        reasons: &["fill_delay", "no_fair_price"],
+    },
+];

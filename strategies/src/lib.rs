@@ -17,7 +17,28 @@ mod scale;
 mod sizing;
 
 #[cfg(test)]
+mod template;
+#[cfg(test)]
 mod testing;
+
+/// Makes the registry of the names of modules.
+macro_rules! strategies {
+    ($($name:ident)*) => {
+        /// Every strategy, in the order of a listing.
+        static ALL: &[StrategyInfo] = &[$($name::INFO),*];
+
+        /// What the tests of the registry try of each.
+        #[cfg(test)]
+        static SAMPLES: &[&[testing::Sample]] = &[$($name::tests::SAMPLES),*];
+    };
+}
+
+strategies! {
+    bands
+    glft
+    ladder
+    lp_manager
+}
 
 pub use lp_manager::LP_MANAGER;
 pub use parameter::{Kind, ParamError, Parameter, Params, Problem};

@@ -162,4 +162,4 @@ impl LpManager {
 
 #[cfg(test)]
 #[path = "lp_manager_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use super::*;
-use crate::testing::{Scene, market, pool};
+use crate::testing::{Sample, Scene, market, pool};
 
 /// Ten ETH and 25,000 USDC at 2,500 beside a pool of 100 ETH and 250,000 USDC with 1,000 shares.
 fn scene(held: Amount) -> Scene {
@@ -98,3 +98,18 @@ fn bounds_on_the_wrong_side_of_the_target_are_refused() {
     assert_eq!(refused("enter_below_bps = 2001"), "enter_below_bps");
     assert_eq!(refused("leave_above_bps = 1999"), "leave_above_bps");
 }
+
+/// What the tests of the registry try: each parameter has to change a decision.
+pub(crate) const SAMPLES: &[Sample] = &[Sample {
+    table: "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n\
+                cool_down_s = 60\npause_above_bps = 50\nstep_value = 9000\n",
+    changes: &[
+        ("target_share_bps", "2100"),
+        ("enter_below_bps", "1000"),
+        ("leave_above_bps", "3000"),
+        ("cool_down_s", "5"),
+        ("pause_above_bps", "200"),
+        ("step_value", "2000"),
+    ],
+    reasons: &["not_configured"],
+}];

@@ -1,10 +1,10 @@
-//! Every strategy this build knows. Adding one is one file and one line here.
+//! What the program knows of a strategy before it is built, and finding one. The list is in `lib.rs`.
 
 use cambist_core::MarketSpec;
 use cambist_core::strategy::Strategy;
 
+use crate::ALL;
 use crate::parameter::{ParamError, Parameter, Params};
-use crate::{bands, glft, ladder, lp_manager};
 
 /// Builds a strategy from a table that was read against its declaration, for one market.
 pub type Build = fn(&Params, &MarketSpec) -> Result<Box<dyn Strategy>, ParamError>;
@@ -63,8 +63,6 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .filter(|(distance, near)| *distance * 2 <= near.len())
         .map(|(_, near)| near)
 }
-
-static ALL: &[StrategyInfo] = &[bands::INFO, glft::INFO, ladder::INFO, lp_manager::INFO];
 
 #[cfg(test)]
 #[path = "registry_tests.rs"]

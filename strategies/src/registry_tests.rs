@@ -8,202 +8,18 @@ use toml::{Table, Value};
 
 use super::*;
 use crate::parameter::Kind;
-use crate::testing::{Random, Scene, market, pool, text};
+use crate::testing::{Random, Sample, Scene, market, pool, text};
 
-/// A table that uses everything, and for every parameter another value.
-struct Sample {
-    strategy: &'static str,
-    table: &'static str,
-    /// `key` or `list.key`, which is changed in the list's first table.
-    changes: &'static [(&'static str, &'static str)],
+/// Every strategy with what is tried of it; and what `cambist strategy new` copies.
+fn samples() -> Vec<(&'static StrategyInfo, &'static [Sample])> {
+    let all = all().iter().zip(crate::SAMPLES.iter().copied());
+    let template = (&crate::template::INFO, crate::template::tests::SAMPLES);
+    all.chain([template]).collect()
 }
 
-const SAMPLES: &[Sample] = &[
-    Sample {
-        strategy: "bands",
-        table: "dust_cutoff = 0.1\nbuy_price_max = 2499\nsell_price_min = 2501\n\
-                moving_band_bps = 1\n\
-                [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
-                min_amount = 1\navg_amount = 2\nmax_amount = 3\n\
-                [[sell_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
-                min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
-        changes: &[
-            ("buy_bands", "[]"),
-            ("sell_bands", "[]"),
-            ("dust_cutoff", "3"),
-            ("fee_bps", "20"),
-            ("price_floor", "2600"),
-            ("price_ceiling", "2400"),
-            ("buy_price_max", "2400"),
-            ("sell_price_min", "2600"),
-            ("depeg_bps", "1"),
-            ("moving_band_bps", "10000"),
-            ("moving_band_s", "10"),
-            ("buy_bands.min_margin_bps", "20"),
-            ("buy_bands.avg_margin_bps", "21"),
-            ("buy_bands.max_margin_bps", "30"),
-            ("buy_bands.min_amount", "1.5"),
-            ("buy_bands.avg_amount", "2.5"),
-            ("buy_bands.max_amount", "2"),
-        ],
-    },
-    Sample {
-        strategy: "glft",
-        table: "order_amount = 1\norder_levels = 2\nvolatility_bps = 1\nintensity_per_s = 0.1\n\
-                decay_per_bps = 0.1\nfee_bps = 2\nvolatility_window_s = 60\nhorizon_s = 600\n\
-                buy_price_max = 2499\nsell_price_min = 2501\nmoving_band_bps = 1\n",
-        changes: &[
-            ("model", "\"avellaneda_stoikov\""),
-            ("order_amount", "1.1"),
-            ("order_levels", "1"),
-            ("inventory_target_base_bps", "4900"),
-            ("inventory_bound", "2"),
-            ("risk_aversion", "0.02"),
-            ("volatility_bps", "1.5"),
-            ("intensity_per_s", "0.2"),
-            ("decay_per_bps", "0.2"),
-            ("estimate_range", "1"),
-            ("volatility_window_s", "600"),
-            ("intensity_half_life_s", "60"),
-            ("fee_bps", "3"),
-            ("impact_bps", "2"),
-            ("drift_bps_per_s", "0.01"),
-            ("horizon_s", "0"),
-            ("minimum_spread_bps", "30"),
-            ("order_refresh_tolerance_bps", "20"),
-            ("price_floor", "2600"),
-            ("price_ceiling", "2400"),
-            ("buy_price_max", "2400"),
-            ("sell_price_min", "2600"),
-            ("depeg_bps", "1"),
-            ("moving_band_bps", "10000"),
-            ("moving_band_s", "10"),
-        ],
-    },
-    Sample {
-        strategy: "ladder",
-        table: "bid_spread_bps = 20\nask_spread_bps = 20\nminimum_spread_bps = 10\n\
-                order_amount = 1\norder_levels = 2\norder_level_spread_bps = 10\n\
-                order_level_amount = 0.5\ninventory_skew_enabled = true\n\
-                inventory_target_base_bps = 5000\ninventory_range_multiplier = 2\n\
-                order_refresh_tolerance_bps = 2\nfilled_order_delay_ms = 5000\n\
-                order_optimization_enabled = true\nbuy_price_max = 2495.2\n\
-                sell_price_min = 2504.8\nmoving_band_bps = 1\n\
-                price_floor = 2000\nprice_ceiling = 3000\n",
-        changes: &[
-            ("bid_spread_bps", "21"),
-            ("ask_spread_bps", "21"),
-            ("minimum_spread_bps", "20"),
-            ("order_amount", "1.1"),
-            ("order_levels", "1"),
-            ("order_level_spread_bps", "11"),
-            ("order_level_amount", "0.6"),
-            ("inventory_skew_enabled", "false"),
-            ("inventory_target_base_bps", "4900"),
-            ("inventory_range_multiplier", "2.1"),
-            ("order_refresh_tolerance_bps", "0"),
-            ("filled_order_delay_ms", "1000"),
-            ("price_floor", "2600"),
-            ("price_ceiling", "2400"),
-            ("buy_price_max", "2400"),
-            ("sell_price_min", "2600"),
-            ("depeg_bps", "1"),
-            ("moving_band_bps", "10000"),
-            ("moving_band_s", "10"),
-            ("fee_bps", "10"),
-            ("bid_levels", "[{ spread_bps = 15, amount = 1 }]"),
-            ("ask_levels", "[{ spread_bps = 30, amount = 0.5 }]"),
-            ("hanging_orders_cancel_bps", "200"),
-            ("order_optimization_enabled", "false"),
-            ("order_optimization_depth", "2"),
-        ],
-    },
-    Sample {
-        strategy: "ladder",
-        table: "bid_levels = [{ spread_bps = 20, amount = 1 }]\n\
-                ask_levels = [{ spread_bps = 22, amount = 0.4 }]\n",
-        changes: &[
-            ("bid_levels", "[{ spread_bps = 21, amount = 1 }]"),
-            ("ask_levels.spread_bps", "33"),
-            ("ask_levels.amount", "0.7"),
-        ],
-    },
-    Sample {
-        strategy: "bands",
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
-                [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
-                min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
-        changes: &[
-            (
-                "reference",
-                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
-            ),
-            ("reference.source", "\"pool\""),
-            ("reference.weight", "5"),
-            ("reference.amount", "5"),
-            ("reference.price", "2530"),
-            ("reference_rule", "\"median\""),
-            ("reference_sources_min", "3"),
-            ("reference_divergence_bps", "1"),
-        ],
-    },
-    Sample {
-        strategy: "glft",
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
-                order_amount = 1\nvolatility_bps = 1\nintensity_per_s = 0.1\ndecay_per_bps = 0.1\nfee_bps = 2\n",
-        changes: &[
-            (
-                "reference",
-                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
-            ),
-            ("reference.source", "\"pool\""),
-            ("reference.weight", "5"),
-            ("reference.amount", "5"),
-            ("reference.price", "2530"),
-            ("reference_rule", "\"median\""),
-            ("reference_sources_min", "3"),
-            ("reference_divergence_bps", "1"),
-        ],
-    },
-    Sample {
-        strategy: "ladder",
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
-                bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n",
-        changes: &[
-            (
-                "reference",
-                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
-            ),
-            ("reference.source", "\"pool\""),
-            ("reference.weight", "5"),
-            ("reference.amount", "5"),
-            ("reference.price", "2530"),
-            ("reference_rule", "\"median\""),
-            ("reference_sources_min", "3"),
-            ("reference_divergence_bps", "1"),
-        ],
-    },
-    Sample {
-        strategy: "lp_manager",
-        table: "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n\
-                cool_down_s = 60\npause_above_bps = 50\nstep_value = 9000\n",
-        changes: &[
-            ("target_share_bps", "2100"),
-            ("enter_below_bps", "1000"),
-            ("leave_above_bps", "3000"),
-            ("cool_down_s", "5"),
-            ("pause_above_bps", "200"),
-            ("step_value", "2000"),
-        ],
-    },
-];
-
 /// Decisions of one strategy over a few moments: empty, resting, one fill, three seconds later.
-fn decisions(strategy: &str, table: &Table) -> String {
-    let mut built = find(strategy)
-        .unwrap()
-        .build_from(table, &market())
-        .unwrap();
+fn decisions(info: &StrategyInfo, table: &Table) -> String {
+    let mut built = info.build_from(table, &market()).unwrap();
     let empty = Scene::new(249_900, 250_100, 11, 26_000);
     let resting = empty
         .clone()
@@ -296,16 +112,12 @@ fn changed(table: &Table, key: &str, value: &str) -> Table {
 
 #[test]
 fn every_parameter_changes_a_decision() {
-    for info in all() {
-        let samples = SAMPLES.iter();
-        let samples: Vec<_> = samples
-            .filter(|sample| sample.strategy == info.name)
-            .collect();
-        for sample in &samples {
+    for (info, samples) in samples() {
+        for sample in samples {
             let table: Table = sample.table.parse().unwrap();
-            let before = decisions(info.name, &table);
+            let before = decisions(info, &table);
             for &(key, value) in sample.changes {
-                let after = decisions(info.name, &changed(&table, key, value));
+                let after = decisions(info, &changed(&table, key, value));
                 assert!(
                     before != after,
                     "{} {key} = {value} changes nothing",
@@ -390,9 +202,11 @@ fn every_declaration_is_sound() {
 /// Whatever the market: a strategy that wants nothing of a side says why, and names a key of its own.
 #[test]
 fn every_strategy_says_why_it_wants_nothing() {
-    let mut said = std::collections::BTreeSet::new();
-    for sample in SAMPLES {
-        let info = find(sample.strategy).unwrap();
+    for (info, sample) in samples()
+        .into_iter()
+        .flat_map(|(info, samples)| samples.iter().map(move |sample| (info, sample)))
+    {
+        let mut said = std::collections::BTreeSet::new();
         let table: Table = sample.table.parse().unwrap();
         let mut strategy = info.build_from(&table, &market()).unwrap();
         for seed in 0..2_000 {
@@ -405,7 +219,7 @@ fn every_strategy_says_why_it_wants_nothing() {
                 }
                 let why = targets.withheld(side);
                 let why = why.unwrap_or_else(|| panic!("{} {side:?} {seed}: {scene:?}", info.name));
-                said.insert((info.name, why.control.name()));
+                said.insert(why.control.name());
                 let key = why.key().unwrap_or("market.strategy.params");
                 let name = key.strip_prefix("market.strategy.params").unwrap();
                 let name = name.trim_start_matches('.');
@@ -413,28 +227,9 @@ fn every_strategy_says_why_it_wants_nothing() {
                 assert!(own || name.is_empty(), "{} names {key}", info.name);
             }
         }
+        let said: Vec<_> = said.into_iter().collect();
+        assert_eq!(said, sample.reasons, "{} {}", info.name, sample.table);
     }
-    let said: Vec<_> = said.into_iter().collect();
-    assert_eq!(
-        said,
-        [
-            ("bands", "no_fair_price"),
-            ("bands", "no_passive_price"),
-            ("bands", "not_configured"),
-            ("bands", "strategy_funds"),
-            ("bands", "strategy_price"),
-            ("glft", "no_fair_price"),
-            ("glft", "strategy_funds"),
-            ("glft", "strategy_price"),
-            ("glft", "strategy_skew"),
-            ("ladder", "fill_delay"),
-            ("ladder", "no_fair_price"),
-            ("ladder", "strategy_funds"),
-            ("ladder", "strategy_price"),
-            ("ladder", "strategy_skew"),
-            ("lp_manager", "not_configured"),
-        ]
-    );
 }
 
 #[test]

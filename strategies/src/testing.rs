@@ -9,6 +9,17 @@ use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
+/// What the tests of the registry try of a strategy.
+pub struct Sample {
+    /// A table that uses everything.
+    pub table: &'static str,
+    /// For every parameter another value: `key`, or `list.key`, which is changed in the list's first
+    /// table that has it.
+    pub changes: &'static [(&'static str, &'static str)],
+    /// Every reason for wanting nothing that it states in random markets, sorted.
+    pub reasons: &'static [&'static str],
+}
+
 /// ETH-USDC: prices with two decimals, lots of 0.0001 ETH.
 pub fn market() -> MarketSpec {
     let token = |id, symbol: &str, decimals| TokenSpec {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod kept;
+mod new_strategy;
 mod revision;
 mod setup;
 mod support;

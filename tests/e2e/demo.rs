@@ -234,27 +234,26 @@ fn a_plug_that_is_left_alone_is_told_and_null() {
     }
 }
 
-/// Every strategy of the registry is played here, judged by what it promises.
+/// Quoting strategies that have no test of their own here: every registered strategy passes the demo.
 #[test]
-fn every_registered_strategy_is_played() {
-    let mut played = [QUOTING.as_slice(), &[POOLING]].concat();
-    played.sort_unstable_by_key(|(name, _)| *name);
-    let mut known: Vec<_> = cambist_strategies::all()
-        .iter()
-        .map(|info| (info.name, info.promise))
-        .collect();
-    known.sort_unstable_by_key(|(name, _)| *name);
-    assert_eq!(played, known, "a demo of every strategy belongs here");
+fn every_other_quoting_strategy_makes_a_market() {
+    for info in cambist_strategies::all() {
+        let own = QUOTING.contains(&info.name) || info.name == POOLING;
+        assert!(
+            own || info.promise == Promise::Quotes,
+            "{}: a demo belongs here",
+            info.name
+        );
+        if !own {
+            demo("12", info.name);
+        }
+    }
 }
 
 /// Played by `bands_make_a_market`, `a_ladder_makes_a_market` and `glft_makes_a_market`,
-const QUOTING: [(&str, Promise); 3] = [
-    ("bands", Promise::Quotes),
-    ("ladder", Promise::Quotes),
-    ("glft", Promise::Quotes),
-];
+const QUOTING: [&str; 3] = ["bands", "ladder", "glft"];
 /// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.
-const POOLING: (&str, Promise) = ("lp_manager", Promise::PoolShares);
+const POOLING: &str = "lp_manager";
 
 #[test]
 fn a_pool_is_joined_and_left_and_nothing_is_lost() {
@@ -267,7 +266,7 @@ fn a_pool_is_joined_and_left_and_nothing_is_lost() {
         "--seed",
         "3",
         "--strategy",
-        POOLING.0,
+        POOLING,
     ];
     let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
     assert_eq!(code, 0, "{out}\n{log}");
@@ -300,17 +299,17 @@ fn a_pool_is_joined_and_left_and_nothing_is_lost() {
 
 #[test]
 fn bands_make_a_market() {
-    demo("11", QUOTING[0].0);
+    demo("11", QUOTING[0]);
 }
 
 #[test]
 fn a_ladder_makes_a_market() {
-    demo("4242", QUOTING[1].0);
+    demo("4242", QUOTING[1]);
 }
 
 #[test]
 fn glft_makes_a_market() {
-    demo("7", QUOTING[2].0);
+    demo("7", QUOTING[2]);
 }
 
 /// The exchange halts, opens, fails every request and comes back: everything is still proven, and told.
