@@ -210,7 +210,9 @@ impl<'a> Trials<'a> {
                 match why {
                     // A strategy that says nothing may have reasons that no trial meets.
                     None => quoted[at] = true,
-                    Some(why) if is_no_mistake(why.control) => quoted[at] = true,
+                    Some(why) if is_no_mistake(why.control) || depends_on_data(&why) => {
+                        quoted[at] = true;
+                    }
                     Some(why) => {
                         first[at] = first[at].or(Some(why));
                         if !quoted[at] {
@@ -264,6 +266,13 @@ impl<'a> Trials<'a> {
             }
         }
     }
+}
+
+/// Whether only the market's own data can tell: trials have no pool, and sources of a reference price that
+/// agree with one another at no price of a trial may do so at the market's.
+fn depends_on_data(why: &Withheld) -> bool {
+    let key = why.key().unwrap_or_default();
+    why.control == Control::NoFairPrice && key.starts_with("market.strategy.params.reference")
 }
 
 /// Reasons that say nothing about the file.

@@ -231,3 +231,28 @@ fn what_quotes_anywhere_is_never_refused() {
         "{refused}: the draws refuse too little to show anything"
     );
 }
+
+/// A strategy whose fair price is the pool's, and a fixed one: no trial has either, the market may.
+#[test]
+fn a_reference_price_that_no_trial_has_is_no_mistake() {
+    let strategy = |reference: &str| {
+        format!(
+            "[[market.strategy]]\nname = \"ladder\"\n[market.strategy.params]\nbid_spread_bps = 10\n\
+             ask_spread_bps = 10\norder_amount = 0.5\n{reference}"
+        )
+    };
+    let sources = "reference = [{ source = \"pool\" }, { source = \"depth\", amount = 1 }]\n";
+    let daemon = changed(&[], Some(&strategy(sources)));
+    assert_eq!(found(&daemon), []);
+    // Nor does it hide how many requests its orders need.
+    let quotes = |reference: &str| {
+        let daemon = changed(&[], Some(&strategy(reference)));
+        let bound = daemon.bind_expected().unwrap().unwrap();
+        let (_, _, choice) = &bound.strategies[0];
+        let (spec, config) = (&bound.markets[0], &bound.engine.markets[0]);
+        let mut built = resolve::build(choice, spec).ok().unwrap();
+        let base = config.inventory_min.midpoint(config.inventory_max);
+        resolve::quiet(built.as_mut(), spec, config, base).len()
+    };
+    assert_eq!((quotes(""), quotes(sources)), (2, 2));
+}

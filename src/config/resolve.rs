@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
-use cambist_core::strategy::{Holdings, Quote, Strategy, Targets, View};
+use cambist_core::strategy::{BookLevel, Holdings, PoolView, Quote, Strategy, Targets, View};
 use cambist_core::{
-    Amount, MarketId, MarketSpec, PoolSpec, Price, StrategyId, Time, TokenId, TokenSpec,
+    Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
 };
 
 use crate::config::daemon::Daemon;
@@ -425,8 +425,8 @@ pub(super) fn build(
 }
 
 /// What a strategy wants of a quiet market with quote for all it may hold: mid in the middle of the price
-/// band, an empty book, nothing resting, `base` held.
-fn quiet(
+/// band, others' orders a tick from it, a pool at that price, nothing resting, `base` held.
+pub(super) fn quiet(
     strategy: &mut dyn Strategy,
     spec: &MarketSpec,
     config: &MarketConfig,
@@ -434,17 +434,31 @@ fn quiet(
 ) -> Vec<Quote> {
     let mid = config.price_min.0.saturating_add(config.price_max.0);
     let lots = spec.lots_floor(config.inventory_max);
+    let price = Price(mid / 2);
+    let quote = spec.quote_amount(price, lots).unwrap_or(0);
+    let level = |price| {
+        [BookLevel {
+            price: Price(price),
+            qty: Qty(u64::MAX),
+        }]
+    };
+    let bids = level(price.0.saturating_sub(1).max(1));
+    let asks = level(price.0.saturating_add(1));
     let view = View {
         now: Time::default(),
         market: spec,
-        bids: &[],
-        asks: &[],
+        bids: &bids,
+        asks: &asks,
         mid,
-        holdings: Holdings {
+        holdings: Holdings { base, quote },
+        pool: spec.base_amount(lots).map(|base| PoolView {
             base,
-            quote: spec.quote_amount(Price(mid / 2), lots).unwrap_or(0),
-        },
-        pool: None,
+            quote,
+            supply: 1,
+            held: 0,
+            moving: false,
+            moved: None,
+        }),
         own: &[],
         fills: &[],
     };
