@@ -131,7 +131,8 @@ fn with_name(file: &str, name: &str) -> Result<String, String> {
     }
     names.push(name);
     names.sort_unstable();
-    let lines: String = names.iter().map(|name| format!("    {name}\n")).collect();
+    let lines: Vec<String> = names.iter().map(|name| format!("    {name}")).collect();
+    let lines = lines.join("\n");
 
     let begin = head
         .find(MODULE)
@@ -146,12 +147,9 @@ fn with_name(file: &str, name: &str) -> Result<String, String> {
     declared.push(&own);
     declared.sort_unstable();
     let below = modules.lines().skip(count);
-    let head: String = declared
-        .into_iter()
-        .chain(below)
-        .map(|line| format!("{line}\n"))
-        .collect();
-    Ok(format!("{above}{head}{lines}{tail}"))
+    declared.extend(below);
+    let head = declared.join("\n");
+    Ok(format!("{above}{head}\n{lines}\n{tail}"))
 }
 
 /// A new file; an existing one is left alone.

@@ -464,7 +464,6 @@ impl Strategy for Glft {
         if saved.is_empty() {
             return true;
         }
-        type Memory = (u8, Estimators, Option<Band>);
         let Ok((MEMORY_VERSION, estimators, band)) = postcard::from_bytes::<Memory>(saved) else {
             return false;
         };
@@ -478,6 +477,8 @@ impl Strategy for Glft {
 }
 
 const MEMORY_VERSION: u8 = 1;
+/// What is remembered: after the version, what was seen and where the moving price band is.
+type Memory = (u8, Estimators, Option<Band>);
 
 #[allow(
     clippy::cast_precision_loss,

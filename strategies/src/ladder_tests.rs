@@ -345,7 +345,7 @@ fn after_a_fill_the_nearest_order_of_the_other_side_hangs() {
     let new = "buy 244510 x 10000 @0\nsell 245490 x 10000 @0\n";
     assert_eq!(
         text(&filled.decide(&mut strategy)),
-        format!("{}sell 246500 x 9000 @1\n", new)
+        format!("{new}sell 246500 x 9000 @1\n")
     );
     // Its replacement hangs too, a further part of the same fill leaves nothing more hanging, and what
     // was filled meanwhile is gone from it.

@@ -25,11 +25,11 @@ fn scene() -> Scene {
     scene
 }
 
-/// The price in half ticks; or the reason's key and numbers.
-fn price(
-    table: &str,
-    scene: &Scene,
-) -> Result<u64, (Option<&'static str>, Option<i128>, Option<i128>)> {
+/// A reason's key and numbers.
+type Why = (Option<&'static str>, Option<i128>, Option<i128>);
+
+/// The price in half ticks, or why there is none.
+fn price(table: &str, scene: &Scene) -> Result<u64, Why> {
     let made = reference(table).unwrap();
     let applied = made.apply(&scene.view());
     applied.map(|view| view.mid).map_err(|why| {
