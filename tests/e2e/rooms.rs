@@ -1,6 +1,6 @@
 //! The table of rooms: who may know whom, and what the pure rooms must never reach for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use toml::Table;
@@ -406,6 +406,104 @@ fn retired_names_do_not_come_back() {
         identifiers("let desk: Desk = Deskless;", &RETIRED),
         ["Desk"]
     );
+}
+
+/// The folders of the engine and those that their files import. Files beside the folders are the composition, which
+/// knows every folder.
+fn engine_imports() -> BTreeMap<String, BTreeSet<String>> {
+    let engine = root().join("crates/core/src/engine");
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in sources(&engine) {
+        let Ok(inside) = path.strip_prefix(&engine) else {
+            continue;
+        };
+        if inside.components().count() < 2 {
+            continue;
+        }
+        let folder = inside.iter().next().unwrap_or_default();
+        let folder = folder.to_string_lossy().into_owned();
+        let code = code(&path);
+        let each = code.split("crate::engine::").skip(1);
+        let name = |rest: &str| {
+            rest.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .next()
+                .map(str::to_owned)
+        };
+        let each = each
+            .filter_map(name)
+            .filter(|name| engine.join(name).is_dir() && *name != folder);
+        imports.entry(folder.clone()).or_default().extend(each);
+        let grouped = code.contains("crate::engine::{");
+        assert!(!grouped, "{}: one path an import", path.display());
+    }
+    imports
+}
+
+/// Folders that import each other in a circle, directly or not: what is left when those that import nothing of the
+/// rest are taken away, again and again.
+fn circle(mut imports: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    loop {
+        let left: BTreeSet<String> = imports.keys().cloned().collect();
+        let before = imports.len();
+        imports.retain(|_, others| others.iter().any(|other| left.contains(other)));
+        if imports.len() == before {
+            return imports.into_keys().collect();
+        }
+    }
+}
+
+#[test]
+fn the_engines_folders_import_each_other_in_no_circle() {
+    let imports = engine_imports();
+    assert!(
+        imports.len() >= 8 && imports["risk"].contains("intents"),
+        "{imports:?}"
+    );
+    assert_eq!(circle(imports), [""; 0]);
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let round = [
+        ("a", set(&["b"])),
+        ("b", set(&["c"])),
+        ("c", set(&["a"])),
+        ("d", set(&[])),
+    ];
+    let round = round.map(|(name, others)| (name.to_owned(), others));
+    assert_eq!(circle(round.into()), ["a", "b", "c"]);
+}
+
+/// The rules of the fence are checked by a model on their own: they know nothing of the engine.
+#[test]
+fn the_fence_knows_nothing_of_the_engine() {
+    for file in ["fence.rs", "list_scan.rs"] {
+        let code = code(&root().join("crates/core/src").join(file));
+        assert!(!code.contains("engine::"), "{file}");
+    }
+}
+
+/// Every listed status code is what the exchange answers with somewhere.
+#[test]
+fn every_status_code_is_emitted_by_the_exchange() {
+    let folders = [
+        "crates/server/src",
+        "crates/venue/src",
+        "crates/protocol/src",
+    ];
+    let files = folders
+        .iter()
+        .flat_map(|folder| sources(&root().join(folder)));
+    let emitted: String = files
+        .filter(|path| !path.ends_with("code.rs") && !path.ends_with("endpoint.rs"))
+        .map(|path| code(&path))
+        .collect();
+    let missing: Vec<_> = cambist_core::Reason::LISTED
+        .into_iter()
+        .map(|reason| format!("Reason::{reason:?}"))
+        .filter(|name| {
+            let mut after = emitted.split(name.as_str()).skip(1);
+            !after.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        })
+        .collect();
+    assert_eq!(missing, [""; 0]);
 }
 
 #[test]

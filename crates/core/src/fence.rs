@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::planted::{self, Defect};
 use crate::time::VenueTime;
 
-pub use crate::engine::venue::list_scan::{ListScan, Progress, ScanPurpose};
+pub use crate::list_scan::{ListScan, Progress, ScanPurpose};
 
 /// What the venue itself has said about an order's existence.
 #[derive(

@@ -16,6 +16,7 @@ pub mod inspection;
 pub mod intent;
 pub mod level;
 pub mod limits;
+pub(crate) mod list_scan;
 pub mod market;
 pub mod math;
 pub mod notification;

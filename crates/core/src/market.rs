@@ -234,6 +234,14 @@ impl MarketSpec {
     }
 }
 
+/// Quote units that base is worth at a mid in half ticks, rounded up. `None` if it cannot be counted.
+pub(crate) fn value_at(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
+    let value = base
+        .checked_mul(spec.quote_per_lot_tick)?
+        .checked_mul(u128::from(mid))?;
+    Some(value.div_ceil(spec.lot.checked_mul(2)?))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]

@@ -1,188 +1,120 @@
-//! What the venue says when it refuses, and what such a refusal proves.
+//! Status codes of the exchange interface: one table of number, message and what a refusal with it proves.
 //!
-//! The numbers belong to the wire and live in the protocol room. Here is only the meaning: whether a
-//! refused submit is dead, or might still be resting because a delivered twin would have caused the
-//! very same answer.
+//! The enumeration, the list, the numbers on the wire (`cambist_protocol::code`), the server's messages and the
+//! engine's conclusions are made from it, so that a code is added in one line here. Which endpoints may answer
+//! with it is the endpoint table's (`cambist_protocol::endpoint`).
 
 use serde::{Deserialize, Serialize};
 
-/// A refusal of the interface (its "Errors" table), or one it does not list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Reason {
-    /// 100000
-    UnknownError,
-    /// 100001
-    InvalidArgument,
-    /// 101001
-    AddressNotFound,
-    /// 101002
-    UserNotFound,
-    /// 102001
-    WrongExchange,
-    /// 102002
-    UnsupportedToken,
-    /// 102003
-    InvalidOrderAccount,
-    /// 102004
-    InvalidOrderId,
-    /// 102005
-    UnsupportedMarket,
-    /// 102006
-    IllegalRate,
-    /// 102007
-    OrderExists,
-    /// 102008
-    OrderExpired,
-    /// 102010
-    MissingSignature,
-    /// 102011
-    InsufficientBalance,
-    /// 102012
-    AmountTooSmall,
-    /// 102014
-    FreezeFailed,
-    /// 102020
-    AmountTooLarge,
-    /// 102021
-    InvalidNonce,
-    /// 102022
-    InvalidSender,
-    /// 102023
-    InvalidReceiver,
-    /// 102024
-    UnsupportedFeeToken,
-    /// 102025
-    FeeTokenMismatch,
-    /// 102027
-    SubmitFailed,
-    /// 102117
-    NothingToCancel,
-    /// 102118
-    CancelFailed,
-    /// 102120
-    InvalidOrder,
-    /// 104001
-    EmptyApiKey,
-    /// 104002
-    InvalidApiKey,
-    /// 104003
-    InvalidAccount,
-    /// 104004
-    NoSignature,
-    /// 104005
-    WrongSignature,
-    /// 107001
-    EmptyUser,
-    /// 107002
-    EmptyOrderHash,
-    /// 107003
-    OrderNotFound,
-    /// 108000
-    UnsupportedDepthMarket,
-    /// 108001
-    UnsupportedDepthLevel,
-    /// Too many requests (HTTP 429); the request was not processed.
-    RateLimited,
-    /// A code that this version does not know.
-    Unlisted(u32),
+/// What a refusal with a code proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Of a submit: nothing. What the venue compared may have been caused by a delivered copy (one that froze the
+    /// balance causes `InsufficientBalance`, one that rests `OrderExists`, one that expired `OrderExpired`) or may
+    /// have changed before a delayed copy arrives (a market or token is listed again, an amount is within its
+    /// limits, the fee below the highest).
+    Nothing,
+    /// The order's bytes alone cause it, so that every copy of them, whenever it arrives, is refused as well.
+    Dead,
+    /// Our keys are not accepted, so that going on is pointless. Of a submit it proves nothing.
+    KeysRefused,
+}
+
+macro_rules! codes {
+    ($($reason:ident $number:literal $message:literal $proof:ident)*) => {
+        /// A refusal of the interface (its "Errors" table), or one it does not list.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        pub enum Reason {
+            $(#[doc = concat!(stringify!($number), ": ", $message)] $reason,)*
+            /// Too many requests (HTTP 429); the request was not processed.
+            RateLimited,
+            /// A code that this version does not know.
+            Unlisted(u32),
+        }
+
+        impl Reason {
+            /// Every listed reason, in the order of the interface.
+            pub const LISTED: [Self; [$($number),*].len()] = [$(Self::$reason),*];
+
+            /// The status code, and the one used in the body of a rate-limited answer: the interface lists none, the
+            /// HTTP status says it.
+            pub const fn code(self) -> u32 {
+                match self {
+                    $(Self::$reason => $number,)*
+                    Self::RateLimited => 429,
+                    Self::Unlisted(code) => code,
+                }
+            }
+
+            /// A short text.
+            pub const fn message(self) -> &'static str {
+                match self {
+                    $(Self::$reason => $message,)*
+                    Self::RateLimited => "too many requests",
+                    Self::Unlisted(_) => "not listed",
+                }
+            }
+
+            /// What a refusal proves. Of a code that is not known, nothing is known.
+            pub const fn proof(self) -> Proof {
+                match self {
+                    $(Self::$reason => Proof::$proof,)*
+                    Self::RateLimited | Self::Unlisted(_) => Proof::Nothing,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    UnknownError 100_000 "unknown error" Nothing
+    InvalidArgument 100_001 "invalid argument" Dead
+    AddressNotFound 101_001 "address not found" Nothing
+    UserNotFound 101_002 "user not found" Nothing
+    WrongExchange 102_001 "exchange is incorrect" Dead
+    UnsupportedToken 102_002 "unsupported token in the order" Nothing
+    InvalidOrderAccount 102_003 "invalid account id in the order" Dead
+    InvalidOrderId 102_004 "invalid order id" Nothing
+    UnsupportedMarket 102_005 "market is not supported" Nothing
+    IllegalRate 102_006 "illegal rate" Nothing
+    OrderExists 102_007 "order already exists" Nothing
+    OrderExpired 102_008 "order has expired" Nothing
+    MissingSignature 102_010 "order is missing its signature" Dead
+    InsufficientBalance 102_011 "insufficient balance" Nothing
+    AmountTooSmall 102_012 "order amount is too small" Nothing
+    FreezeFailed 102_014 "amount could not be frozen, try again later" Nothing
+    AmountTooLarge 102_020 "order amount exceeds the maximum" Nothing
+    InvalidNonce 102_021 "invalid nonce" Nothing
+    InvalidSender 102_022 "invalid sender" Nothing
+    InvalidReceiver 102_023 "invalid receiver" Nothing
+    UnsupportedFeeToken 102_024 "unsupported fee token" Nothing
+    FeeTokenMismatch 102_025 "token and fee token do not match" Nothing
+    SubmitFailed 102_027 "order could not be submitted" Nothing
+    NothingToCancel 102_117 "no order to cancel" Nothing
+    CancelFailed 102_118 "order could not be cancelled, try again later" Nothing
+    InvalidOrder 102_120 "order is not valid" Nothing
+    EmptyApiKey 104_001 "api key is empty" KeysRefused
+    InvalidApiKey 104_002 "api key is invalid" KeysRefused
+    InvalidAccount 104_003 "account id is invalid" Nothing
+    NoSignature 104_004 "no signature given" KeysRefused
+    WrongSignature 104_005 "signature is wrong" KeysRefused
+    EmptyUser 107_001 "user id is empty" Nothing
+    EmptyOrderHash 107_002 "order hash is empty" Nothing
+    OrderNotFound 107_003 "order does not exist" Nothing
+    UnsupportedDepthMarket 108_000 "unsupported market" Nothing
+    UnsupportedDepthLevel 108_001 "unsupported depth level" Nothing
 }
 
 impl Reason {
-    /// Every listed reason, for tables and tests.
-    pub const LISTED: [Self; 36] = [
-        Self::UnknownError,
-        Self::InvalidArgument,
-        Self::AddressNotFound,
-        Self::UserNotFound,
-        Self::WrongExchange,
-        Self::UnsupportedToken,
-        Self::InvalidOrderAccount,
-        Self::InvalidOrderId,
-        Self::UnsupportedMarket,
-        Self::IllegalRate,
-        Self::OrderExists,
-        Self::OrderExpired,
-        Self::MissingSignature,
-        Self::InsufficientBalance,
-        Self::AmountTooSmall,
-        Self::FreezeFailed,
-        Self::AmountTooLarge,
-        Self::InvalidNonce,
-        Self::InvalidSender,
-        Self::InvalidReceiver,
-        Self::UnsupportedFeeToken,
-        Self::FeeTokenMismatch,
-        Self::SubmitFailed,
-        Self::NothingToCancel,
-        Self::CancelFailed,
-        Self::InvalidOrder,
-        Self::EmptyApiKey,
-        Self::InvalidApiKey,
-        Self::InvalidAccount,
-        Self::NoSignature,
-        Self::WrongSignature,
-        Self::EmptyUser,
-        Self::EmptyOrderHash,
-        Self::OrderNotFound,
-        Self::UnsupportedDepthMarket,
-        Self::UnsupportedDepthLevel,
-    ];
-
-    /// Whether the order's bytes alone cause this refusal, so that every copy of them, whenever it
-    /// arrives, is refused as well.
-    ///
-    /// What else the venue looks at may have been caused by a delivered copy (one that froze the balance
-    /// causes `InsufficientBalance`, one that rests `OrderExists`, one that expired `OrderExpired`) or may
-    /// have changed before a delayed copy arrives (a market or token is listed again, an amount is within
-    /// its limits, the fee below the highest): all those prove nothing.
+    /// Whether every copy of the order's bytes is refused as well.
     pub const fn proves_submit_dead(self) -> bool {
-        match self {
-            Self::InvalidArgument
-            | Self::WrongExchange
-            | Self::InvalidOrderAccount
-            | Self::MissingSignature => true,
-            Self::UnknownError
-            | Self::AddressNotFound
-            | Self::UserNotFound
-            | Self::UnsupportedToken
-            | Self::InvalidOrderId
-            | Self::UnsupportedMarket
-            | Self::IllegalRate
-            | Self::OrderExists
-            | Self::OrderExpired
-            | Self::InsufficientBalance
-            | Self::AmountTooSmall
-            | Self::FreezeFailed
-            | Self::AmountTooLarge
-            | Self::InvalidNonce
-            | Self::InvalidSender
-            | Self::InvalidReceiver
-            | Self::UnsupportedFeeToken
-            | Self::FeeTokenMismatch
-            | Self::SubmitFailed
-            | Self::NothingToCancel
-            | Self::CancelFailed
-            | Self::InvalidOrder
-            | Self::EmptyApiKey
-            | Self::InvalidApiKey
-            | Self::InvalidAccount
-            | Self::NoSignature
-            | Self::WrongSignature
-            | Self::EmptyUser
-            | Self::EmptyOrderHash
-            | Self::OrderNotFound
-            | Self::UnsupportedDepthMarket
-            | Self::UnsupportedDepthLevel
-            | Self::RateLimited
-            | Self::Unlisted(_) => false,
-        }
+        matches!(self.proof(), Proof::Dead)
     }
 
-    /// Whether the refusal means that our keys are not accepted, so that going on is pointless.
+    /// Whether the refusal means that our keys are not accepted.
     pub const fn is_key_refusal(self) -> bool {
-        matches!(
-            self,
-            Self::EmptyApiKey | Self::InvalidApiKey | Self::NoSignature | Self::WrongSignature
-        )
+        matches!(self.proof(), Proof::KeysRefused)
     }
 }

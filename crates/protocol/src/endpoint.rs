@@ -322,6 +322,20 @@ mod tests {
         assert_eq!(pairs, 102);
     }
 
+    /// Codes that the interface lists in its table of errors and at no endpoint.
+    const WITHOUT_ENDPOINT: &[u32] = &[];
+
+    /// A code that is added to the table of reasons is added to the endpoints that answer with it.
+    #[test]
+    fn every_listed_code_belongs_to_an_endpoint() {
+        for reason in cambist_core::Reason::LISTED {
+            let mut rows = TABLE.iter().filter(|row| row.in_interface);
+            let is_listed = rows.any(|row| row.codes.contains(&reason));
+            let code = code::number(reason);
+            assert!(is_listed != WITHOUT_ENDPOINT.contains(&code), "{code}");
+        }
+    }
+
     #[test]
     fn rows_stand_in_the_order_of_the_enum_and_are_unique() {
         for (at, row) in TABLE.iter().enumerate() {

@@ -12,8 +12,8 @@ use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::{Time, VenueTime};
 use crate::token::TokenSpec;
 
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::market_data::book::OwnLevels;
-use crate::engine::orders::lifecycle::Phase;
 use crate::engine::state::{InFlightRequest, RequestPurpose, State};
 
 /// Longest rest that a venue can make an endpoint take: cancels may need it.

@@ -8,8 +8,8 @@ use crate::market::MarketSpec;
 use crate::notification::Control;
 use crate::time::Time;
 
+use crate::engine::intents::unquoted::Unquoted;
 use crate::engine::market_data::book::MarketBook;
-use crate::engine::orders::unquoted::Unquoted;
 use crate::engine::pools::positions::Pool;
 use crate::engine::risk::loss_meter::LossMeter;
 use crate::engine::risk::sliding_window::Extremes;

@@ -10,6 +10,7 @@
 pub(crate) mod account;
 pub(crate) mod control;
 pub(crate) mod handle;
+pub(crate) mod intents;
 pub(crate) mod market;
 pub(crate) mod market_data;
 pub(crate) mod orders;

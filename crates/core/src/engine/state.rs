@@ -23,11 +23,11 @@ use crate::engine::account::ledger::{Ledger, OwnLocks};
 use crate::engine::account::reconciliation::Reconciliation;
 use crate::engine::account::storage_ids::StorageIds;
 use crate::engine::control::drain::Drain;
+use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
+use crate::engine::intents::registry::{Orders, Tracked};
 use crate::engine::market::{Backoff, Market};
 use crate::engine::market_data::book::OwnLevels;
-use crate::engine::orders::registry::{Orders, Tracked};
 use crate::engine::pools::positions::Pool;
-use crate::engine::pools::registry::TrackedPoolTransaction;
 use crate::engine::risk::counters::Counters;
 use crate::engine::risk::loss_meter::LossMeter;
 use crate::engine::risk::ramp::Ramp;
@@ -35,8 +35,8 @@ use crate::engine::risk::restrictions::RestrictionStore;
 use crate::engine::risk::signed_unexpired::Signed;
 use crate::engine::venue::budget::Budget;
 use crate::engine::venue::clock::VenueClock;
-use crate::engine::venue::list_scan::ListScan;
 use crate::engine::venue::polling::Polls;
+use crate::list_scan::ListScan;
 
 /// A request whose answer the shell owes for so many of its deadlines is taken for lost.
 const LOST_AFTER: u64 = 5;

@@ -19,7 +19,7 @@ use crate::request::{Endpoint, Outcome, Query, Reply};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
-use crate::engine::orders::registry::Increment;
+use crate::engine::intents::registry::Increment;
 use crate::engine::state::{RequestPurpose, State};
 
 /// Foreign orders remembered, so that each is told once. More are told again and again, and no proof

@@ -17,7 +17,7 @@ use crate::notification::{Control, Notification, OtherOrder, Withheld};
 use crate::order::{ClientOrderId, Hash, OrderReport};
 use crate::time::{Time, VenueTime};
 
-use crate::engine::orders::unquoted::waits;
+use crate::engine::intents::unquoted::waits;
 use crate::engine::state::State;
 
 /// Orders remembered: of more, those that live longest.

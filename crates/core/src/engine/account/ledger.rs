@@ -21,7 +21,7 @@ use crate::request::Balance;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
-use crate::engine::orders::registry::Increment;
+use crate::engine::intents::registry::Increment;
 
 /// What each of our orders and moves bound at most when the balances were asked for, and whether it
 /// surely did.

@@ -23,8 +23,8 @@ use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
 
 use crate::engine::account::ledger::{Differences, ReconciliationResult};
-use crate::engine::risk::controls::value_at;
 use crate::engine::state::State;
+use crate::market::value_at;
 
 /// A small difference may last for this long before it holds everything back.
 const LASTING_MS: u64 = 300_000;

@@ -9,9 +9,9 @@ use crate::order::Hash;
 use crate::planted::{self, Defect};
 use crate::time::Time;
 
-use crate::engine::orders::lifecycle::Phase;
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::State;
-use crate::engine::venue::list_scan::ListScan;
+use crate::list_scan::ListScan;
 
 /// An ending under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]

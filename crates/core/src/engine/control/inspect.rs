@@ -7,9 +7,9 @@ use crate::market::{MarketId, Side};
 use crate::strategy::{Strategy, Targets};
 use crate::time::Time;
 
+use crate::engine::intents::lifecycle::Phase;
+use crate::engine::intents::registry::Tracked;
 use crate::engine::orders::decide::at_full_size;
-use crate::engine::orders::lifecycle::Phase;
-use crate::engine::orders::registry::Tracked;
 use crate::engine::state::State;
 
 impl State {

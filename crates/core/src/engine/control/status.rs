@@ -5,9 +5,9 @@ use crate::market::{MarketId, Side};
 use crate::notification::{MarketStatus, Notification, Status};
 use crate::time::Time;
 
+use crate::engine::intents::lifecycle::Phase;
+use crate::engine::intents::registry::Tracked;
 use crate::engine::market::BreakBeforeMake;
-use crate::engine::orders::lifecycle::Phase;
-use crate::engine::orders::registry::Tracked;
 use crate::engine::state::State;
 
 impl State {

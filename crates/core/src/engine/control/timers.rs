@@ -2,7 +2,7 @@
 
 use crate::time::{Time, VenueTime};
 
-use crate::engine::orders::lifecycle::Phase;
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::{RequestPurpose, State};
 
 impl State {

@@ -13,9 +13,9 @@ use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 
 use crate::engine::account::storage_ids::Parity;
-use crate::engine::orders::lifecycle::Phase;
-use crate::engine::orders::registry::Tracked;
-use crate::engine::orders::unquoted::waits;
+use crate::engine::intents::lifecycle::Phase;
+use crate::engine::intents::registry::Tracked;
+use crate::engine::intents::unquoted::waits;
 use crate::engine::risk::counters::OrderShape;
 use crate::engine::risk::gate::{Approved, Proposal};
 use crate::engine::state::State;

@@ -11,15 +11,15 @@ use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
 use crate::time::{Time, VenueTime};
 use crate::withheld::{Compared, Unit};
 
+use crate::engine::intents::lifecycle::{CancelState, Phase};
+use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
 use crate::engine::orders::builder::WantedQuote;
 use crate::engine::orders::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
-use crate::engine::orders::lifecycle::{CancelState, Phase};
-use crate::engine::orders::registry::Tracked;
 use crate::engine::risk::ramp::{full_size, scaled};
 
+use crate::engine::intents::unquoted::{Findings, waits};
 use crate::engine::market::BreakBeforeMake;
-use crate::engine::orders::unquoted::{Findings, waits};
 use crate::engine::state::{State, StrategySlot};
 
 impl State {

@@ -8,6 +8,7 @@
 use crate::action::Action;
 use crate::event::TradingState;
 use crate::fence::{self, ListScan, Progress, ScanPurpose, VenueEvidence};
+use crate::list_scan::answered;
 use crate::notification::{Control, End, Notification};
 use crate::order::{ClientOrderId, Hash};
 use crate::planted::{self, Defect};
@@ -15,8 +16,8 @@ use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
-use crate::engine::orders::lifecycle::{Phase, TransmissionOutcome};
-use crate::engine::orders::unquoted::waits;
+use crate::engine::intents::lifecycle::{Phase, TransmissionOutcome};
+use crate::engine::intents::unquoted::waits;
 use crate::engine::state::State;
 
 impl State {
@@ -261,11 +262,6 @@ impl State {
             || (self.restrictions.level() > TradingState::Active
                 && !planted::armed(Defect::LevelIgnored))
     }
-}
-
-/// Takes out the pass that a page belongs to.
-pub(crate) fn answered(slot: &mut Option<ListScan>, request: RequestId) -> Option<ListScan> {
-    slot.take_if(|pass| pass.request == Some(request))
 }
 
 fn reply_name(outcome: &Outcome) -> &'static str {

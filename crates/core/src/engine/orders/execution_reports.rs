@@ -9,8 +9,8 @@ use crate::planted::{self, Defect};
 use crate::postings::{Postings, Traded};
 use crate::time::Time;
 
-use crate::engine::orders::lifecycle::Phase;
-use crate::engine::orders::registry::Increment;
+use crate::engine::intents::lifecycle::Phase;
+use crate::engine::intents::registry::Increment;
 use crate::engine::state::State;
 
 /// Forgotten orders of ours remembered: the first one stops everything.

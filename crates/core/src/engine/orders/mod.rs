@@ -5,7 +5,4 @@ pub(crate) mod decide;
 pub(crate) mod diff;
 pub(crate) mod evidence;
 pub(crate) mod execution_reports;
-pub(crate) mod lifecycle;
-pub(crate) mod registry;
 pub(crate) mod transmission;
-pub(crate) mod unquoted;

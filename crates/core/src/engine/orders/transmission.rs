@@ -9,7 +9,7 @@ use crate::pool::UnsignedPoolTransaction;
 use crate::request::{Endpoint, Query};
 use crate::time::Time;
 
-use crate::engine::orders::lifecycle::{Lifecycle, Phase};
+use crate::engine::intents::lifecycle::{Lifecycle, Phase};
 use crate::engine::risk::gate::Approved;
 use crate::engine::state::{RequestPurpose, State};
 

@@ -19,12 +19,12 @@ use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
 
 use crate::engine::account::storage_ids::Parity;
+use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
+use crate::engine::intents::unquoted::waits;
 use crate::engine::market::{Backoff, Market};
-use crate::engine::orders::unquoted::waits;
-use crate::engine::pools::registry::TrackedPoolTransaction;
-use crate::engine::risk::controls::value_at;
 use crate::engine::risk::gate::pools::{PoolSituation, Wanted};
 use crate::engine::state::State;
+use crate::market::value_at;
 
 /// The pool beside a market.
 #[derive(Clone, Debug, Serialize, Deserialize)]

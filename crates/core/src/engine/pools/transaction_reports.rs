@@ -13,8 +13,8 @@ use crate::postings::Postings;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
-use crate::engine::orders::evidence::answered;
 use crate::engine::state::State;
+use crate::list_scan::answered;
 
 /// Foreign moves remembered, so that each is told once.
 const FOREIGN_KEPT: usize = 1_024;

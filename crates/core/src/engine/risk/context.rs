@@ -8,12 +8,12 @@ use crate::planted::{self, Defect};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
+use crate::engine::intents::lifecycle::Lifecycle;
+use crate::engine::intents::unquoted::waits;
 use crate::engine::market_data::book::Prices;
-use crate::engine::orders::lifecycle::Lifecycle;
-use crate::engine::orders::unquoted::waits;
-use crate::engine::risk::controls::value_at;
 use crate::engine::risk::gate::RiskContext;
 use crate::engine::state::State;
+use crate::market::value_at;
 
 impl State {
     /// The mid to quote from, in half ticks, or why nothing is quoted.

@@ -6,7 +6,7 @@
 
 use crate::event::TradingState;
 use crate::fence;
-use crate::market::Side;
+use crate::market::{Side, value_at};
 use crate::notification::Control;
 use crate::planted::{self, Defect};
 use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
@@ -284,14 +284,6 @@ pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Ver
         Some(most) => at_most(Unit::Quote, key, after, most),
         None => Err(Compared::of(Unit::Quote, key, after, 0)),
     }
-}
-
-/// Quote units that base is worth at a mid in half ticks, rounded up. `None` if it cannot be counted.
-pub(crate) fn value_at(spec: &crate::MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
-    let value = base
-        .checked_mul(spec.quote_per_lot_tick)?
-        .checked_mul(u128::from(mid))?;
-    Some(value.div_ceil(spec.lot.checked_mul(2)?))
 }
 
 /// The sold token covers the order. Its fee is taken from what is bought, so that it needs no cover.

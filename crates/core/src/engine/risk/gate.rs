@@ -17,7 +17,7 @@ pub(crate) mod pools;
 
 use crate::engine::account::foreign::Foreign;
 use crate::engine::account::ledger::Ledger;
-use crate::engine::orders::registry::{Orders, Tracked};
+use crate::engine::intents::registry::{Orders, Tracked};
 use crate::engine::risk::controls::{LEAVING, NEW, READY, Rule, SANE};
 use crate::engine::risk::counters::Counters;
 use crate::engine::risk::restrictions::RestrictionStore;

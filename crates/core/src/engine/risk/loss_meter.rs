@@ -18,7 +18,7 @@ use crate::postings::Postings;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 
-use crate::engine::orders::registry::Increment;
+use crate::engine::intents::registry::Increment;
 use crate::engine::risk::loss_baselines::{ByLimit, Kept, LossBaselines};
 use crate::engine::risk::markout::Markouts;
 

@@ -10,7 +10,7 @@ use crate::market::{MarketSpec, Side};
 use crate::time::Time;
 use crate::token::Amount;
 
-use crate::engine::orders::registry::Increment;
+use crate::engine::intents::registry::Increment;
 use crate::engine::risk::loss_meter::value;
 
 /// Fills that wait for their markout.

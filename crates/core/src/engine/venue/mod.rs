@@ -2,6 +2,5 @@
 
 pub(crate) mod budget;
 pub(crate) mod clock;
-pub(crate) mod list_scan;
 pub(crate) mod polling;
 pub(crate) mod scan_schedule;

@@ -9,9 +9,9 @@ use crate::request::{Endpoint, Query};
 use crate::time::Time;
 
 use crate::engine::account::ledger::OwnLocks;
-use crate::engine::orders::lifecycle::Phase;
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::{RequestPurpose, State};
-use crate::engine::venue::list_scan::ScanPurpose;
+use crate::list_scan::ScanPurpose;
 
 /// Pause after a pass that failed.
 const RETRY_MS: u64 = 500;

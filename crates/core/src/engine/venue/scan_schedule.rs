@@ -8,7 +8,7 @@ use crate::time::{Time, VenueTime};
 
 use crate::engine::state::{RequestPurpose, State};
 use crate::engine::venue::clock::LEAP_MS;
-use crate::engine::venue::list_scan::ListScan;
+use crate::list_scan::ListScan;
 
 /// How much earlier than what our bound of its clock said the venue may have created an order. A wrong
 /// answer can put the bound ahead by a whole leap, and an order outside the window would never be seen.

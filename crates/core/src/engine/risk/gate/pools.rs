@@ -12,7 +12,7 @@ use crate::token::{AMOUNT_MAX, Amount};
 use crate::withheld::{Compared, Unit};
 
 use super::{Approved, OrderCandidate, RiskContext};
-use crate::engine::pools::registry::TrackedPoolTransaction;
+use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::risk::controls::{READY, not_above_gross, not_below_band};
 
 /// What moves of a pool are judged from, beside the situation of its market.

@@ -15,9 +15,9 @@ use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
+use crate::engine::intents::lifecycle::Lifecycle;
+use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
 use crate::engine::market_data::book::{OwnLevel, OwnLevels};
-use crate::engine::orders::lifecycle::Lifecycle;
-use crate::engine::pools::registry::PoolTransactionRegistry;
 
 /// One order that may be alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

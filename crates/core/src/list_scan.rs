@@ -224,6 +224,11 @@ impl ListScan {
     }
 }
 
+/// Takes out the scan that a page belongs to.
+pub(crate) fn answered(slot: &mut Option<ListScan>, request: RequestId) -> Option<ListScan> {
+    slot.take_if(|pass| pass.request == Some(request))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ use crate::strategy::Targets;
 use crate::time::Time;
 use crate::withheld::{Compared, Unit};
 
-use crate::engine::orders::lifecycle::Phase;
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::State;
 
 /// A reason that ends by itself after so long.

@@ -14,7 +14,7 @@ use crate::pool::{PoolTransactionKind, UnsignedPoolTransaction};
 use crate::request::Endpoint;
 use crate::token::{Amount, TokenId};
 
-use crate::engine::orders::lifecycle::Lifecycle;
+use crate::engine::intents::lifecycle::Lifecycle;
 
 /// How many ended moves are remembered.
 const ENDED_KEPT: usize = 256;
