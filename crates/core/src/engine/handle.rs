@@ -80,7 +80,7 @@ impl State {
                 retry_after_ms,
             } => {
                 if let Some(told) = venue_time {
-                    self.clock.hear(now, *told);
+                    self.clock.observe(now, *told);
                     let venue_now = self.clock.for_ages(now);
                     for market in &mut self.markets {
                         market.book.reckon(now, venue_now);
@@ -281,7 +281,7 @@ impl State {
             }));
             return;
         }
-        self.clock.hear(now, depth.timestamp);
+        self.clock.observe(now, depth.timestamp);
         let taken = if depth.timestamp > self.clock.at_least(now) {
             // A time that the clock does not believe would make every later snapshot look old.
             Err(DepthFault::Malformed)

@@ -155,7 +155,7 @@ impl Lifecycle {
 
     /// Takes in the answer to a transmission. A refusal ends it only for reasons that a delivered twin
     /// cannot cause, and only if every transmission got one.
-    pub(crate) fn hear(&mut self, now: Time, outcome: &Outcome) -> TransmissionOutcome {
+    pub(crate) fn handle_outcome(&mut self, now: Time, outcome: &Outcome) -> TransmissionOutcome {
         let waiting = self.phase == Phase::InFlight;
         let unknown = |answered| Phase::Unknown {
             since: now,

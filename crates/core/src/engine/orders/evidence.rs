@@ -37,7 +37,7 @@ impl State {
             return;
         };
         let endpoint = life.endpoint;
-        let after = life.hear(now, outcome);
+        let after = life.handle_outcome(now, outcome);
         let is_refused = matches!(life.phase, Phase::Unknown { answered: true, .. })
             || after == TransmissionOutcome::ProvenDead;
         if is_refused {

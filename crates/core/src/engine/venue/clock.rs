@@ -107,7 +107,7 @@ impl VenueClock {
     }
 
     /// Takes in a time read from an answer that arrived at `now`.
-    pub(crate) fn hear(&mut self, now: Time, told: VenueTime) {
+    pub(crate) fn observe(&mut self, now: Time, told: VenueTime) {
         let known = self.at_least(now);
         // Whatever is told, the clock that ages are reckoned by is not behind it.
         self.ahead_ms = self.ahead_ms.min(known.ms_since(told));
@@ -153,9 +153,9 @@ mod tests {
     fn the_bound_is_carried_slowly_and_never_goes_back() {
         let mut clock = VenueClock::new(Time(0), ORIGIN);
         assert_eq!(clock.at_least(Time::from_ms(10_000)), ORIGIN.plus_ms(9_990));
-        clock.hear(Time::from_ms(10_000), ORIGIN.plus_ms(4_000));
+        clock.observe(Time::from_ms(10_000), ORIGIN.plus_ms(4_000));
         assert_eq!(clock.at_least(Time::from_ms(10_000)), ORIGIN.plus_ms(9_990));
-        clock.hear(Time::from_ms(10_000), ORIGIN.plus_ms(10_500));
+        clock.observe(Time::from_ms(10_000), ORIGIN.plus_ms(10_500));
         assert_eq!(
             clock.at_least(Time::from_ms(10_000)),
             ORIGIN.plus_ms(10_500)
@@ -166,17 +166,17 @@ mod tests {
     fn one_answer_cannot_leap_but_two_can() {
         let mut clock = VenueClock::new(Time(0), ORIGIN);
         let hour = 3_600_000;
-        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(hour));
+        clock.observe(Time::from_ms(1_000), ORIGIN.plus_ms(hour));
         assert!(
             clock.at_least(Time::from_ms(1_000)) < ORIGIN.plus_ms(2_000),
             "alone"
         );
-        clock.hear(Time::from_ms(1_100), ORIGIN.plus_ms(hour + 100));
+        clock.observe(Time::from_ms(1_100), ORIGIN.plus_ms(hour + 100));
         assert!(
             clock.at_least(Time::from_ms(1_100)) < ORIGIN.plus_ms(2_000),
             "too soon after"
         );
-        clock.hear(Time::from_ms(2_100), ORIGIN.plus_ms(hour + 1_100));
+        clock.observe(Time::from_ms(2_100), ORIGIN.plus_ms(hour + 1_100));
         assert_eq!(
             clock.at_least(Time::from_ms(2_100)),
             ORIGIN.plus_ms(hour + 1_100)
@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn an_ordinary_answer_ends_a_claimed_leap() {
         let mut clock = VenueClock::new(Time(0), ORIGIN);
-        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(3_600_000));
-        clock.hear(Time::from_ms(1_500), ORIGIN.plus_ms(900));
-        clock.hear(Time::from_ms(2_500), ORIGIN.plus_ms(3_601_500));
+        clock.observe(Time::from_ms(1_000), ORIGIN.plus_ms(3_600_000));
+        clock.observe(Time::from_ms(1_500), ORIGIN.plus_ms(900));
+        clock.observe(Time::from_ms(2_500), ORIGIN.plus_ms(3_601_500));
         assert!(clock.at_least(Time::from_ms(2_500)) < ORIGIN.plus_ms(3_000));
     }
 
@@ -196,12 +196,12 @@ mod tests {
     /// one every four seconds, each on its way for 100 ms and cut to the second.
     fn misled(answers: u64) -> (VenueClock, Time) {
         let mut clock = VenueClock::new(Time(0), ORIGIN);
-        clock.hear(Time::from_ms(1_000), ORIGIN.plus_ms(5_500));
+        clock.observe(Time::from_ms(1_000), ORIGIN.plus_ms(5_500));
         let mut now = Time::from_ms(1_000);
         for n in 1..=answers {
             now = Time::from_ms(1_000 + n * 4_100);
             let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).0 / 1_000 * 1_000);
-            clock.hear(now, told);
+            clock.observe(now, told);
             clock.compare(now, now.minus_ms(100), told);
         }
         (clock, now)
@@ -245,7 +245,7 @@ mod tests {
                 1 => (now.minus_ms(0), honest.minus_ms(30_000 + n * 5_000)),
                 _ => (now.minus_ms(900), honest.minus_ms(1_800)),
             };
-            clock.hear(now, told);
+            clock.observe(now, told);
             clock.compare(now, sent, told);
             assert_eq!(clock.for_ages(now), clock.at_least(now));
         }
@@ -255,7 +255,7 @@ mod tests {
     fn a_later_answer_takes_the_correction_back() {
         let (mut clock, now) = misled(6);
         let later = clock.at_least(now);
-        clock.hear(now, later);
+        clock.observe(now, later);
         assert_eq!(clock.for_ages(now), later);
     }
 }
