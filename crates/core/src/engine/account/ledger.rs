@@ -3,7 +3,9 @@
 //!
 //! Orders and balances come from different endpoints at different times. They agree on an instant when
 //! no fill was booked from before the balances were asked for until a pass over the orders that began
-//! after the balances had arrived: that is a *cut*.
+//! after the balances had arrived: that is a *cut*. While fills come all the time there is none. Then the
+//! balances must still be what the ledger holds, give or take what was booked since they were asked for: a
+//! balance outside of that is a difference of at least its distance.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,7 @@ use crate::request::Balance;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
+use crate::engine::account::booked_since::BookedSince;
 use crate::engine::intents::registry::Increment;
 
 /// What each of our orders and moves bound at most when the balances were asked for, and whether it
@@ -44,13 +47,13 @@ pub(crate) enum ReconciliationResult {
     Balanced,
     /// They differ.
     Differs(Differences),
+    /// Without a cut: they differ by this at least, whatever the balances contain of what was booked since
+    /// they were asked for.
+    DiffersAtLeast(Differences),
 }
 
 /// Tokens of which ledger and venue differ.
 pub(crate) type Differences = BTreeMap<TokenId, Difference>;
-
-/// By token: paid, got.
-type Since = BTreeMap<TokenId, (Amount, Amount)>;
 
 /// Our own books.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -66,8 +69,8 @@ pub(crate) struct Ledger {
     /// Tokens of which somebody else locks some: more was locked than all of ours can have bound, and
     /// never since exactly what they bound.
     locked_by_others: BTreeSet<TokenId>,
-    /// What was booked since then, by token: paid, got. The venue's balances may not contain it.
-    booked_since_request: Since,
+    /// What was booked since then. The venue's balances may not contain it.
+    booked_since_request: BookedSince,
     /// How our books and the venue's differed at the last cut, less what was explained since.
     differing: Differences,
     pending: Option<PendingBalances>,
@@ -112,9 +115,7 @@ impl Ledger {
             return true;
         };
         for (token, change) in postings.iter() {
-            let (paid, got) = self.booked_since_request.entry(token).or_default();
-            let way = if change < 0 { paid } else { got };
-            *way = way.saturating_add(change.unsigned_abs());
+            self.booked_since_request.add(self.fills, token, change);
         }
         postings.book(totals)
     }
@@ -137,8 +138,9 @@ impl Ledger {
         {
             self.differing.insert(token, left);
         }
-        // Balances asked for before may or may not contain it: the next ones are compared.
+        // Balances asked for before may or may not contain it.
         self.fills += 1;
+        self.booked_since_request.add(self.fills, token, amount);
         Ok(())
     }
 
@@ -172,10 +174,7 @@ impl Ledger {
         }
         self.balances_requested_at = Some(asked);
         self.own_locked = own_locked;
-        // What was booked while they were under way may not be in them either.
-        if self.fills == fills_before {
-            self.booked_since_request.clear();
-        }
+        self.booked_since_request.requested_after(fills_before);
         self.venue = balances
             .iter()
             .map(|balance| (balance.token, *balance))
@@ -210,9 +209,12 @@ impl Ledger {
             return None;
         }
         let candidate = self.pending.take()?;
-        let between = candidate.fills_before != self.fills;
-        if between && !planted::armed(Defect::CutAcrossFills) || !all_seen {
+        if !all_seen {
             return None;
+        }
+        let between = candidate.fills_before != self.fills;
+        if between && !planted::armed(Defect::CutAcrossFills) {
+            return self.outside(&candidate.balances);
         }
         let Some(totals) = &self.totals else {
             let opening = candidate.balances.iter();
@@ -235,6 +237,30 @@ impl Ledger {
         } else {
             ReconciliationResult::Differs(self.differing.clone())
         })
+    }
+
+    /// By how much balances differ whatever they contain of what was booked since they were asked for. All
+    /// that happened before they arrived is booked.
+    fn outside(&self, balances: &Amounts) -> Option<ReconciliationResult> {
+        let totals = self.totals.as_ref()?;
+        let tokens: BTreeSet<TokenId> = totals.keys().chain(balances.keys()).copied().collect();
+        let compared = tokens.into_iter().map(|token| {
+            let venue = balances.get(&token).copied().unwrap_or(0);
+            let (paid, got) = self.booked_since_request.of(token);
+            let booked = totals.get(&token).copied().unwrap_or(0);
+            let least = booked.saturating_sub(signed(got));
+            let most = booked.saturating_add(signed(paid));
+            let ledger = signed(venue).clamp(least, most);
+            (token, Difference { ledger, venue })
+        });
+        let apart: Differences = compared.filter(|(_, d)| d.unexplained() != 0).collect();
+        (!apart.is_empty()).then_some(ReconciliationResult::DiffersAtLeast(apart))
+    }
+
+    /// Takes over by how much tokens differ at least; the next cut says exactly.
+    pub(crate) fn differs_at_least(&mut self, apart: &Differences) {
+        let apart = apart.iter().map(|(token, apart)| (*token, *apart));
+        self.differing.extend(apart);
     }
 
     /// When the candidate cut's balances arrived.
@@ -280,11 +306,7 @@ impl Ledger {
         // What was booked since the venue was asked is in its balances whole or not at all, as far as
         // both can be told from one number. Where neither explains them, some other hand was there, and
         // what was booked comes on top.
-        let (paid, got) = self
-            .booked_since_request
-            .get(&token)
-            .copied()
-            .unwrap_or_default();
+        let (paid, got) = self.booked_since_request.of(token);
         let before = expected.saturating_add(paid).checked_sub(got);
         if there == expected || Some(there) == before {
             return (least, most);
@@ -510,6 +532,31 @@ mod tests {
         assert_eq!(ledger.free(TOKEN, 0, false, |_| Amount::MAX), 80);
     }
 
+    /// While fills come all the time, the part of them that the balances contain is not known.
+    #[test]
+    fn without_a_cut_a_balance_outside_of_what_fills_explain_differs() {
+        let after = |venue: Amount| {
+            let mut ledger = opened(100);
+            ledger.fills += 1;
+            ledger.booked_since_request.add(1, TOKEN, -30);
+            ledger.balances(Time(4), Time(5), 1, OwnLocks::new(), &balance(venue, 0));
+            for (booking, change) in [(2, -10), (3, 4)] {
+                ledger.fills = booking;
+                ledger.booked_since_request.add(booking, TOKEN, change);
+            }
+            ledger.totals = Some(Totals::from([(TOKEN, 64)]));
+            ledger.pass_ended(Time(6), true)
+        };
+        for explained in [60, 64, 74] {
+            assert_eq!(after(explained), None, "{explained}");
+        }
+        for (venue, ledger) in [(59, 60), (75, 74), (200, 74)] {
+            let apart = Difference { ledger, venue };
+            let expected = ReconciliationResult::DiffersAtLeast([(TOKEN, apart)].into());
+            assert_eq!(after(venue), Some(expected));
+        }
+    }
+
     #[test]
     fn balances_asked_for_before_a_flow_was_explained_are_not_compared() {
         let mut ledger = opened(100);
@@ -528,7 +575,7 @@ mod tests {
     fn what_was_sold_since_the_balances_counts_once_if_they_contain_it() {
         let mut ledger = Ledger::new(Some(Totals::from([(TOKEN, 90)])));
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(90, 0));
-        ledger.booked_since_request.insert(TOKEN, (10, 0));
+        ledger.booked_since_request.add(1, TOKEN, -10);
         assert_eq!(ledger.bounds(TOKEN), (90, 90));
     }
 
@@ -540,7 +587,8 @@ mod tests {
         };
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
-        ledger.booked_since_request.insert(TOKEN, (15, 5));
+        ledger.booked_since_request.add(1, TOKEN, -15);
+        ledger.booked_since_request.add(1, TOKEN, 5);
         ledger.totals = Some(Totals::from([(TOKEN, 90)]));
         assert_eq!(ledger.bounds(TOKEN), (45, 90));
         ledger.totals = Some(Totals::from([(TOKEN, 49)]));
@@ -551,14 +599,15 @@ mod tests {
             (50, 50),
             "the venue has not booked it yet, and nothing else was there"
         );
-        ledger.booked_since_request.insert(TOKEN, (55, 0));
+        ledger.booked_since_request = BookedSince::default();
+        ledger.booked_since_request.add(1, TOKEN, -55);
         ledger.totals = Some(Totals::from([(TOKEN, 45)]));
         assert_eq!(
             ledger.bounds(TOKEN),
             (5, 60),
             "100 less 40 that somebody took less 55 sold: the sale does not hide the taking"
         );
-        ledger.balances(Time(3), Time(4), 0, OwnLocks::new(), &balance(60, 0));
+        ledger.balances(Time(3), Time(4), 1, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (45, 60));
     }
 

@@ -1,5 +1,6 @@
 //! The account: ledger, reconciliation with the venue, storage ids, orders that are not ours.
 
+pub(crate) mod booked_since;
 pub(crate) mod booking;
 pub(crate) mod foreign;
 pub(crate) mod instances;

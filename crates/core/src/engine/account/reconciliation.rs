@@ -84,6 +84,10 @@ impl State {
                 self.books_differ(now, &tokens, actions);
                 self.drain_cut();
             }
+            ReconciliationResult::DiffersAtLeast(tokens) => {
+                self.ledger.differs_at_least(&tokens);
+                self.books_differ(now, &tokens, actions);
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
+use crate::engine::account::ledger::ReconciliationResult;
 use crate::engine::intents::lifecycle::{Phase, TransmissionOutcome};
 use crate::engine::intents::unquoted::waits;
 use crate::engine::state::State;
@@ -210,7 +211,9 @@ impl State {
         let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
         match self.ledger.pass_ended(pass.begun, all_seen && stood) {
             // A fill came between, and nothing else is in the way of the opening.
-            None if all_seen && !self.ready => self.polls.balances_soon(),
+            None | Some(ReconciliationResult::DiffersAtLeast(_)) if all_seen && !self.ready => {
+                self.polls.balances_soon();
+            }
             None => {}
             Some(cut) => self.reconciled(now, cut, actions),
         }
