@@ -23,7 +23,39 @@ pub(super) fn history() -> &'static History {
 /// What leads to version 2, 3, and so on.
 ///
 /// Version 8 has a reason more.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES, TOTALS, &[]];
+const STEPS: &[&[Step]] = &[
+    SIDES,
+    INSTANCES,
+    BOOKS,
+    SIGNED,
+    NAMES,
+    TOTALS,
+    &[],
+    BOOKED_SINCE,
+];
+
+/// Version 9: what was booked since balances were asked for is kept one by one; sums of older snapshots count
+/// until the next balances. No difference was known as a bound.
+const BOOKED_SINCE: &[Step] = &[
+    Step::ConvertField {
+        of: "Ledger",
+        field: "booked_since_request",
+        with: |sums| {
+            let fields = [
+                ("each", Value::List(Vec::new())),
+                ("sums", sums),
+                ("sums_until", Value::Unsigned(0)),
+            ];
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            Ok(Value::Struct(fields.into()))
+        },
+    },
+    Step::Add {
+        of: "Reconciliation",
+        field: "at_least",
+        value: || Value::Map(Vec::new()),
+    },
+];
 
 /// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
 const TOTALS: &[Step] = &[

@@ -52,8 +52,13 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
         }
         None => "nothing is ordered any more if it lasts for five minutes",
     };
+    let at_least = if books.at_least {
+        "at least, while fills keep the exact amount from being known: "
+    } else {
+        ""
+    };
     Some(format!(
-        "books differ: {}{worth}; {follows}",
+        "books differ: {at_least}{}{worth}; {follows}",
         each.join(", ")
     ))
 }
@@ -120,6 +125,7 @@ pub(super) fn page(about: &About, books: &BooksStatus, differ_ms: Option<u64>) -
     json!({
         "state": state,
         "text": text(about, books),
+        "at_least": books.at_least,
         "hold": books.hold.map(BooksHold::name),
         "differ_for_ms": differ_ms,
         "differences": differences.collect::<Vec<_>>(),

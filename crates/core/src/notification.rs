@@ -225,6 +225,8 @@ pub struct BooksStatus {
     pub confirmed: bool,
     /// Tokens of which they differed at the newest reconciliation, less what was explained since.
     pub differences: BTreeMap<TokenId, Difference>,
+    /// They differ by this at least: fills keep the exact amount from being known.
+    pub at_least: bool,
     /// Since when they differ.
     pub since: Option<Time>,
     /// Worth of what differs by quote token, whichever way it goes; tokens without a price are left out.

@@ -33,6 +33,8 @@ pub(crate) struct Daemon {
     pub(crate) store_failed: bool,
     /// Why its books hold everything back.
     pub(crate) hold: Option<BooksHold>,
+    /// By how much the books differ exactly is not known yet.
+    pub(crate) at_least: bool,
 }
 
 /// The engine's clock: its own origin, a little fast or slow.

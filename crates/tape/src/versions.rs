@@ -23,7 +23,23 @@ pub(crate) fn history() -> &'static History {
 /// What leads to version 2, 3, and so on.
 ///
 /// Version 8 has a reason more.
-const STEPS: &[&[Step]] = &[SIDES, INSTANCES, BOOKS, SIGNED, NAMES, TOTALS, &[]];
+const STEPS: &[&[Step]] = &[
+    SIDES,
+    INSTANCES,
+    BOOKS,
+    SIGNED,
+    NAMES,
+    TOTALS,
+    &[],
+    AT_LEAST,
+];
+
+/// Version 9: a difference may be known as a bound. Before, all were exact.
+const AT_LEAST: &[Step] = &[Step::Add {
+    of: "BooksStatus",
+    field: "at_least",
+    value: || Value::Bool(false),
+}];
 
 /// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
 const TOTALS: &[Step] = &[

@@ -228,6 +228,7 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
     let expected = BooksStatus {
         confirmed: true,
         differences: BTreeMap::from([(BASE, apart)]),
+        at_least: false,
         since: books(&desk).since,
         worth: BTreeMap::from([(QUOTE, 100)]),
         hold: Some(BooksHold::Start),
@@ -311,18 +312,21 @@ fn fills_that_the_venue_shows_since_explain_what_changed() {
     assert_eq!(books(&desk).differences[&BASE].unexplained(), 1);
 }
 
-/// A bid that fills a lot every tenth of a second, so that no balances and no list agree on an instant.
-fn filling(desk: &mut Desk, lots: &mut u64, seconds: u64) {
-    let ids = desk.sealed_ids();
-    let bid = *ids
-        .iter()
-        .find(|id| desk.sealed[id].1.side == Side::Buy)
-        .unwrap();
+/// A venue whose newest bid fills a lot every tenth of a second, so that no balances and no list agree on an
+/// instant.
+fn filling(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>, seconds: u64) {
     for _ in 0..10 * seconds {
-        *lots += 1;
-        desk.show(bid, OrderStatus::Processing, *lots);
-        desk.balances = (desk.balances.0 + 100, desk.balances.1 - 9_995);
+        let bids = desk.sealed_ids().into_iter();
+        let bid = bids.filter(|id| desk.sealed[id].1.side == Side::Buy).max();
+        let lots = lots.entry(bid.unwrap()).or_default();
+        let listed = desk.list.iter().find(|report| report.client_id == bid);
+        if listed.is_some_and(|report| !report.status.is_final()) {
+            *lots += 1;
+            desk.show(bid.unwrap(), OrderStatus::Processing, *lots);
+            desk.balances = (desk.balances.0 + 100, desk.balances.1 - 9_995);
+        }
         desk.run_ms(100);
+        desk.accept_all();
         while !desk.cancels.is_empty() {
             desk.accept_cancel();
         }
@@ -334,7 +338,7 @@ fn filling(desk: &mut Desk, lots: &mut u64, seconds: u64) {
 #[test]
 fn while_fills_never_cease_a_difference_that_they_do_not_explain_holds_everything_back() {
     for (moved, hold) in [(-50_000, Some(BooksHold::Limit)), (0, None)] {
-        let (mut desk, mut lots) = (quoting(), 0);
+        let (mut desk, mut lots) = (quoting(), BTreeMap::new());
         let reconciled = desk.notes.len();
         filling(&mut desk, &mut lots, 3);
         assert_eq!(books(&desk).hold, None);
@@ -349,10 +353,22 @@ fn while_fills_never_cease_a_difference_that_they_do_not_explain_holds_everythin
             "{difference:?}"
         );
         assert_eq!(difference.is_some(), moved < 0);
+        assert_eq!(books(&desk).at_least, moved < 0);
+        if moved < 0 {
+            let why = resume(&mut desk).unwrap_err();
+            assert!(why.contains("in a few seconds"), "{why}");
+        }
         // The fills cease: it is what it is.
         trade(&mut desk, 6);
         let difference = books(&desk).differences.get(&BASE).map(|d| d.unexplained());
-        assert_eq!(difference.unwrap_or(0), moved);
+        assert_eq!(
+            (difference.unwrap_or(0), books(&desk).at_least),
+            (moved, false)
+        );
+        if moved < 0 {
+            resume(&mut desk).unwrap();
+            assert_eq!(books(&desk).hold, None);
+        }
     }
 }
 

@@ -192,11 +192,11 @@ impl Disk {
     }
 
     /// A person lowers the level while nothing runs, has losses forgotten, and takes over what differed when
-    /// the books were last compared: true if there was something.
-    pub(crate) fn lower(&mut self, markets: &[Carrier]) -> bool {
+    /// the books were last compared: what was taken, by token.
+    pub(crate) fn lower(&mut self, markets: &[Carrier]) -> BTreeMap<TokenId, i128> {
         self.durable.levels = Restrictions::default();
         self.durable.books.forget_losses();
-        !self.durable.books.accept_differences(markets).is_empty()
+        self.durable.books.accept_differences(markets)
     }
 
     /// A person explains a flow while nothing runs; false before the first opening.

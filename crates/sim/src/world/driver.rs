@@ -136,6 +136,7 @@ impl World {
         }
         if let (Notification::Books(books), Some(daemon)) = (note, &mut self.daemon) {
             daemon.hold = books.hold;
+            daemon.at_least = books.at_least;
         }
         if let (Notification::PoolTransactionEnded { order, .. }, Some(daemon)) =
             (note, &mut self.daemon)

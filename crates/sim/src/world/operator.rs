@@ -54,7 +54,8 @@ impl World {
             return;
         }
         let flows = std::mem::take(&mut self.storms.unexplained);
-        if flows.is_empty() || (holds && how == 1) {
+        let exact = self.daemon.as_ref().is_some_and(|daemon| !daemon.at_least);
+        if flows.is_empty() || (holds && how == 1 && exact) {
             // Nobody knows any more what it was, or wants to look it up.
             let (level, reason) = (TradingState::Active, "as the venue has it".to_owned());
             let forget_losses = self.storms.random.chance(1, 2);
@@ -123,14 +124,34 @@ impl World {
             self.stop();
         }
         let markets = Carrier::of(&self.specs, &self.pools);
-        if self.disk.lower(&markets) {
-            self.storms.unexplained.clear();
+        for (token, amount) in self.disk.lower(&markets) {
+            self.taken_over(token, amount);
         }
         self.limits = None;
         self.checks.level(TradingState::Active);
         let again = self.now.plus_ms(self.config.store.restart_ms);
         self.storms.obstruct(again);
         self.queue.plan(again, WorldEvent::Start);
+    }
+
+    /// What the venue held of a token was taken over as it was when the books were last compared: the flows
+    /// until then are explained; later ones are not.
+    fn taken_over(&mut self, token: TokenId, amount: i128) {
+        let flows = std::mem::take(&mut self.storms.unexplained);
+        let (of_token, others): (Vec<_>, Vec<_>) =
+            flows.into_iter().partition(|(of, _)| *of == token);
+        let mut sum = 0;
+        let sums = of_token.iter().map(|(_, flow)| {
+            sum += flow;
+            sum
+        });
+        // What no flows sum up to is more than flows: nothing of it is known.
+        let explained = sums.into_iter().position(|sum| sum == amount);
+        let explained = explained.map_or(of_token.len(), |last| last + 1);
+        self.storms.unexplained = others;
+        self.storms
+            .unexplained
+            .extend(of_token.into_iter().skip(explained));
     }
 
     pub(super) fn raise(&mut self, level: TradingState) {

@@ -56,6 +56,7 @@ impl World {
             twin: None,
             store_failed: self.storms.is(FaultKind::StoreFailed),
             hold: None,
+            at_least: false,
         });
         self.storms
             .others

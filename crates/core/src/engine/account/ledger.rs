@@ -48,7 +48,7 @@ pub(crate) enum ReconciliationResult {
     /// They differ.
     Differs(Differences),
     /// Without a cut: they differ by this at least, whatever the balances contain of what was booked since
-    /// they were asked for.
+    /// they were asked for; by nothing that can be told from it, if it is empty.
     DiffersAtLeast(Differences),
 }
 
@@ -254,13 +254,7 @@ impl Ledger {
             (token, Difference { ledger, venue })
         });
         let apart: Differences = compared.filter(|(_, d)| d.unexplained() != 0).collect();
-        (!apart.is_empty()).then_some(ReconciliationResult::DiffersAtLeast(apart))
-    }
-
-    /// Takes over by how much tokens differ at least; the next cut says exactly.
-    pub(crate) fn differs_at_least(&mut self, apart: &Differences) {
-        let apart = apart.iter().map(|(token, apart)| (*token, *apart));
-        self.differing.extend(apart);
+        Some(ReconciliationResult::DiffersAtLeast(apart))
     }
 
     /// When the candidate cut's balances arrived.
@@ -548,7 +542,8 @@ mod tests {
             ledger.pass_ended(Time(6), true)
         };
         for explained in [60, 64, 74] {
-            assert_eq!(after(explained), None, "{explained}");
+            let expected = ReconciliationResult::DiffersAtLeast(Differences::new());
+            assert_eq!(after(explained), Some(expected), "{explained}");
         }
         for (venue, ledger) in [(59, 60), (75, 74), (200, 74)] {
             let apart = Difference { ledger, venue };
@@ -562,7 +557,8 @@ mod tests {
         let mut ledger = opened(100);
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         ledger.adopt(TOKEN, 5).expect("more is held");
-        assert_eq!(ledger.pass_ended(Time(6), true), None);
+        let unknown = ReconciliationResult::DiffersAtLeast(Differences::new());
+        assert_eq!(ledger.pass_ended(Time(6), true), Some(unknown));
         let fills = ledger.fills();
         ledger.balances(Time(7), Time(8), fills, OwnLocks::new(), &balance(105, 0));
         assert_eq!(

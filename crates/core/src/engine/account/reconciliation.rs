@@ -42,6 +42,8 @@ pub(crate) struct Reconciliation {
     hold: Option<BooksHold>,
     /// What differed when that was last told.
     told: Differences,
+    /// By how much they differ at least, until the next cut says exactly.
+    at_least: Differences,
 }
 
 /// What an amount of a token is worth.
@@ -81,12 +83,12 @@ impl State {
             }
             ReconciliationResult::Differs(tokens) => {
                 self.begin_ready(actions);
+                self.reconciliation.at_least.clear();
                 self.books_differ(now, &tokens, actions);
                 self.drain_cut();
             }
             ReconciliationResult::DiffersAtLeast(tokens) => {
-                self.ledger.differs_at_least(&tokens);
-                self.books_differ(now, &tokens, actions);
+                self.books_differ_at_least(now, tokens, actions);
             }
         }
     }
@@ -173,8 +175,23 @@ impl State {
         }
     }
 
+    /// Balances were compared while fills came. What is proven stays until the next cut if it holds
+    /// everything back, since that makes fills cease; otherwise until it cannot be proven any more.
+    fn books_differ_at_least(&mut self, now: Time, tokens: Differences, actions: &mut Vec<Action>) {
+        if !tokens.is_empty() {
+            self.reconciliation.at_least.clone_from(&tokens);
+            self.books_differ(now, &tokens, actions);
+        } else if !self.reconciliation.at_least.is_empty() && self.reconciliation.hold.is_none() {
+            self.reconciliation.at_least.clear();
+            if self.ledger.differing().is_empty() {
+                self.reconciliation.since = None;
+            }
+            self.tell_books(actions);
+        }
+    }
+
     fn tell_books(&mut self, actions: &mut Vec<Action>) {
-        self.reconciliation.told.clone_from(self.ledger.differing());
+        self.reconciliation.told = self.differences().clone();
         actions.push(Action::Notify(Notification::Books(Box::new(
             self.books_status(),
         ))));
@@ -202,11 +219,22 @@ impl State {
         planted::unless(Defect::DifferenceIgnored, self.reconciliation.hold)
     }
 
+    /// What differs: exactly, as of the last cut, or at least, if that was proven since.
+    fn differences(&self) -> &Differences {
+        let at_least = &self.reconciliation.at_least;
+        if at_least.is_empty() {
+            self.ledger.differing()
+        } else {
+            at_least
+        }
+    }
+
     /// What people and metrics see of it.
     pub(crate) fn books_status(&self) -> BooksStatus {
         BooksStatus {
             confirmed: self.ready,
-            differences: self.ledger.differing().clone(),
+            differences: self.differences().clone(),
+            at_least: !self.reconciliation.at_least.is_empty(),
             since: self.reconciliation.since,
             worth: self.reconciliation.worth.clone(),
             hold: self.reconciliation.hold,
@@ -308,7 +336,9 @@ impl State {
             reason: reason.to_owned(),
         }));
         self.touch_all();
-        if self.ledger.differing().is_empty() && self.ready {
+        // What differs at least is compared again before anything new is sent.
+        let exact = self.reconciliation.at_least.is_empty();
+        if exact && self.ledger.differing().is_empty() && self.ready {
             self.nothing_differs(actions);
         } else if self.reconciliation.since.is_some() {
             self.tell_books(actions);
@@ -323,6 +353,13 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<BTreeMap<TokenId, i128>, String> {
+        if !self.reconciliation.at_least.is_empty() {
+            return Err(
+                "ledger and venue differ, and fills of the last seconds keep the exact amount from \
+                 being known; orders are being cancelled: repeat this in a few seconds"
+                    .to_owned(),
+            );
+        }
         let differing = self.ledger.differing().clone();
         let mut taken = BTreeMap::new();
         for (token, difference) in differing {
