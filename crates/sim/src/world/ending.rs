@@ -48,6 +48,7 @@ impl World {
     /// Ends market making: drains, waits until the daemon has finished and until no copy of a request
     /// is under way, and compares the books. False when it did not finish with proof.
     pub fn end(&mut self) -> bool {
+        self.explain_all();
         self.command(Command::Drain);
         self.ending = true;
         let engine = &self.config.engine;

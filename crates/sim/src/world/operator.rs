@@ -67,23 +67,26 @@ impl World {
         }
         if how == 2 {
             self.stop();
-            let markets = Carrier::of(&self.specs, &self.pools);
-            for (token, amount) in flows {
-                let positions = &self.disk.durable().books.positions;
-                let mid = |market| {
-                    let baselines = positions.get(&market)?.baselines.as_ref();
-                    baselines.map(|baselines| baselines.mid)
-                };
-                if let Some(limits) = &mut self.limits {
-                    limits.explained_offline((token, amount), &mid);
-                }
-                self.disk.explain(token, amount, &markets);
-            }
+            self.explain_offline(flows);
             let again = self.now.plus_ms(self.config.store.restart_ms);
             self.storms.obstruct(again);
             self.queue.plan(again, WorldEvent::Start);
             return;
         }
+        self.adopt(flows);
+    }
+
+    /// The operator explains what is left before market making ends.
+    pub(super) fn explain_all(&mut self) {
+        let flows = std::mem::take(&mut self.storms.unexplained);
+        if self.daemon.is_some() {
+            self.adopt(flows);
+        } else {
+            self.explain_offline(flows);
+        }
+    }
+
+    fn adopt(&mut self, flows: Vec<(TokenId, i128)>) {
         for (token, amount) in flows {
             let reason = "moved by hand".to_owned();
             self.command(Command::Adopt {
@@ -91,6 +94,21 @@ impl World {
                 amount,
                 reason,
             });
+        }
+    }
+
+    fn explain_offline(&mut self, flows: Vec<(TokenId, i128)>) {
+        let markets = Carrier::of(&self.specs, &self.pools);
+        for (token, amount) in flows {
+            let positions = &self.disk.durable().books.positions;
+            let mid = |market| {
+                let baselines = positions.get(&market)?.baselines.as_ref();
+                baselines.map(|baselines| baselines.mid)
+            };
+            if let Some(limits) = &mut self.limits {
+                limits.explained_offline((token, amount), &mid);
+            }
+            self.disk.explain(token, amount, &markets);
         }
     }
 
