@@ -88,7 +88,7 @@ impl State {
                 self.drain_cut();
             }
             ReconciliationResult::DiffersAtLeast(tokens) => {
-                self.books_differ_at_least(now, tokens, actions);
+                self.books_differ_at_least(now, &tokens, actions);
             }
         }
     }
@@ -177,10 +177,15 @@ impl State {
 
     /// Balances were compared while fills came. What is proven stays until the next cut if it holds
     /// everything back, since that makes fills cease; otherwise until it cannot be proven any more.
-    fn books_differ_at_least(&mut self, now: Time, tokens: Differences, actions: &mut Vec<Action>) {
+    fn books_differ_at_least(
+        &mut self,
+        now: Time,
+        tokens: &Differences,
+        actions: &mut Vec<Action>,
+    ) {
         if !tokens.is_empty() {
-            self.reconciliation.at_least.clone_from(&tokens);
-            self.books_differ(now, &tokens, actions);
+            self.reconciliation.at_least.clone_from(tokens);
+            self.books_differ(now, tokens, actions);
         } else if !self.reconciliation.at_least.is_empty() && self.reconciliation.hold.is_none() {
             self.reconciliation.at_least.clear();
             if self.ledger.differing().is_empty() {
