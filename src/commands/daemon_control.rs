@@ -306,7 +306,9 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
             let detail = answer["detail"].as_str().unwrap_or_default();
             print_text(&format!("{detail}{stored}\n"))?;
         }
-        return Ok(Exit::Done);
+        // It holds until the daemon ends, and not after: who waits for the exit code must know.
+        let lost = answer["durable"] == false;
+        return Ok(if lost { Exit::CheckFailed } else { Exit::Done });
     }
     let why = answer["error"].as_str().unwrap_or("no reason was given");
     // An end that was waited for is no refusal, and has an exit of its own.
@@ -355,4 +357,21 @@ fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
         Err(error) => return Err(error.into()),
     }
     Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn a_restriction_that_could_not_be_stored_is_not_done() {
+        let exit = |durable: Value| {
+            let answer = json!({"done": true, "detail": "paused", "durable": durable});
+            shown(&answer, false).unwrap()
+        };
+        assert_eq!(exit(json!(true)), Exit::Done);
+        assert_eq!(exit(Value::Null), Exit::Done);
+        assert_eq!(exit(json!(false)), Exit::CheckFailed);
+    }
 }

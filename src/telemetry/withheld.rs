@@ -188,6 +188,7 @@ pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
     let compared = match (why.unit, why.value, why.limit) {
         (Unit::None, ..) => None,
         (Unit::Ms, left, None) => Some(format!("{} left", number(left))),
+        (_, Some(value), None) => Some(number(Some(value))),
         (_, value, limit) => Some(format!("{} against {}", number(value), number(limit))),
     };
     match (compared, key) {

@@ -90,6 +90,14 @@ fn a_reason_is_told_with_its_numbers_and_the_key() {
         text(Withheld::compared(Control::InventoryBand, band)),
         "if everything filled, holdings would leave inventory_min to inventory_max: -0.5 ETH against 3 ETH (market.inventory_min)"
     );
+    let found = Compared {
+        key: "",
+        unit: Unit::Quote,
+        value: Some(1_500_500_000),
+        limit: None,
+    };
+    let found = text(Withheld::compared(Control::BooksDiffer, found));
+    assert!(found.ends_with(": 1500.5 USDC"), "{found}");
     let old = Compared::unknown(Unit::Ms, "poll.depth_age_max_ms", 5_000);
     assert_eq!(
         text(Withheld::compared(Control::StaleData, old)),

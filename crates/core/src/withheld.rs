@@ -29,6 +29,9 @@ pub enum Unit {
     Count,
 }
 
+/// The place of no key.
+const NO_KEY: u8 = u8::MAX;
+
 /// Why a side of a market has no quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Withheld {
@@ -76,7 +79,10 @@ impl Withheld {
             value,
             limit,
             unit,
-            key: place.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
+            key: match place {
+                Some(at) => u8::try_from(at).unwrap_or(NO_KEY),
+                None => NO_KEY,
+            },
         }
     }
 

@@ -234,6 +234,25 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
         hold: Some(BooksHold::Start),
     };
     assert_eq!(books(&desk), expected);
+    let mut reasons = desk.notes.iter().rev().filter_map(|note| match note {
+        Notification::Withheld { withheld, .. } => *withheld,
+        _ => None,
+    });
+    let withheld = reasons
+        .find(|why| why.control == Control::BooksDiffer)
+        .unwrap();
+    let found = (
+        withheld.control,
+        withheld.value,
+        withheld.limit,
+        withheld.key(),
+    );
+    assert_eq!(
+        found,
+        (Control::BooksDiffer, Some(100), None, None),
+        "no key would change it"
+    );
+    drop(reasons);
     assert!(desk.sealed.is_empty(), "nothing was even made");
     assert_eq!(desk.books.differences, expected.differences, "durable");
     assert_eq!(

@@ -208,7 +208,11 @@ impl State {
         let quote = self.market(market).spec.quote.id;
         let of = |amounts: &Amounts| amounts.get(&quote).and_then(|n| i128::try_from(*n).ok());
         let compared = Compared {
-            key: "risk.mismatch_max",
+            // What is found at a start, or lasts, stops trading whatever the limit is.
+            key: match hold {
+                BooksHold::Start | BooksHold::Lasting => "",
+                BooksHold::Limit => "risk.mismatch_max",
+            },
             unit: Unit::Quote,
             value: of(&self.reconciliation.worth),
             limit: match hold {
