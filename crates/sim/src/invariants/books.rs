@@ -52,6 +52,11 @@ impl Ledger {
         }
     }
 
+    /// Whether opening balances were never taken.
+    pub(crate) const fn is_unopened(&self) -> bool {
+        self.held.is_none()
+    }
+
     /// Something is booked: signed changes by token.
     fn post(&mut self, changes: &[(TokenId, i128)]) {
         if let Some(held) = &mut self.held {

@@ -1,7 +1,7 @@
 //! People: whoever looks after the daemon, and whoever else uses its account.
 
 use cambist_core::books::Carrier;
-use cambist_core::event::{Command, TradingState};
+use cambist_core::event::{Amounts, Command, TradingState};
 use cambist_core::notification::Notification;
 use cambist_core::order::FillBy;
 use cambist_core::{
@@ -10,12 +10,15 @@ use cambist_core::{
 use cambist_venue::{AccountId, NewOrder, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
+use crate::invariants::books::Ledger;
 
 use crate::world::World;
 use crate::world::events::WorldEvent;
 
 /// The person looks after the daemon every so often.
 pub(super) const CARE_MS: u64 = 30_000;
+/// Why what the venue holds is taken over.
+const AS_THE_VENUE_HAS_IT: &str = "as the venue has it";
 /// Somebody else's storage ids begin here, out of the way of ours.
 const FOREIGN_IDS: u32 = 14_000;
 
@@ -57,7 +60,9 @@ impl World {
         let exact = self.daemon.as_ref().is_some_and(|daemon| !daemon.at_least);
         if flows.is_empty() || (holds && how == 1 && exact) {
             // Nobody knows any more what it was, or wants to look it up.
-            let (level, reason) = (TradingState::Active, "as the venue has it".to_owned());
+            // What the engine does not know of yet stays unexplained.
+            self.storms.unexplained = flows;
+            let (level, reason) = (TradingState::Active, AS_THE_VENUE_HAS_IT.to_owned());
             let forget_losses = self.storms.random.chance(1, 2);
             return self.command(Command::Lower {
                 level,
@@ -115,6 +120,20 @@ impl World {
     /// The daemon says something about its books: where nothing is unexplained any more, they must agree from
     /// now on.
     pub(super) fn books_told(&mut self, shown: Time, note: &Notification) {
+        match note {
+            Notification::Adopted {
+                token,
+                amount,
+                reason,
+            } if reason == AS_THE_VENUE_HAS_IT => self.taken_over(*token, *amount),
+            Notification::Ready { opening, .. } => {
+                let first = self.ledger.as_ref().is_some_and(Ledger::is_unopened);
+                if first {
+                    self.opened_with(opening);
+                }
+            }
+            _ => {}
+        }
         let known = self.now >= self.storms.unheard_until && self.storms.unexplained.is_empty();
         if matches!(note, Notification::Balanced) && known {
             self.checks.accuse("mismatch");
@@ -170,6 +189,25 @@ impl World {
         self.storms
             .unexplained
             .extend(of_token.into_iter().skip(explained));
+    }
+
+    /// The opening balances contain every flow before them: what came since is the difference from what the
+    /// exchange holds now.
+    fn opened_with(&mut self, opening: &Amounts) {
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let held = self.exchange.held(&self.specs);
+        let of = |amounts: &Amounts, token| amounts.get(&token).copied().map_or(0, signed);
+        for token in self.config.funds.keys().copied().collect::<Vec<_>>() {
+            let flows = self.storms.unexplained.iter();
+            let before: i128 = flows
+                .filter(|(of, _)| *of == token)
+                .map(|(_, flow)| flow)
+                .sum();
+            let since = of(&held, token) - of(opening, token);
+            if before != since {
+                self.taken_over(token, before - since);
+            }
+        }
     }
 
     pub(super) fn raise(&mut self, level: TradingState) {
