@@ -96,7 +96,7 @@ fn in_the_store() -> Vec<Case> {
         (
             "a fill is booked twice",
             "INSERT INTO fills SELECT (SELECT max(id) + 1 FROM fills), number, market, side, base, quote,
-             fee, mid, at_us, sum FROM fills WHERE number = FILLED LIMIT 1",
+             fee, mid, at_us, sum, strategy FROM fills WHERE number = FILLED LIMIT 1",
             as_it_is,
             "fills make",
         ),
