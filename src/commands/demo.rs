@@ -212,7 +212,7 @@ async fn open(
         .await?;
     daemon.begun(&metrics, READY).await?;
     screen.say(&format!(
-        "daemon trades; page http://{metrics}/, Ctrl-C ends the demo"
+        "daemon trades; page http://{metrics}/, metrics at /metrics; Ctrl-C ends the demo"
     ));
     Ok(Cast {
         venue,
