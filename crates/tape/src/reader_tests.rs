@@ -47,7 +47,7 @@ fn read(tape: &[u8]) -> (Vec<Entry>, Result<Tail, ReadError>) {
 #[test]
 fn every_event_and_action_comes_back() {
     let mut seen = BTreeSet::new();
-    for seed in 0..160 {
+    for seed in 0..320 {
         let turns = turns(&mut Random(seed), 60);
         for (_, event, actions) in &turns {
             seen.insert(event_kind(event));
