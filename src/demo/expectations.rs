@@ -29,10 +29,23 @@ pub fn problems(
 ) -> Vec<String> {
     match promise {
         Promise::Quotes => {
-            let (ratio, duration_s) = (summary.quoted_both_sides_ratio, summary.duration_s);
+            let duration_s = summary.duration_s;
+            let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
+            let ratio = outside(summary.quoted_both_sides_ratio, duration_s, recovery_s);
             playbill.problem(ratio, duration_s).into_iter().collect()
         }
         Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
+    }
+}
+
+/// The share of the time outside the recovery from the kill. Nothing is quoted while an order that never arrived
+/// waits for its fence, and that time has a bound of its own.
+fn outside(ratio: f64, duration_s: f64, recovery_s: f64) -> f64 {
+    let rest_s = duration_s - recovery_s;
+    if rest_s > 0.0 {
+        (ratio * duration_s / rest_s).min(1.0)
+    } else {
+        ratio
     }
 }
 
@@ -56,6 +69,15 @@ fn pool_problems(pools: &[PoolRow], duration_s: f64, was_killed: bool) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "exact in binary")]
+    fn the_recovery_from_a_kill_is_no_time_without_quotes() {
+        assert_eq!(outside(0.5, 32.0, 0.0), 0.5);
+        assert_eq!(outside(0.5, 32.0, 12.0), 0.8);
+        assert_eq!(outside(0.75, 32.0, 16.0), 1.0);
+        assert_eq!(outside(0.25, 8.0, 8.0), 0.25);
+    }
 
     #[test]
     fn a_pool_strategy_is_judged_by_joins_and_exits() {
