@@ -5,7 +5,7 @@
 use cambist_core::Side::{Buy, Sell};
 
 use super::*;
-use crate::testing::{Random, Sample, Scene, market, text};
+use crate::testing::{REFERENCE_CHANGES, Random, Sample, Scene, market, text};
 
 const TWO_BANDS: &str = r#"
 dust_cutoff = 0.01
@@ -402,19 +402,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
         table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
                 min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
-        changes: &[
-            (
-                "reference",
-                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
-            ),
-            ("reference.source", "\"pool\""),
-            ("reference.weight", "5"),
-            ("reference.amount", "5"),
-            ("reference.price", "2530"),
-            ("reference_rule", "\"median\""),
-            ("reference_sources_min", "3"),
-            ("reference_divergence_bps", "1"),
-        ],
+        changes: REFERENCE_CHANGES,
         reasons: &["no_fair_price", "not_configured"],
     },
 ];

@@ -7,7 +7,7 @@ use cambist_core::Time;
 use cambist_core::strategy::Quote;
 
 use super::*;
-use crate::testing::{Random, Sample, Scene, market, own, text};
+use crate::testing::{REFERENCE_CHANGES, Random, Sample, Scene, market, own, text};
 
 /// The parameters of figures 4 and 5 of arXiv 1105.3115v5 (volatility of the first), 600 s before the end.
 const PAPER: &str = "order_amount = 1\nvolatility_bps = 0.3\nintensity_per_s = 0.9\n\
@@ -538,19 +538,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
         table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 order_amount = 1\nvolatility_bps = 1\nintensity_per_s = 0.1\ndecay_per_bps = 0.1\nfee_bps = 2\n",
-        changes: &[
-            (
-                "reference",
-                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
-            ),
-            ("reference.source", "\"pool\""),
-            ("reference.weight", "5"),
-            ("reference.amount", "5"),
-            ("reference.price", "2530"),
-            ("reference_rule", "\"median\""),
-            ("reference_sources_min", "3"),
-            ("reference_divergence_bps", "1"),
-        ],
+        changes: REFERENCE_CHANGES,
         reasons: &["no_fair_price", "strategy_skew"],
     },
 ];

@@ -6,7 +6,7 @@ use cambist_core::Side::{Buy, Sell};
 use cambist_core::strategy::Quote;
 
 use super::*;
-use crate::testing::{Random, Sample, Scene, market, own, text};
+use crate::testing::{REFERENCE_CHANGES, Random, Sample, Scene, market, own, text};
 
 const BASE: &str = "bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n";
 
@@ -638,19 +638,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
         table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n",
-        changes: &[
-            (
-                "reference",
-                "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
-            ),
-            ("reference.source", "\"pool\""),
-            ("reference.weight", "5"),
-            ("reference.amount", "5"),
-            ("reference.price", "2530"),
-            ("reference_rule", "\"median\""),
-            ("reference_sources_min", "3"),
-            ("reference_divergence_bps", "1"),
-        ],
+        changes: REFERENCE_CHANGES,
         reasons: &["fill_delay", "no_fair_price"],
     },
 ];

@@ -20,6 +20,21 @@ pub struct Sample {
     pub reasons: &'static [&'static str],
 }
 
+/// Another value for every parameter of the reference price, which is the same for every quoter.
+pub const REFERENCE_CHANGES: &[(&str, &str)] = &[
+    (
+        "reference",
+        "[{ source = \"mid\" }, { source = \"fixed\", price = 2501 }]",
+    ),
+    ("reference.source", "\"pool\""),
+    ("reference.weight", "5"),
+    ("reference.amount", "5"),
+    ("reference.price", "2530"),
+    ("reference_rule", "\"median\""),
+    ("reference_sources_min", "3"),
+    ("reference_divergence_bps", "1"),
+];
+
 /// ETH-USDC: prices with two decimals, lots of 0.0001 ETH.
 pub fn market() -> MarketSpec {
     let token = |id, symbol: &str, decimals| TokenSpec {

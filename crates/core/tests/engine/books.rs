@@ -335,20 +335,24 @@ fn fills_that_the_venue_shows_since_explain_what_changed() {
 /// instant.
 fn filling(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>, seconds: u64) {
     for _ in 0..10 * seconds {
-        let bids = desk.sealed_ids().into_iter();
-        let bid = bids.filter(|id| desk.sealed[id].1.side == Side::Buy).max();
-        let lots = lots.entry(bid.unwrap()).or_default();
-        let listed = desk.list.iter().find(|report| report.client_id == bid);
-        if listed.is_some_and(|report| !report.status.is_final()) {
-            *lots += 1;
-            desk.show(bid.unwrap(), OrderStatus::Processing, *lots);
-            desk.balances = (desk.balances.0 + 100, desk.balances.1 - 9_995);
-        }
-        desk.run_ms(100);
-        desk.accept_all();
-        while !desk.cancels.is_empty() {
-            desk.accept_cancel();
-        }
+        filling_once(desk, lots);
+    }
+}
+
+fn filling_once(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>) {
+    let bids = desk.sealed_ids().into_iter();
+    let bid = bids.filter(|id| desk.sealed[id].1.side == Side::Buy).max();
+    let lots = lots.entry(bid.unwrap()).or_default();
+    let listed = desk.list.iter().find(|report| report.client_id == bid);
+    if listed.is_some_and(|report| !report.status.is_final()) {
+        *lots += 1;
+        desk.show(bid.unwrap(), OrderStatus::Processing, *lots);
+        desk.balances = (desk.balances.0 + 100, desk.balances.1 - 9_995);
+    }
+    desk.run_ms(100);
+    desk.accept_all();
+    while !desk.cancels.is_empty() {
+        desk.accept_cancel();
     }
 }
 
@@ -393,6 +397,26 @@ fn while_fills_never_cease_a_difference_that_they_do_not_explain_holds_everythin
             assert_eq!(books(&desk).hold, None);
         }
     }
+}
+
+#[test]
+fn a_small_difference_is_shown_as_long_as_fills_do_not_explain_it() {
+    let (mut desk, mut lots) = (quoting(), BTreeMap::new());
+    filling(&mut desk, &mut lots, 3);
+    desk.balances.0 += 200;
+    let (mut shown, mut gone) = (0, 0);
+    for _ in 0..120 {
+        desk.run_ms(50);
+        let told = books(&desk);
+        assert_eq!(told.hold, None, "within the limit");
+        assert_eq!(told.since.is_some(), !told.differences.is_empty());
+        assert_eq!(told.worth.is_empty(), told.differences.is_empty());
+        shown += u32::from(told.at_least);
+        gone += u32::from(shown > 0 && !told.at_least);
+        filling_once(&mut desk, &mut lots);
+    }
+    assert!(shown > 0 && gone > 0, "{shown} {gone}");
+    assert_eq!(resting(&desk), 2, "it trades on");
 }
 
 /// A run that ended with a bid and an ask open, and 4 000 base units held: less than the ask sells.

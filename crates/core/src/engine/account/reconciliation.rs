@@ -188,7 +188,9 @@ impl State {
             self.books_differ(now, tokens, actions);
         } else if !self.reconciliation.at_least.is_empty() && self.reconciliation.hold.is_none() {
             self.reconciliation.at_least.clear();
-            if self.ledger.differing().is_empty() {
+            let exact = self.ledger.differing().clone();
+            (self.reconciliation.worth, _) = self.worth_of(&exact);
+            if exact.is_empty() {
                 self.reconciliation.since = None;
             }
             self.tell_books(actions);
