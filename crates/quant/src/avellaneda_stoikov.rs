@@ -1,13 +1,13 @@
 //! Quotes of Avellaneda and Stoikov, "High-frequency trading in a limit order book", Quantitative
 //! Finance 8(3) 2008, 217–224 (equations 29 and 30), and of its preprint of 2006 (3.10–3.12).
 //!
-//! A yardstick more than a quoter: the skew grows with the time left, so that far from the end it is
-//! many times the optimum ([`crate::glft`] has the limit), and quotes may cross the mid: whoever
-//! trades by them clamps to prices that only make.
+//! A benchmark rather than a rule to quote by: the skew grows with the time left, so that far from
+//! the end it is many times the optimum ([`crate::glft`] has the limit), and quotes may cross the
+//! mid. Callers that trade by them must limit prices to those that only make.
 
 use crate::error::{Result, finite, non_negative, positive, solved};
 
-/// What the quotes depend on besides the inventory.
+/// The inputs of the quotes other than the inventory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Market {
     /// Mid price.
@@ -22,7 +22,7 @@ pub struct Market {
     pub risk_aversion: f64,
 }
 
-/// Which half-spread.
+/// Which formula gives the half-spread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// As published in 2008: `γσ²(T−t)/2 + ln(1+γ/k)/γ` (equation 30).
@@ -31,7 +31,7 @@ pub enum Variant {
     Preprint2006,
 }
 
-/// The two quotes and what they were made of. Prices.
+/// The two quotes and their components. Prices.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quotes {
     /// The reservation price `s − qγσ²(T−t)` (equation 29).
@@ -48,7 +48,8 @@ pub struct Quotes {
     pub ask_distance: f64,
 }
 
-/// `ln(1+γ/k)/γ`, and its limit 1/k for γ = 0: what the distance gains over the fills it loses.
+/// `ln(1+γ/k)/γ`, and its limit 1/k for γ = 0: the half-spread that maximises the expected utility
+/// of one fill.
 ///
 /// Avellaneda & Stoikov 2008, equation 30; all of its successors have this term.
 pub fn intensity_spread(risk_aversion: f64, decay: f64) -> Result<f64> {

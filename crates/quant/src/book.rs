@@ -1,14 +1,14 @@
-//! What an order book says about the price: mids, imbalances, averages over levels.
+//! Price signals of an order book: mids, imbalances, averages over levels.
 //!
 //! Sources: the hftbacktest notebook "Market Making with Alpha – Order Book Imbalance", Stoikov's
 //! "The micro-price" (2018) for the weighted mid. Generic over [`Number`]: floats live, exact
-//! rationals where digits matter. Whoever has orders in the book takes them out first. A missing
-//! side, a NaN, a size that is not above 0 or a crossed book gives an error, never a neutral value.
+//! rationals where every digit matters. Callers remove their own orders first. A missing side, a
+//! NaN, a size that is not above 0 or a crossed book gives an error, never a neutral value.
 
 use crate::error::{Error, Result, require};
 use crate::number::{Number, least, sum};
 
-/// A price with what rests there.
+/// A price and the quantity that rests at it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Level<N> {
     /// Price.
@@ -25,7 +25,8 @@ pub struct Book<'a, N> {
 }
 
 impl<'a, N: Number> Book<'a, N> {
-    /// A book of what both sides show.
+    /// A book of the levels of both sides. An error if a side is missing or unordered, or the sides
+    /// cross.
     pub fn new(bids: &'a [Level<N>], asks: &'a [Level<N>]) -> Result<Self> {
         for (name, side) in [("bids", bids), ("asks", asks)] {
             if side.is_empty() {
@@ -105,7 +106,7 @@ impl<'a, N: Number> Book<'a, N> {
         Ok((bid_price * ask.clone() + ask_price * bid.clone()) / (bid + ask))
     }
 
-    /// The average price of all that rests in the best `levels` of both sides.
+    /// The average price of everything that rests in the best `levels` of both sides.
     pub fn weighted_depth_price(&self, levels: usize) -> Result<N> {
         let (bid, ask) = self.quantities(levels)?;
         Ok((notional(self.bids, levels) + notional(self.asks, levels)) / (bid + ask))
@@ -127,8 +128,8 @@ impl<'a, N: Number> Book<'a, N> {
         Ok(bid.zip(ask).map(|(bid, ask)| half(bid + ask)))
     }
 
-    /// What the bids hold beyond the asks within `width` of the mid, both ends included: the raw
-    /// signal of [`Standardised`].
+    /// Quantity of the bids less quantity of the asks within `width` of the mid, both ends
+    /// included: the input of [`Standardised`].
     pub fn depth_difference(&self, width: &N) -> Result<N> {
         require(
             width.is_finite() && *width >= N::zero(),
@@ -183,8 +184,8 @@ fn price_for<N: Number>(side: &[Level<N>], quantity: &N) -> Result<Option<N>> {
     Ok(None)
 }
 
-/// A signal measured by its own recent past: `(x − mean)/sd` over a window of the last values, this
-/// one included, as hftbacktest's imbalance notebook standardises [`Book::depth_difference`].
+/// A signal relative to its recent past: `(x − mean)/sd` over a window of the last values,
+/// including this one, as hftbacktest's imbalance notebook standardises [`Book::depth_difference`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Standardised {
     window: usize,
@@ -192,7 +193,7 @@ pub struct Standardised {
 }
 
 impl Standardised {
-    /// A window of that many values, from 2 to 100,000.
+    /// A window of `window` values, from 2 to 100,000.
     pub fn new(window: usize) -> Result<Self> {
         require(
             (2..=100_000).contains(&window),
@@ -205,7 +206,8 @@ impl Standardised {
         })
     }
 
-    /// Takes a value in and measures it; `None` until the window is full, and while it does not vary.
+    /// Adds a value and returns its standard score; `None` until the window is full, and while all
+    /// values in it are equal.
     pub fn push(&mut self, value: f64) -> Result<Option<f64>> {
         let value = crate::error::finite("signal", value)?;
         if self.values.len() >= self.window {
@@ -234,7 +236,8 @@ mod tests {
         levels.iter().map(level).collect()
     }
 
-    /// Printed rows of BAC on 2011-03-01 in the author's notebook (sstoikov/microprice).
+    /// Printed rows of BAC on 2011-03-01 in the notebook of the paper's author
+    /// (sstoikov/microprice).
     #[test]
     fn the_notebook_s_rows() {
         for (bid, ask, imbalance, weighted) in [

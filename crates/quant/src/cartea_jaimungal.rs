@@ -5,12 +5,12 @@ use crate::error::{Error, Result, non_negative, positive, require, solved};
 use crate::flow::{Chain, Positive};
 use crate::glft::BOUND_MAX;
 
-/// A market and what inventory costs.
+/// A market and the costs of inventory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameters {
     /// Market orders a second on each side, λ.
     pub arrivals: f64,
-    /// Decay κ of the probability `e^(−κδ)` that one of them fills us, 1/price.
+    /// Decay κ of the probability `e^(−κδ)` that one of them fills our order, 1/price.
     pub decay: f64,
     /// Running penalty φ: `φq²` a second, price.
     pub running_penalty: f64,
@@ -91,7 +91,7 @@ mod tests {
         bound: 8,
     };
 
-    /// Of mbt_gym's agent, run unchanged.
+    /// Results of mbt_gym's agent, run unmodified.
     #[test]
     fn the_numbers_of_another_program() {
         let table = BASE.with_time_left(1.0).unwrap();

@@ -1,4 +1,5 @@
-//! Why a function gives no number: a bad input is refused by name, a result that is no number never leaves.
+//! Errors: an invalid input is refused with its name, and a result that is not a finite number is
+//! never returned.
 
 /// Why there is no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -9,29 +10,29 @@ pub enum Error {
     Input {
         /// Name of the input.
         name: &'static str,
-        /// What it has to be.
+        /// Its allowed values.
         must: &'static str,
     },
-    /// There are too few observations.
+    /// There are fewer observations than the result needs.
     #[error("{name}: at least {needed} needed, {given} given")]
     TooFew {
-        /// What there is too little of.
+        /// The kind of observation.
         name: &'static str,
-        /// The least number that gives a result.
+        /// The smallest number that gives a result.
         needed: usize,
-        /// How many there are.
+        /// The number that was given.
         given: usize,
     },
-    /// The inputs have no solution, or none that the numbers of a computer can hold.
+    /// The inputs have no solution, or none that a float can represent.
     #[error("{name}: no finite solution")]
     NoSolution {
-        /// What was looked for.
+        /// The quantity that has no solution.
         name: &'static str,
     },
-    /// The inputs ask for more work than a caller can want.
+    /// The inputs would take more computation than is allowed.
     #[error("{name} asks for too much work")]
     TooMuchWork {
-        /// The input that does.
+        /// The input that causes it.
         name: &'static str,
     },
 }
@@ -54,7 +55,7 @@ pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64> {
     )
 }
 
-/// A finite number from 0.
+/// A finite number, 0 or above.
 pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<f64> {
     check(
         name,
@@ -64,7 +65,7 @@ pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<f64> {
     )
 }
 
-/// A number from 0 up to, but without, 1.
+/// A number that is at least 0 and below 1.
 pub(crate) fn fraction(name: &'static str, value: f64) -> Result<f64> {
     check(
         name,
@@ -74,7 +75,7 @@ pub(crate) fn fraction(name: &'static str, value: f64) -> Result<f64> {
     )
 }
 
-/// A condition on an input.
+/// An error naming the input unless the condition holds.
 pub(crate) fn require(holds: bool, name: &'static str, must: &'static str) -> Result<()> {
     if holds {
         Ok(())
@@ -83,7 +84,7 @@ pub(crate) fn require(holds: bool, name: &'static str, must: &'static str) -> Re
     }
 }
 
-/// A result, if it is a finite number.
+/// The result if it is a finite number, else an error.
 pub(crate) fn solved(name: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() {
         Ok(value)

@@ -1,13 +1,14 @@
-//! Linear chains of positive numbers, moved through time without cancellation: `v' = −D·v + C·v` with
-//! a diagonal `D` and non-negative couplings `C` between neighbours.
+//! Linear chains of positive numbers, integrated over time without cancellation: `v' = −D·v + C·v`
+//! with a diagonal `D` and non-negative couplings `C` between neighbours.
 //!
 //! `v(τ) = e^(−cτ)·exp((C + cI − D)τ)·v(0)` with `c = max D`: every number in the series is
-//! non-negative, so nothing cancels and each element keeps its relative accuracy however small it is
-//! beside the others. Elements may differ by more than floats can hold: each has an exponent of its own.
+//! non-negative, so nothing cancels and each element keeps its relative accuracy however small it
+//! is compared with the others. Elements may differ by more than the range of a float, so each has
+//! its own exponent.
 
 use crate::error::{Error, Result, non_negative, require, solved};
 
-/// Elements times steps, at most: some hundred milliseconds.
+/// Most elements times steps: some hundred milliseconds.
 const WORK_MAX: f64 = 2e6;
 
 /// The chain.
@@ -15,9 +16,9 @@ const WORK_MAX: f64 = 2e6;
 pub(crate) struct Chain {
     /// D, one for each element.
     pub decay: Vec<f64>,
-    /// What each element takes from the one before; the first has none.
+    /// Coefficient of the element before; 0 for the first.
     pub from_lower: Vec<f64>,
-    /// What each element takes from the one after; the last has none.
+    /// Coefficient of the element after; 0 for the last.
     pub from_upper: Vec<f64>,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Positive {
 }
 
 impl Positive {
-    /// The numbers whose logarithms these are.
+    /// The numbers with these logarithms.
     pub fn from_logs(logs: &[f64]) -> Result<Self> {
         let mut made = Self {
             mantissa: Vec::with_capacity(logs.len()),
@@ -74,14 +75,14 @@ impl Positive {
     }
 }
 
-/// `2^power`, 0 where that is too small to matter and infinite where it is too large to hold.
+/// `2^power`: 0 below the range of a float, infinite above it.
 fn power_of_two(power: i64) -> f64 {
     let power = i32::try_from(power.clamp(-2_000, 2_000)).unwrap_or(0);
     libm::ldexp(1.0, power)
 }
 
 impl Chain {
-    /// Moves `v` through `time` from 0.
+    /// Integrates `v` from time 0 to `time`.
     pub fn advance(&self, v: &mut Positive, time: f64) -> Result<()> {
         non_negative("time", time)?;
         let size = self.decay.len();
@@ -90,7 +91,7 @@ impl Chain {
         let mut left = time;
         let mut work = 0.0;
         while left > 0.0 {
-            // Within a step elements are measured by their sizes at its start.
+            // Within a step elements are scaled by their sizes at its start.
             let scaled = self.scaled(v);
             let norm = (0..size)
                 .map(|i| top - self.decay[i] + scaled.0[i] + scaled.1[i])
@@ -124,7 +125,7 @@ impl Chain {
         )
     }
 
-    /// The series of the exponential, until what is added changes no element.
+    /// The series of the exponential, up to the first term that changes no element.
     fn step(&self, v: &mut Positive, scaled: &(Vec<f64>, Vec<f64>), top: f64, step: f64) {
         let size = self.decay.len();
         let mut term = v.mantissa.clone();

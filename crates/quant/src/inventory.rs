@@ -1,4 +1,5 @@
-//! Leaning against an inventory: sizes by a target share, and when waiting is worse than paying.
+//! Adjusting to an inventory: order sizes by a target share, and when crossing is better than
+//! waiting.
 
 use crate::error::{Result, finite, non_negative, positive, require, solved};
 use crate::number::{Number, least, most};
@@ -12,7 +13,7 @@ pub struct Ratios<N> {
     pub ask: N,
 }
 
-/// What is held and what is wanted.
+/// Current holdings and the target.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Holdings<N> {
     /// Base held, from 0.
@@ -21,7 +22,7 @@ pub struct Holdings<N> {
     pub quote: N,
     /// Price, quote for each base, above 0.
     pub price: N,
-    /// Wanted share of the value in base, 0 to 1.
+    /// Target share of the value in base, 0 to 1.
     pub target: N,
     /// Base on either side of the target over which sizes change, from 0.
     pub range: N,
@@ -85,11 +86,11 @@ pub fn size_skew<N: Number>(held: &Holdings<N>) -> Result<Ratios<N>> {
     })
 }
 
-/// Whether a position is better closed at once than worked with limit orders: the risk of holding it,
-/// `γσ²·|q|·time`, is more than the half-spread and the fee that crossing costs.
+/// Whether to close a position by crossing instead of working limit orders: the risk of holding it,
+/// `γσ²·|q|·time`, is more than the half-spread and the fee of crossing.
 ///
-/// Derived here from the risk term of Guéant, Lehalle & Fernandez-Tapia 2012. `sigma` price/√s, `risk_aversion` 1/price for each lot, `time_left` s, costs in price for
-/// each lot.
+/// Derived here from the risk term of Guéant, Lehalle & Fernandez-Tapia 2012. `sigma` price/√s,
+/// `risk_aversion` 1/price for each lot, `time_left` s, costs in price for each lot.
 pub fn is_worth_crossing(
     position: f64,
     sigma: f64,

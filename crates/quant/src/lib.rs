@@ -1,23 +1,23 @@
 //! The mathematics of market making: quotes, estimators, pools, profit and loss, statistics.
 //!
-//! Pure functions and small states without clocks, files or chance. Models compute in floats through
-//! `libm`, so that every platform gets the same digits; where money is decided (amounts of pools,
-//! profit and loss) the arithmetic is exact. What is no number, or out of range, is refused by name
-//! ([`Error`]); no function guesses. Every function, or the module it is in, names its source.
+//! Pure functions and small states without clocks, files or chance. Models compute in floats
+//! through `libm`, so that every platform gets the same digits; where money is decided (amounts of
+//! pools, profit and loss) the arithmetic is exact. An input that is not a number or out of range
+//! is an error with its name ([`Error`]). Every function, or the module it is in, names its source.
 //!
 //! | to do | use |
 //! |---|---|
 //! | quote under an inventory bound | [`glft`]: `Parameters::asymptotic` for a table by inventory |
-//! | compare with Avellaneda–Stoikov, or value a rule of quoting | [`avellaneda_stoikov`], [`policy_value`], [`simulation`] |
+//! | compare with Avellaneda–Stoikov, or value a quoting policy | [`avellaneda_stoikov`], [`policy_value`], [`simulation`] |
 //! | sell or buy before a deadline | [`liquidation`] with limit orders, [`schedule`] over time |
-//! | know the price | [`book`], [`micro_price`], [`mod@reference`] for several sources |
-//! | know σ, A and k while trading | [`volatility::live`], [`intensity::live`]: states that can be stored |
-//! | pay for being late, spend messages | [`latency`] |
-//! | place levels, lean against inventory | [`grid`], [`inventory`], [`lp::curve`] |
+//! | estimate the fair price | [`book`], [`micro_price`], [`mod@reference`] for several sources |
+//! | estimate σ, A and k while trading | [`volatility::live`], [`intensity::live`]: states that can be stored |
+//! | allow for latency, split a message budget | [`latency`] |
+//! | place levels, skew by inventory | [`grid`], [`inventory`], [`lp::curve`] |
 //! | trade a pool against the book, or the cheaper of both | [`pool`]: `Market::whole_optimum`, `Market::route` |
 //! | hold, hedge and account for pool shares | [`lp`] |
 //! | fill orders in backtests | [`queue`] |
-//! | account and judge | [`pnl`], [`performance`] |
+//! | account for results and assess them | [`pnl`], [`performance`] |
 
 #![allow(
     clippy::cast_precision_loss,

@@ -1,6 +1,6 @@
 //! Selling (or, mirrored, buying) a position with limit orders before a deadline: Guéant, Lehalle &
 //! Fernandez-Tapia, "Optimal portfolio liquidation with limit orders", SIAM J. Financial Math. 3
-//! (2012); Fernandez-Tapia's thesis (2015), chapter 3, whose tables it reproduces.
+//! (2012); Fernandez-Tapia's thesis (2015), chapter 3, whose tables the tests reproduce.
 
 use crate::avellaneda_stoikov::intensity_spread;
 use crate::error::{Error, Result, finite, non_negative, positive, require, solved};
@@ -15,13 +15,13 @@ pub struct Liquidation {
     pub sigma: f64,
     /// Scale A of the fill intensity `A·e^(−kδ)`, 1/s.
     pub intensity: f64,
-    /// Its decay k, 1/tick.
+    /// Decay k of the intensity, 1/tick.
     pub decay: f64,
     /// Risk aversion γ, 1/tick for each lot; 0 is risk-neutral.
     pub risk_aversion: f64,
     /// Drift μ of the mid, ticks/s.
     pub drift: f64,
-    /// What is given up on each lot that is left at the deadline, ticks.
+    /// Discount on each lot that is left at the deadline, ticks.
     pub give_up: f64,
 }
 
@@ -78,11 +78,12 @@ mod tests {
         give_up: 3.0,
     };
 
-    /// What a table varies and its rows for 1 to 6 lots.
+    /// The parameters of each row of a table and the row's values for 1 to 6 lots.
     type Table = (&'static str, Vec<(Liquidation, [f64; 6])>);
 
-    /// The printed numbers of the thesis that are open to us (tables 3.1, 3.3, 3.5 and 3.7). Table
-    /// 3.5 is for σ = 3 as printed; the head of 3.7 says γ = 0.5 where its numbers are those of 0.1.
+    /// The printed numbers of the thesis that are publicly available (tables 3.1, 3.3, 3.5 and
+    /// 3.7). Table 3.5 is for σ = 3 as printed; the head of 3.7 states γ = 0.5, but its numbers are
+    /// those of 0.1.
     fn tables() -> Vec<Table> {
         let of = |change: fn(&mut Liquidation, f64), value: f64| {
             let mut changed = BASE;

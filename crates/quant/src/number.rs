@@ -1,5 +1,5 @@
-//! The numbers that a rule can be evaluated in: floats where it runs live, exact rationals where it
-//! has to be right to the last digit (accounts, vectors of tests).
+//! The numbers that a rule can be evaluated in: floats for live use, exact rationals where every
+//! digit counts (accounts, test vectors).
 
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -10,7 +10,7 @@ use num_traits::{One, ToPrimitive, Zero};
 /// An exact rational number of any size.
 pub type Exact = BigRational;
 
-/// What the rules of this crate need of a number.
+/// The operations that the functions of this crate need.
 pub trait Number:
     Clone
     + PartialOrd
@@ -22,10 +22,10 @@ pub trait Number:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// A whole number.
+    /// The number with this value.
     fn whole(value: i64) -> Self;
 
-    /// Whether it is a number at all: false for NaN and infinity.
+    /// False for NaN and infinity.
     fn is_finite(&self) -> bool;
 
     /// The nearest float.
@@ -67,7 +67,7 @@ impl Number for f64 {
 
     #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
     fn floor_to_i64(&self) -> Option<i64> {
-        // Above 2^53 a float has no fraction that could be told apart.
+        // Above 2^53 a float has no fractional part.
         const LARGEST: f64 = 9_007_199_254_740_992.0;
         let floor = libm::floor(*self);
         (floor.abs() <= LARGEST).then_some(floor as i64)

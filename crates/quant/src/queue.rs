@@ -1,16 +1,17 @@
-//! How much is in front of a resting order, as trades and depths tell: the queue models of hftbacktest
-//! (`hftbacktest/src/backtest/models/queue.rs`; Rigtorp, "Estimating order queue position").
+//! Queue position of a resting order, estimated from trades and depths: the queue models of
+//! hftbacktest (`hftbacktest/src/backtest/models/queue.rs`; Rigtorp, "Estimating order queue
+//! position").
 //!
-//! A decrease of the level that no trade explains was cancelled in front of us or behind us. The risk
-//! averse model takes it as behind; the probabilistic ones share it by a function of what is in front
-//! and behind.
+//! A decrease of the level that no trade explains was cancelled in front of the order or behind it.
+//! The risk-averse model attributes it to those behind; the probabilistic models split it by a
+//! function of the quantities in front and behind.
 
 use crate::error::{Result, finite, non_negative, positive};
 
-/// How a decrease that no trade explains is shared.
+/// How a decrease that no trade explains is split.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Model {
-    /// Only trades move an order forward.
+    /// All behind: only trades move an order forward.
     RiskAverse,
     /// Behind with probability `f(b)/(f(b) + f(f))`, `f(x) = x^n`.
     Power(f64),
@@ -25,8 +26,8 @@ pub enum Model {
 }
 
 impl Model {
-    /// The probability that a decrease is behind, with so much in front and behind; 1 where the
-    /// formula is not a finite number (nothing to share).
+    /// The probability that a decrease is behind, given the quantities in front and behind; 1 if
+    /// the formula is not a finite number (nothing to split).
     fn behind(self, front: f64, back: f64) -> f64 {
         let log = |x: f64| libm::log(1.0 + x);
         let probability = match self {
@@ -48,19 +49,19 @@ impl Model {
     }
 }
 
-/// The place of one order at one price. Quantities in one unit, whatever it is.
+/// The queue position of one order at one price. Quantities in one unit, whatever it is.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     model: Model,
     front: f64,
-    /// What the level held when it was last shown.
+    /// Quantity of the level when last observed.
     level: f64,
-    /// Traded since.
+    /// Traded since then.
     traded: f64,
 }
 
 impl Position {
-    /// An order that arrives at a level with so much in it, without our own.
+    /// An order that joins a level of this quantity, own orders excluded.
     pub fn new(model: Model, level: f64) -> Result<Self> {
         match model {
             Model::Power(n) | Model::Power2(n) | Model::Power3(n) => {
@@ -77,12 +78,12 @@ impl Position {
         })
     }
 
-    /// What is believed to be in front. Below 0 after trades that went beyond it.
+    /// The estimated quantity in front. Below 0 after trades that went beyond it.
     pub fn front(&self) -> f64 {
         self.front
     }
 
-    /// A trade of so much at our price.
+    /// Applies a trade at the order's price.
     pub fn trade(&mut self, quantity: f64) -> Result<()> {
         let quantity = non_negative("trade quantity", quantity)?;
         self.front -= quantity;
@@ -90,7 +91,7 @@ impl Position {
         Ok(())
     }
 
-    /// The level now holds so much, without our own.
+    /// Sets the quantity that the level now holds, own orders excluded.
     pub fn depth(&mut self, level: f64) -> Result<()> {
         let level = non_negative("level quantity", level)?;
         let before = core::mem::replace(&mut self.level, level);
@@ -107,15 +108,15 @@ impl Position {
         Ok(())
     }
 
-    /// An order of our own in front of this one took so much of the trade: that part did not reach the
-    /// orders between the two.
+    /// Removes the part of the last trade that filled one of our orders in front of this one: that
+    /// part did not reach the orders in between.
     pub fn give_back(&mut self, quantity: f64) -> Result<()> {
         self.front += non_negative("trade quantity", quantity)?;
         Ok(())
     }
 
-    /// Takes what trades have filled beyond what was in front, in whole lots (rounded, halves away from
-    /// zero); if it is a lot at least, nothing is in front any more.
+    /// Returns the quantity that trades have filled beyond what was in front, in whole lots
+    /// (rounded, halves away from zero). If it is a lot or more, nothing is left in front.
     pub fn take_filled(&mut self, lot: f64) -> Result<f64> {
         let lot = positive("lot", lot)?;
         let lots = libm::round(finite("front", -self.front)? / lot);
@@ -126,8 +127,8 @@ impl Position {
         Ok(lots)
     }
 
-    /// Whether trades have gone so far beyond what was in front that at least one lot of ours filled:
-    /// `round(−front/lot) > 0`, halves away from zero.
+    /// Whether trades have gone far enough beyond what was in front to fill at least one lot of the
+    /// order: `round(−front/lot) > 0`, halves away from zero.
     pub fn is_filled(&self, lot: f64) -> Result<bool> {
         let lot = positive("lot", lot)?;
         Ok(libm::round(finite("front", -self.front)? / lot) > 0.0)
@@ -137,13 +138,14 @@ impl Position {
 /// A resting order's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// It buys.
+    /// A buy order.
     Bid,
-    /// It sells.
+    /// A sell order.
     Ask,
 }
 
-/// Whether an order fills without regard to its queue: the market's other side has reached its price.
+/// Whether an order fills without regard to its queue: the opposite side of the market has reached
+/// its price.
 ///
 /// hftbacktest's exchange without partial fills: a bid fills when its price is at or above the best
 /// ask. Prices are ticks.
@@ -185,7 +187,8 @@ mod tests {
             place.trade(10.0).unwrap();
             place.depth(40.0).unwrap();
             assert!((place.front() - 40.0).abs() < 1e-12, "{model:?}");
-            // Thirty came behind us; then twenty of seventy go without a trade.
+            // Thirty are added behind the order; then twenty of seventy are removed without a
+            // trade.
             place.depth(70.0).unwrap();
             place.depth(50.0).unwrap();
             let front = place.front();
@@ -224,12 +227,12 @@ mod tests {
 
     #[test]
     fn what_an_own_order_took_did_not_reach_those_behind_it() {
-        // Ten of others, five of ours, five of others, ours: seventeen trade.
+        // Ten of others, five of ours, five of others, ours: seventeen are traded.
         let mut place = Position::new(Model::Log, 15.0).unwrap();
         place.trade(17.0).unwrap();
         place.give_back(5.0).unwrap();
         assert!((place.front() - 3.0).abs() < 1e-12);
-        // The level fell by what traded, and nothing was cancelled.
+        // The level fell by the traded quantity; nothing was cancelled.
         place.depth(0.0).unwrap();
         assert!(place.give_back(-1.0).is_err());
     }

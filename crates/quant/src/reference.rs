@@ -1,9 +1,9 @@
 //! One price from several sources: the median or a weighted mean, if enough of them are fresh and
-//! agree. A source that is missing is missing; it never becomes a neutral value.
+//! agree. A missing source counts as missing, never as a neutral value.
 
 use crate::error::{Error, Result, non_negative, positive, require, solved};
 
-/// What a source says.
+/// The price of a source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Source {
     /// Price, above 0.
@@ -23,14 +23,14 @@ pub enum Rule {
     Weighted,
 }
 
-/// What has to hold.
+/// The conditions on the sources.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Guards {
     /// Older sources are left out, s.
     pub max_age_s: f64,
-    /// Most that any two of those left may differ, in parts of their median.
+    /// Largest difference between two of the remaining sources, as a fraction of their median.
     pub max_divergence: f64,
-    /// Least number of sources left.
+    /// Smallest number of remaining sources.
     pub least: usize,
 }
 
@@ -39,14 +39,14 @@ pub struct Guards {
 pub struct Combined {
     /// The price.
     pub price: f64,
-    /// Sources that it was made of.
+    /// Number of sources it was computed from.
     pub used: usize,
-    /// How far the most distant two of them differ, in parts of their median.
+    /// Largest difference between two of them, as a fraction of their median.
     pub divergence: f64,
 }
 
-/// The combined price of those sources that are there and fresh; an error if they are too few or
-/// disagree: nobody can tell which of them is wrong.
+/// The combined price of the sources that are present and fresh. An error if they are too few, or
+/// if they disagree, because then it is not known which of them is wrong.
 ///
 /// Medians as robust location: Huber, "Robust Statistics" (1981); the guards are those of index
 /// providers (staleness, divergence).

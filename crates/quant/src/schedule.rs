@@ -1,4 +1,4 @@
-//! Trading an amount over time, in whole units: what should be done by now is a function of the clock
+//! Trading an amount over time, in whole units. The target at a time is a function of the clock
 //! alone, so that a restart changes nothing and the total is exact.
 
 use num_bigint::BigUint;
@@ -6,11 +6,12 @@ use num_traits::ToPrimitive;
 
 use crate::error::{Result, require};
 
-/// What of `total` should be done `now`, evenly over `start` to `end` in `slices`: 0 before the start,
-/// all from the end on, whole slices between. Times in any one unit, amounts in base units.
+/// The part of `total` that should be traded by `now`, evenly over `start` to `end` in `slices`: 0
+/// before the start, all of it from the end on, whole slices in between. Times in any one unit,
+/// amounts in base units.
 ///
-/// Time-weighted execution as venues and brokers define TWAP; the rounding is ours: down, the last
-/// slice takes the rest.
+/// Time-weighted execution as venues and brokers define TWAP; rounding is down, and the last slice
+/// takes the rest.
 pub fn twap_target(total: u128, start: u64, end: u64, slices: u32, now: u64) -> Result<u128> {
     require(start < end, "end", "after the start")?;
     require(slices > 0, "slices", "at least 1")?;

@@ -1,9 +1,9 @@
-//! The lowest state of a symmetric tridiagonal matrix with one negative coupling: its eigenvalue, and
-//! the ratios of neighbouring elements, each accurate in itself.
+//! The lowest state of a symmetric tridiagonal matrix with one negative coupling: its eigenvalue,
+//! and the ratios of neighbouring elements, each with a small relative error.
 //!
 //! A general eigensolver gives every element with an error relative to the largest one, which is
-//! nothing like accurate in the tails. Ratios computed inwards from both ends, where the recursion
-//! damps errors, are accurate everywhere; the two recursions meet where the diagonal is least.
+//! inaccurate in the tails. Ratios computed inwards from both ends, where the recursion damps
+//! errors, are accurate everywhere; the two recursions meet where the diagonal is least.
 
 use crate::error::{Error, Result, finite, positive};
 
@@ -18,7 +18,7 @@ pub(crate) struct Ground {
     pub gap: f64,
 }
 
-/// The lowest state of the matrix with this diagonal and `−coupling` beside it.
+/// The lowest state of the matrix with this diagonal and `−coupling` on both sides of it.
 pub(crate) fn ground(diagonal: &[f64], coupling: f64) -> Result<Ground> {
     let e = positive("fill intensity", coupling)?;
     let split = lowest(diagonal)?;
@@ -53,7 +53,7 @@ pub(crate) fn ground(diagonal: &[f64], coupling: f64) -> Result<Ground> {
     }
 }
 
-/// Where the diagonal is least.
+/// The index of the smallest element of the diagonal.
 fn lowest(diagonal: &[f64]) -> Result<usize> {
     let mut least = 0;
     for (i, value) in diagonal.iter().enumerate() {
@@ -103,7 +103,7 @@ fn above_all(diagonal: &[f64], e: f64, split: usize, trial: f64) -> bool {
     }
 }
 
-/// How many eigenvalues lie below `trial` (Sturm's sequence).
+/// The number of eigenvalues below `trial` (Sturm's sequence).
 fn count_below(diagonal: &[f64], e: f64, trial: f64) -> usize {
     let mut pivot = f64::INFINITY;
     let negative = diagonal.iter().filter(|d| {

@@ -1,4 +1,5 @@
-//! Closed-form approximations of the asymptotic quotes: good near no inventory, poor in the tails.
+//! Closed-form approximations of the asymptotic quotes: accurate near zero inventory, inaccurate in
+//! the tails.
 //!
 //! Sources: Guéant, Lehalle & Fernandez-Tapia, arXiv 1105.3115v5, sections 4 and 5; Guéant, arXiv
 //! 1605.01862, equations 4.6 and 4.7.
@@ -14,7 +15,7 @@ pub struct ClosedForm {
     pub bid_at_zero: f64,
     /// Ask − mid without inventory.
     pub ask_at_zero: f64,
-    /// How far a lot moves both quotes down.
+    /// How far each lot of inventory moves both quotes down.
     pub skew: f64,
 }
 
@@ -76,7 +77,7 @@ pub struct Gueant2016 {
 }
 
 impl Gueant2016 {
-    /// Mid − bid at an inventory, in units of which a lot has Δ; ticks.
+    /// Mid − bid at an inventory, in units of inventory (a lot is Δ of them); ticks.
     pub fn bid_distance(&self, inventory: f64) -> Result<f64> {
         solved(
             "bid",
@@ -84,7 +85,7 @@ impl Gueant2016 {
         )
     }
 
-    /// Ask − mid at an inventory, in units of which a lot has Δ; ticks.
+    /// Ask − mid at an inventory, in units of inventory (a lot is Δ of them); ticks.
     pub fn ask_distance(&self, inventory: f64) -> Result<f64> {
         solved(
             "ask",
@@ -93,9 +94,10 @@ impl Gueant2016 {
     }
 }
 
-/// Guéant, "Optimal market making", arXiv 1605.01862, equations 4.6 and 4.7, as the hftbacktest
-/// notebook has them: `sigma` in ticks/√s, `intensity` in 1/s, `decay` in 1/tick, `lot` Δ in units of
-/// inventory, `xi` the paper's ξ: γ for constant absolute risk aversion, 0 for mean against variance.
+/// Guéant, "Optimal market making", arXiv 1605.01862, equations 4.6 and 4.7, as in the hftbacktest
+/// notebook: `sigma` in ticks/√s, `intensity` in 1/s, `decay` in 1/tick, `lot` Δ in units of
+/// inventory, `xi` the paper's ξ: γ for constant absolute risk aversion, 0 for mean against
+/// variance.
 pub fn gueant_2016(
     sigma: f64,
     intensity: f64,

@@ -20,14 +20,14 @@ use crate::error::{Result, finite, non_negative, positive, require, solved};
 /// Largest inventory bound, lots.
 pub const BOUND_MAX: u32 = 2_000;
 
-/// A market and what is wanted of it.
+/// The model of a market, and the quoter's risk aversion and bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameters {
     /// Volatility σ, ticks/√s.
     pub sigma: f64,
     /// Scale A of the fill intensity `A·e^(−kδ)` on each side, 1/s.
     pub intensity: f64,
-    /// Its decay k, 1/tick.
+    /// Decay k of the intensity, 1/tick.
     pub decay: f64,
     /// Risk aversion γ, 1/tick for each lot; 0 is risk-neutral.
     pub risk_aversion: f64,
@@ -41,7 +41,7 @@ pub struct Parameters {
     pub bound: u32,
 }
 
-/// Parameters that were checked, and what follows from them.
+/// Checked parameters and the constants derived from them.
 #[derive(Clone, Copy, Debug)]
 struct Model {
     alpha: f64,
@@ -50,7 +50,7 @@ struct Model {
     coupling: f64,
     decay: f64,
     impact: f64,
-    /// What does not depend on the inventory: `ln(1+γ/k)/γ + ξ/2 + fee`.
+    /// The part of the distance that does not depend on the inventory: `ln(1+γ/k)/γ + ξ/2 + fee`.
     distance: f64,
     bound: u32,
 }
@@ -92,7 +92,7 @@ impl Model {
         })
     }
 
-    /// The diagonal of M, from −Q to Q.
+    /// The diagonal of M, from −Q to Q lots.
     fn diagonal(&self) -> Vec<f64> {
         self.inventories()
             .map(|q| q * (self.alpha * q - self.beta))
@@ -106,18 +106,18 @@ impl Model {
 }
 
 impl Parameters {
-    /// The quotes far from any end: what a market maker without a closing time uses. O(Q) for each
-    /// of some sixty steps of a bisection.
+    /// The quotes far from the end, for a market maker without a closing time. O(Q) for each of
+    /// about sixty steps of a bisection.
     pub fn asymptotic(&self) -> Result<Table> {
         table::asymptotic(&Model::new(self)?)
     }
 
-    /// The quotes `time_left` seconds before the inventory is marked to the mid for good.
+    /// The quotes `time_left` seconds before the end, at which the inventory is valued at the mid.
     pub fn with_time_left(&self, time_left: f64) -> Result<Table> {
         table::finite_horizon(&Model::new(self)?, time_left)
     }
 
-    /// The quotes at rising times before the end, each computed from the last.
+    /// The quotes at increasing times before the end, each computed from the one before.
     pub fn path(&self) -> Result<Path> {
         Path::new(&Model::new(self)?)
     }

@@ -8,8 +8,8 @@ use crate::error::{Error, Result, non_negative};
 use crate::flow::{Chain, Positive};
 use crate::spectrum::{Ground, ground};
 
-/// The part of the second state that is left in the first's ratios when `gap · time` is above this is
-/// beyond the digits of a float.
+/// When `gap · time` is above this, the second state's share in the ratios of the first is below
+/// the precision of a float.
 const SETTLED: f64 = 60.0;
 
 /// Quotes by inventory.
@@ -20,7 +20,7 @@ pub struct Table {
     bids: Vec<f64>,
     /// Ask − mid from −Q+1 to Q lots, ticks.
     asks: Vec<f64>,
-    /// `(1/k)·ln v_q`, ticks · lots; empty without an end.
+    /// `(1/k)·ln v_q`, ticks · lots; empty for asymptotic quotes.
     values: Vec<f64>,
     eigenvalue: f64,
 }
@@ -31,30 +31,31 @@ impl Table {
         self.bound
     }
 
-    /// Mid − bid at an inventory, ticks: may be negative. `None` at Q and beyond, where no bid is
-    /// wanted; what is short beyond the bound is quoted as at the bound.
+    /// Mid − bid at an inventory, ticks: may be negative. `None` at Q and beyond, where there is no
+    /// bid. A short inventory beyond the bound is quoted as at the bound.
     pub fn bid_distance(&self, inventory: i64) -> Option<f64> {
         let bound = i64::from(self.bound);
         let index = inventory.max(-bound).checked_add(bound)?;
         self.bids.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// Ask − mid at an inventory, ticks: may be negative. `None` at −Q and beyond, where no ask is
-    /// wanted; what is long beyond the bound is quoted as at the bound.
+    /// Ask − mid at an inventory, ticks: may be negative. `None` at −Q and beyond, where there is
+    /// no ask. A long inventory beyond the bound is quoted as at the bound.
     pub fn ask_distance(&self, inventory: i64) -> Option<f64> {
         let bound = i64::from(self.bound);
         let index = inventory.min(bound).checked_add(bound - 1)?;
         self.asks.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// What quoting until the end is worth to somebody with this risk aversion at an inventory
-    /// within the bound, beyond cash and inventory at the mid: ticks · lots. `None` without an end.
+    /// The certainty equivalent of quoting until the end with this risk aversion, at an inventory
+    /// within the bound, beyond cash and inventory at the mid: ticks · lots. `None` for asymptotic
+    /// quotes.
     pub fn certainty_equivalent(&self, inventory: i64) -> Option<f64> {
         let index = inventory.checked_add(i64::from(self.bound))?;
         self.values.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// The smallest eigenvalue E of M, 1/s: −E/k is earned a second in the long run.
+    /// The smallest eigenvalue E of M, 1/s: the long-run profit is −E/k a second.
     pub fn smallest_eigenvalue(&self) -> f64 {
         self.eigenvalue
     }
@@ -87,7 +88,7 @@ pub(super) fn finite_horizon(model: &Model, time_left: f64) -> Result<Table> {
     path.at(time_left)
 }
 
-/// The quotes at rising times before the end.
+/// The quotes at increasing times before the end.
 #[derive(Clone, Debug)]
 pub struct Path {
     model: Model,
@@ -131,7 +132,7 @@ impl Path {
         Table::new(&self.model, &self.ground, &ratios, worth.collect())
     }
 
-    /// Only the lowest state is left: `v = e^(−Eτ)·f·⟨f, v(0)⟩/⟨f, f⟩`.
+    /// The quotes when only the lowest state is left: `v = e^(−Eτ)·f·⟨f, v(0)⟩/⟨f, f⟩`.
     fn settled(&self, time_left: f64) -> Result<Table> {
         let ratios = &self.ground.log_ratios;
         let mut logs = vec![0.0; ratios.len() + 1];
@@ -147,7 +148,8 @@ impl Path {
     }
 }
 
-/// `ln v` at the end: 0, and with an impact what it costs that the last mid knows of every fill.
+/// `ln v` at the end: 0, and with an impact the cost of valuing the inventory at a mid that every
+/// fill has moved.
 fn terminal(model: &Model) -> Vec<f64> {
     let cost = model.decay * model.impact / 2.0;
     model.inventories().map(|q| -cost * q * q).collect()

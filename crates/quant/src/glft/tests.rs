@@ -1,4 +1,5 @@
-//! The quotes against digits of other programs, against themselves, and against their limits.
+//! The quotes against results of other programs, against independent computations, and against
+//! their limits.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -19,7 +20,7 @@ fn near(a: f64, b: f64, bound: f64) {
     assert!((a - b).abs() <= bound, "{a} {b}");
 }
 
-/// Exponential of the matrix with 80 digits, at 600 s.
+/// The expected values are the exponential of the matrix computed with 80 digits, at 600 s.
 #[test]
 fn ten_minutes_before_the_end() {
     let table = FIGURE.with_time_left(600.0).unwrap();
@@ -41,7 +42,7 @@ fn ten_minutes_before_the_end() {
     near(table.smallest_eigenvalue(), -0.644_734_429_910_267_9, 1e-12);
 }
 
-/// A general eigensolver in doubles is 2,141 ticks wrong here.
+/// A general eigensolver in double precision is 2,141 ticks off here.
 #[test]
 fn the_steep_tail_is_as_good_as_the_middle() {
     let steep = Parameters {
@@ -86,7 +87,7 @@ fn long_before_the_end_the_quotes_are_the_asymptotic_ones() {
         },
     ] {
         let limit = parameters.asymptotic().unwrap();
-        // Both ways of getting there: step by step, and from the lowest state alone.
+        // Both methods: step by step, and from the lowest state alone.
         for time_left in [3_000.0, 1e9] {
             let table = parameters.with_time_left(time_left).unwrap();
             for q in -30..=30 {
@@ -106,7 +107,7 @@ fn long_before_the_end_the_quotes_are_the_asymptotic_ones() {
     }
 }
 
-/// The two ways agree on the value as well.
+/// Both methods agree on the value as well.
 #[test]
 fn the_value_is_the_same_from_both_sides_of_the_limit() {
     let parameters = Parameters {
@@ -171,7 +172,7 @@ fn beyond_the_bound_it_quotes_as_at_the_bound() {
     assert_eq!(table.ask_distance(i64::MAX), table.ask_distance(2));
 }
 
-/// A quoter that minds no risk quotes 1/k wherever the bound is far, and keeps its value.
+/// A risk-neutral quoter quotes 1/k wherever the bound is far, and its value is constant there.
 #[test]
 fn without_risk_aversion_the_bound_alone_moves_the_quotes() {
     let table = Parameters {
@@ -196,7 +197,7 @@ fn without_risk_aversion_the_bound_alone_moves_the_quotes() {
     }
 }
 
-/// A fee is paid by the taker twice over: quotes move out by it, and further because less is earned.
+/// A fee moves the quotes out by itself, and further because a fill earns less.
 #[test]
 fn a_fee_moves_both_quotes_out_and_a_rebate_in() {
     let free = FIGURE.asymptotic().unwrap();
@@ -211,7 +212,7 @@ fn a_fee_moves_both_quotes_out_and_a_rebate_in() {
     assert!(bid(&dear) > bid(&free) + 0.5 && bid(&paid) < bid(&free));
 }
 
-/// The notebook of hftbacktest, "GLFT Market Making Model and Grid Trading", cell outputs.
+/// Cell outputs of hftbacktest's notebook "GLFT Market Making Model and Grid Trading".
 #[test]
 fn the_notebook_s_half_spread_and_skew() {
     let made = gueant_2016(
@@ -320,7 +321,7 @@ fn what_is_out_of_range_is_refused_by_name() {
         })
         .is_err()
     );
-    // Neither settled nor in reach: an error, not a wait.
+    // Neither converged nor within the limit of work: an error, not an endless computation.
     let endless = Parameters {
         sigma: 1e-9,
         bound: 2_000,

@@ -1,9 +1,10 @@
-//! Grids of quotes on a fixed raster, as the hftbacktest examples quote ("GLFT Market Making Model
-//! and Grid Trading", "High-Frequency Grid Trading"), and what changes from one grid to the next.
+//! Grids of quotes at multiples of an interval, as in the hftbacktest examples ("GLFT Market Making
+//! Model and Grid Trading", "High-Frequency Grid Trading"), and the changes from one grid to the
+//! next.
 //!
-//! Levels stand on multiples of an interval, so that a small move of the price leaves most of them
-//! where they are and in their place in the queue. Rounding is half to even, as in the sources.
-//! Generic over [`Number`]; prices are ticks.
+//! Prices are multiples of an interval, so that a small move of the mid leaves most levels
+//! unchanged, with their queue positions. Rounding is half to even, as in the sources. Generic over
+//! [`Number`]; prices are ticks.
 
 mod spacing;
 #[cfg(test)]
@@ -14,7 +15,7 @@ pub use spacing::{Distances, Sizes, distances, sizes, total_within};
 use crate::error::{Error, Result, require};
 use crate::number::{Number, least, most};
 
-/// Levels on one side, at most.
+/// Most levels of one side.
 pub const LEVELS_MAX: usize = 10_000;
 
 /// Ticks of both sides, best first.
@@ -26,7 +27,7 @@ pub struct Grid {
     pub asks: Vec<i64>,
 }
 
-/// The best prices that others show, ticks.
+/// The best prices of others, ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Touch {
     /// Best bid.
@@ -38,7 +39,7 @@ pub struct Touch {
 impl Touch {
     fn checked(self) -> Result<Self> {
         require(self.bid < self.ask, "touch", "a bid below the ask")?;
-        // Far from the ends of the type, so that sums and multiples stay inside.
+        // Far from the ends of the type, so that sums and multiples cannot overflow.
         let sound = |price: i64| (1..=i64::MAX / 4).contains(&price);
         require(
             sound(self.bid) && sound(self.ask),
@@ -53,7 +54,7 @@ impl Touch {
     }
 }
 
-/// What a grid around a GLFT quote needs.
+/// Parameters of a grid around a GLFT quote.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Skewed<N> {
     /// Half-spread, ticks, from 0.
@@ -62,13 +63,13 @@ pub struct Skewed<N> {
     pub skew: N,
     /// Position, in units of inventory.
     pub position: N,
-    /// From here on the side that would add to the position is empty.
+    /// At this position the side that would add to it is empty.
     pub max_position: N,
     /// Levels a side.
     pub levels: usize,
 }
 
-/// A grid with the reservation price and the interval it was made with.
+/// A grid with the reservation price and the interval used.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkewedGrid<N> {
     /// Mid − skew · position, ticks.
@@ -112,7 +113,7 @@ pub fn skewed<N: Number>(touch: Touch, by: &Skewed<N>) -> Result<SkewedGrid<N>> 
     })
 }
 
-/// What a grid around a micro-price needs.
+/// Parameters of a grid around a micro-price.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simple<N> {
     /// The unit of ticks, quote for each base.
@@ -125,7 +126,8 @@ pub struct Simple<N> {
     pub volatility_to_half_spread: N,
     /// How much a full position narrows one side and widens the other: 1 closes the one.
     pub skew: N,
-    /// Position, base.
+    /// How much a full position narrows one side and widens the other: 1 moves the narrowed side to
+    /// the forecast.
     pub position: N,
     /// Largest position, quote.
     pub max_notional: N,
@@ -135,7 +137,7 @@ pub struct Simple<N> {
     pub levels: usize,
 }
 
-/// A grid with the prices it was made from, ticks.
+/// A grid with the prices it was computed from, ticks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimpleGrid<N> {
     /// The weighted mid.
@@ -150,8 +152,8 @@ pub struct SimpleGrid<N> {
     pub grid: Grid,
 }
 
-/// A grid by volatility alone: `half = volatility · ratio`, depths `half·(1 ± skew · notional/max)`,
-/// `interval = max(round(half/step)·step, step)`.
+/// A grid whose spread depends on volatility alone: `half = volatility · ratio`, depths `half·(1 ±
+/// skew · notional/max)`, `interval = max(round(half/step)·step, step)`.
 ///
 /// hftbacktest, "Making Multiple Markets" and "High-Frequency Grid Trading – Simplified from GLFT".
 pub fn simple<N: Number>(touch: Touch, by: &Simple<N>) -> Result<SimpleGrid<N>> {
@@ -221,7 +223,7 @@ fn rounded<N: Number>(value: &N) -> Result<i64> {
     value.round_half_even().ok_or(TOO_WIDE)
 }
 
-/// Multiples of the interval from `first`, downwards or upwards; none at or below 0.
+/// Multiples of the interval from `first`, downwards or upwards; prices at or below 0 are left out.
 fn ladder(first: i64, towards: i64, interval: i64, levels: usize, empty: bool) -> Result<Vec<i64>> {
     if empty {
         return Ok(Vec::new());
@@ -235,7 +237,7 @@ fn ladder(first: i64, towards: i64, interval: i64, levels: usize, empty: bool) -
     Ok(made)
 }
 
-/// What to do to get from one grid to the next.
+/// The changes that lead from one grid to the next.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
     /// Levels to cancel.
@@ -244,7 +246,8 @@ pub struct Changes {
     pub place: Grid,
 }
 
-/// Cancels what is not wanted, places what is missing, keeps the rest and its place in the queue.
+/// Cancels levels that are not in the new grid and places those that are missing; the others keep
+/// their queue positions.
 ///
 /// hftbacktest, "High-Frequency Grid Trading".
 pub fn changes(current: &Grid, wanted: &Grid) -> Changes {

@@ -1,4 +1,4 @@
-//! Where the levels of a ladder stand, and how large they are.
+//! Distances and sizes of the levels of a ladder.
 
 use super::LEVELS_MAX;
 use crate::error::{Result, finite, non_negative, positive, require, solved};
@@ -10,14 +10,14 @@ pub enum Distances {
     Even {
         /// Distance of the best level.
         first: f64,
-        /// From level to level, above 0.
+        /// Difference between levels, above 0.
         step: f64,
     },
     /// `first · ratio^i`.
     Geometric {
         /// Distance of the best level, above 0.
         first: f64,
-        /// From level to level, above 1.
+        /// Ratio between levels, above 1.
         ratio: f64,
     },
 }
@@ -51,10 +51,10 @@ pub fn distances(rule: Distances, levels: usize) -> Result<Vec<f64>> {
 pub struct Sizes {
     /// Size of the best level, above 0.
     pub first: f64,
-    /// Added at each level, in parts of the first; from 0.
+    /// Added at each level, as a fraction of the first; 0 or above.
     pub growth: f64,
     /// Sizes on the side that would add to the inventory are multiplied by `e^(−damping · |q|)`;
-    /// 1/lot, from 0.
+    /// 1/lot, 0 or above.
     pub damping: f64,
 }
 
@@ -74,8 +74,8 @@ pub fn sizes(rule: &Sizes, adding: f64, levels: usize) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// How many of the best levels fit when all of them filling may add no more than `room` to the
-/// inventory. Whole units, so that nothing is rounded.
+/// How many of the best levels fit when filling all of them may add at most `room` to the
+/// inventory. Integer units, so that nothing is rounded.
 ///
 /// Sizes of a side sum to at most the inventory bound. The bound is that of [`crate::glft`].
 pub fn total_within(sizes: &[u64], room: u64) -> usize {

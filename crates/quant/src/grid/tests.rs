@@ -1,4 +1,4 @@
-//! Grids: rounding, bounds, and what stays from one to the next.
+//! Grids: rounding, bounds, and which levels are kept from one grid to the next.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 

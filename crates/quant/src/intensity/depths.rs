@@ -1,23 +1,23 @@
-//! From how deep trades reached, as the hftbacktest notebook "GLFT Market Making Model and Grid
-//! Trading" calibrates: where a venue publishes trades, or in backtests on such data.
+//! Estimates from the depths that trades reached, as the hftbacktest notebook "GLFT Market Making
+//! Model and Grid Trading" calibrates: for venues that publish trades, and backtests on such data.
 
 use super::{Intensity, log_linear};
 use crate::error::{Result, finite, positive, require};
 use crate::number::Number;
 
-/// Bins of a histogram, at most.
+/// Most bins of a histogram.
 pub const BINS_MAX: usize = 100_000;
 
-/// Counts, by distance, of arrivals that reached deeper.
+/// Counts, by distance, of market orders that reached further than that distance.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Histogram {
     /// Arrivals that would have filled a quote in each bin; bin j is j + ½ units from the mid.
     pub counts: Vec<u32>,
 }
 
-/// The notebook's counting, whose unit is half a tick: an arrival `depth` ticks from the mid has the
-/// index `round(2·depth) − 1` (halves to even) and counts in all bins below it; indices beyond `bins`
-/// are left out altogether, and so are bins beyond the largest index.
+/// The counting of the notebook, whose unit is half a tick: an arrival `depth` ticks from the mid
+/// has the index `round(2·depth) − 1` (halves to even) and counts in all bins below it; indices
+/// beyond `bins` are left out, and so are bins beyond the largest index.
 pub fn half_ticks(depths: &[f64], bins: usize) -> Result<Histogram> {
     require((1..=BINS_MAX).contains(&bins), "bins", "from 1 to 100000")?;
     let mut starts = vec![0_u32; bins + 1];
@@ -43,7 +43,7 @@ pub fn half_ticks(depths: &[f64], bins: usize) -> Result<Histogram> {
     Ok(Histogram { counts })
 }
 
-/// Counting in whole ticks: bin j counts arrivals deeper than j + ½ ticks.
+/// Counting in whole ticks: bin j counts arrivals that reached further than j + ½ ticks.
 pub fn whole_ticks(depths: &[f64], bins: usize) -> Result<Histogram> {
     require((1..=BINS_MAX).contains(&bins), "bins", "from 1 to 100000")?;
     let mut sorted = Vec::with_capacity(depths.len());
@@ -62,7 +62,7 @@ pub fn whole_ticks(depths: &[f64], bins: usize) -> Result<Histogram> {
 }
 
 impl Histogram {
-    /// Log-linear least squares over the first `bins` bins of what arrived in `window_s` seconds.
+    /// Log-linear least squares over the first `bins` bins of the arrivals of `window_s` seconds.
     pub fn fit(&self, bins: usize, window_s: f64) -> Result<Intensity> {
         let window = positive("window", window_s)?;
         let points = self.counts.iter().take(bins).enumerate();

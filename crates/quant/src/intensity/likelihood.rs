@@ -1,9 +1,9 @@
-//! Maximum likelihood from our own fills: the only choice where nobody publishes trades.
+//! Maximum likelihood from our own fills: the only method where a venue publishes no trades.
 
 use super::Intensity;
 use crate::error::{Error, Result, require, solved};
 
-/// What was seen at a distance.
+/// Fills and exposure at one distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Observation {
     /// Distance from the fair price.
@@ -14,7 +14,7 @@ pub struct Observation {
     pub exposure_s: f64,
 }
 
-/// The most likely intensity, and how sure it is.
+/// The most likely intensity and its errors.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fit {
     /// The intensity.
@@ -29,7 +29,7 @@ pub struct Fit {
     pub log_likelihood: f64,
 }
 
-/// A normal belief about k.
+/// A normal prior of k.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Belief {
     pub decay: f64,
@@ -37,7 +37,7 @@ pub(super) struct Belief {
 }
 
 impl Belief {
-    /// What it adds to the information about k.
+    /// What the prior adds to the information about k.
     fn precision(self) -> f64 {
         1.0 / (self.sd * self.sd)
     }
@@ -56,16 +56,17 @@ fn weighted(observations: &[Observation], decay: f64, least: f64) -> [f64; 3] {
     sums
 }
 
-/// The Poisson likelihood's maximum: k solves `Σnd/Σn = ΣTd·e^(−kd)/ΣT·e^(−kd)`, `A = Σn/ΣT·e^(−kd)`;
-/// errors from the inverse of the information `[[N/A², −S1], [−S1, A·S2]]`, `S_i = ΣT·d^i·e^(−kd)`.
+/// The Poisson likelihood's maximum: k solves `Σnd/Σn = ΣTd·e^(−kd)/ΣT·e^(−kd)`, `A =
+/// Σn/ΣT·e^(−kd)`; errors from the inverse of the information `[[N/A², −S1], [−S1, A·S2]]`, `S_i =
+/// ΣT·d^i·e^(−kd)`.
 ///
 /// Textbook maximum likelihood of Poisson counts (McCullagh & Nelder, "Generalized Linear Models",
-/// chapter 6). No solution where all fills are at one end of the distances that were tried.
+/// chapter 6). There is no solution if all fills are at one end of the distances.
 pub fn fit(observations: &[Observation]) -> Result<Fit> {
     posterior(observations, None)
 }
 
-/// The same with a normal belief about k, with which there is always a solution.
+/// The same with a normal prior of k; then there is always a solution.
 pub(super) fn posterior(observations: &[Observation], belief: Option<Belief>) -> Result<Fit> {
     let sound = |seen: &Observation| {
         seen.distance.is_finite()
@@ -102,7 +103,7 @@ pub(super) fn posterior(observations: &[Observation], belief: Option<Belief>) ->
     if belief.is_none() && !(least < mean && mean < most) {
         return Err(Error::NoSolution { name: "decay" });
     }
-    // The belief's pull, for each fill.
+    // The contribution of the prior, for each fill.
     let pull = |decay: f64| {
         belief.map_or((0.0, 0.0), |belief| {
             let precision = belief.precision() / fills;
@@ -128,8 +129,8 @@ pub(super) fn posterior(observations: &[Observation], belief: Option<Belief>) ->
     finish(&tried, fills, mean, decay, precision)
 }
 
-/// The k at which the expected mean distance is the observed one. `excess` falls with k; it comes with
-/// how fast.
+/// The k at which the expected mean distance equals the observed one. `excess` returns its value,
+/// which decreases in k, and its derivative.
 fn root(excess: impl Fn(f64) -> (f64, f64), unit: f64) -> Result<f64> {
     let (mut low, mut high) = (-unit, unit);
     for bound in [&mut low, &mut high] {
@@ -141,7 +142,7 @@ fn root(excess: impl Fn(f64) -> (f64, f64), unit: f64) -> Result<f64> {
             }
         }
     }
-    // Newton's steps inside a shrinking bracket.
+    // Newton's steps within a shrinking bracket.
     let mut decay = 0.0;
     for _ in 0..200 {
         let (off, slope) = excess(decay);

@@ -1,5 +1,5 @@
-//! The intensity of our own quotes while they trade: bins of distance that forget, a prior that
-//! answers before there are fills, bounds that hold whatever the data say.
+//! The intensity of our own quotes, estimated while they trade: bins of distance with exponential
+//! decay, a prior for the time before there are fills, and bounds on every estimate.
 //!
 //! Sources: the likelihood is that of [`super::likelihood`]; a gamma prior on a Poisson rate and a normal
 //! one on its exponent (Gelman et al., "Bayesian Data Analysis", chapter 2).
@@ -8,23 +8,23 @@ use super::Intensity;
 use super::likelihood::{Belief, Observation, posterior};
 use crate::error::{Result, finite, non_negative, positive, require};
 
-/// Bins, at most.
+/// Most bins.
 const BINS_MAX: usize = 1_000;
 
-/// What is believed before anything was seen, and how firmly.
+/// The prior of an estimate and its weight.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Prior {
     /// A, 1/s, above 0.
     pub scale: f64,
     /// k, 1/distance, above 0.
     pub decay: f64,
-    /// How firmly A is believed: as after this many fills at the mid (a gamma distribution).
+    /// Weight of A: as after this many fills at the mid (a gamma distribution).
     pub fills: f64,
-    /// How firmly k is believed: its standard deviation, 1/distance.
+    /// Uncertainty of k: its standard deviation, 1/distance.
     pub decay_sd: f64,
 }
 
-/// What an estimate may be, whatever the data say.
+/// Bounds of an estimate, whatever the data.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Bounds {
     /// Least and most A, 1/s.
@@ -33,23 +33,23 @@ pub struct Bounds {
     pub decay: (f64, f64),
 }
 
-/// Where an estimate comes from.
+/// The data an estimate is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// From the prior alone: nothing has filled yet.
     Prior,
-    /// From fills and prior.
+    /// From fills and the prior.
     Fitted,
     /// From fills and prior, moved to a bound.
     Bounded,
 }
 
-/// An estimate that can be quoted by: both numbers are above 0.
+/// An estimate to quote by: both numbers are above 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// The intensity.
     pub intensity: Intensity,
-    /// Where it comes from.
+    /// The data it is made from.
     pub source: Source,
     /// Standard error of k.
     pub decay_error: f64,
@@ -60,11 +60,11 @@ pub struct Estimate {
 struct Bin {
     fills: f64,
     exposure_s: f64,
-    /// Exposure times distance, so that a bin stands where its exposure was.
+    /// Exposure times distance: its mean is the distance that the bin stands for.
     moment: f64,
 }
 
-/// Fills and exposure by distance, forgetting with a half-life.
+/// Fills and exposure by distance, which lose weight with a half-life.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Calibration {
     width: f64,
@@ -73,8 +73,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// `bins` bins (2 to 1,000), each `width` of distance wide, the first from the mid; what was seen
-    /// weighs half after `half_life_s` seconds.
+    /// `bins` bins (2 to 1,000) of distance, each `width` wide, the first at the mid; observations
+    /// lose half of their weight in `half_life_s` seconds.
     pub fn new(width: f64, bins: usize, half_life_s: f64) -> Result<Self> {
         require((2..=BINS_MAX).contains(&bins), "bins", "from 2 to 1000")?;
         Ok(Self {
@@ -84,7 +84,7 @@ impl Calibration {
         })
     }
 
-    /// Time passes for what was seen.
+    /// Reduces the weight of all observations by the decay of `seconds`.
     pub fn forget(&mut self, seconds: f64) -> Result<()> {
         let keep = libm::exp2(-non_negative("seconds", seconds)? / self.half_life_s);
         for bin in &mut self.bins {
@@ -95,8 +95,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// An order rested so long at a distance from the fair price. Distances below 0 count in the
-    /// first bin, those beyond the last bin in none.
+    /// Records that an order rested for `seconds` at a distance from the fair price. Distances
+    /// below 0 count in the first bin, those beyond the last bin in none.
     pub fn rested(&mut self, distance: f64, seconds: f64) -> Result<()> {
         let seconds = non_negative("seconds", seconds)?;
         if let Some(bin) = self.bin(distance)? {
@@ -106,7 +106,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// An order filled at a distance from the fair price when it was quoted; once for each order.
+    /// Records the fill of an order quoted at a distance from the fair price of that time; once for
+    /// each order.
     pub fn filled(&mut self, distance: f64) -> Result<()> {
         if let Some(bin) = self.bin(distance)? {
             bin.fills += 1.0;
@@ -125,11 +126,11 @@ impl Calibration {
         Ok(index.and_then(|index| self.bins.get_mut(index)))
     }
 
-    /// The most likely intensity of what was seen together with the prior, within bounds.
+    /// The most likely intensity given observations and prior, within bounds.
     ///
-    /// The maximum of the likelihood of [`super::likelihood::fit`] times the prior: with nothing else
-    /// the prior is the result, and however long nothing fills there is one: A falls, so that quotes
-    /// move out, while k stays near its belief.
+    /// The maximum of the likelihood of [`super::likelihood::fit`] times the prior. Without
+    /// observations it is the prior. As long as nothing fills, A falls, so that quotes move out,
+    /// while k stays near its prior.
     pub fn estimate(&self, prior: &Prior, bounds: &Bounds) -> Result<Estimate> {
         check(prior, bounds)?;
         let mut seen = vec![Observation {
@@ -140,7 +141,7 @@ impl Calibration {
         let mut fills = 0.0;
         for (index, bin) in self.bins.iter().enumerate() {
             let middle = (index as f64 + 0.5) * self.width;
-            // A fill whose exposure was too short to be seen still has some.
+            // A fill whose exposure was too short to be observed still has some.
             let exposure_s = bin.exposure_s.max(bin.fills * 1e-3);
             if exposure_s > 0.0 {
                 fills += bin.fills;

@@ -1,10 +1,10 @@
-//! How often quotes fill: `λ(δ) = A·e^(−kδ)` of the distance δ, estimated from our own fills and how
-//! long our orders rested ([`likelihood`]), live with a prior and bounds ([`live`]), or from how deep
-//! trades reached, where trades are seen ([`depths`]).
+//! How often quotes fill: `λ(δ) = A·e^(−kδ)` at the distance δ, estimated from our own fills and
+//! the time our orders rested ([`likelihood`]), while trading with a prior and bounds ([`live`]),
+//! or from the depths that trades reached, where a venue publishes trades ([`depths`]).
 //!
-//! Distances are measured from the fair price when the quote was made; exposure counts only while an
-//! order is known to rest; a partly filled order counts once. A and k are those of the unit of the
-//! distances: half-ticks for ticks change a half-spread by a factor of two.
+//! Distances are measured from the fair price when the quote was made; exposure counts only while
+//! an order is known to rest; a partly filled order counts once. A and k depend on the unit of the
+//! distances: mistaking half-ticks for ticks changes a half-spread by a factor of two.
 
 pub mod depths;
 pub mod likelihood;
@@ -19,12 +19,12 @@ use crate::error::{Error, Result, solved};
 pub struct Intensity {
     /// A, 1/s: fills at distance 0.
     pub scale: f64,
-    /// k, 1/distance: not above 0 where the data say that distance does not matter.
+    /// k, 1/distance: 0 or below if the data show no decay with distance.
     pub decay: f64,
 }
 
-/// Least squares of `ln(rate)` on the distance: `A = e^intercept`, `k = −slope`. Points without a rate
-/// above 0 are left out, which makes A too high; [`likelihood::fit`] does not need to.
+/// Least squares of `ln(rate)` on the distance: `A = e^intercept`, `k = −slope`. Points without a
+/// rate above 0 are left out, which biases A upwards; [`likelihood::fit`] has no such bias.
 ///
 /// The hftbacktest notebook "GLFT Market Making Model and Grid Trading"; hummingbot's trading
 /// intensity.

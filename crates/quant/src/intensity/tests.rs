@@ -1,4 +1,4 @@
-//! Estimates of intensities that are known, because they made the data.
+//! Estimates from data generated with known intensities.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -16,7 +16,7 @@ fn seen(distance: f64, fills: f64, exposure_s: f64) -> Observation {
     }
 }
 
-/// As many arrivals as a Poisson process brings.
+/// A Poisson-distributed count.
 fn poisson(random: &mut Random, mean: f64) -> u32 {
     let (mut time, mut count) = (random.exponential(), 0);
     while time < mean {
@@ -40,7 +40,7 @@ fn what_fits_exactly_is_found_exactly() {
     }
 }
 
-/// The errors are those that many estimates show.
+/// The stated errors match the scatter of many estimates.
 #[test]
 fn standard_errors_are_right() {
     let mut random = Random::new(4);
@@ -116,7 +116,7 @@ fn the_prior_answers_first_then_the_fills_and_the_bounds_always_hold() {
     assert_eq!(before.source, Source::Prior);
     assert!((before.intensity.scale - 0.1).abs() < 1e-9);
     assert!((before.intensity.decay - 0.5).abs() < 1e-9);
-    // A day without a fill: less intensity, and still a decay.
+    // A day without a fill: a lower intensity and still a decay.
     let mut silent = live.clone();
     silent.rested(1.0, 1e5).unwrap();
     let silent = silent.estimate(&PRIOR, &BOUNDS).unwrap();

@@ -1,18 +1,18 @@
-//! A budget of messages split across markets or levels: by the clock, or by how far the fair price
-//! drifted, which at the same number of messages leaves a third of the error.
+//! A budget of messages split across markets or levels: by fixed periods, or by the drift of the
+//! fair price, which leaves a third of the error at the same number of messages.
 
 use crate::error::{Error, Result, non_negative, positive, require};
 
-/// What refreshing costs and saves in one market.
+/// Costs and messages of refreshing quotes in one market.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Refresh {
-    /// What staleness costs: `cost · period^power` a second.
+    /// Cost of staleness: `cost · period^power` a second.
     pub cost: f64,
     /// Messages a refresh takes (2: cancel and submit).
     pub messages: f64,
 }
 
-/// How staleness costs grow with the period.
+/// How the cost of staleness grows with the period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Growth {
     /// With the period: squared errors of a diffusing price.
@@ -26,9 +26,9 @@ pub enum Growth {
 pub struct Periods {
     /// One for each market, s.
     pub periods: Vec<f64>,
-    /// What staleness costs then, a second.
+    /// Cost of staleness at these periods, a second.
     pub cost_rate: f64,
-    /// What it would cost with one period for all.
+    /// Cost with one period for all markets, a second.
     pub cost_rate_equal: f64,
     /// Messages a second: the budget.
     pub message_rate: f64,
@@ -37,8 +37,7 @@ pub struct Periods {
 /// The periods that cost least for a budget (messages a second): `τ = √(m/c)·S/B`, `S = Σ√(mc)`, or
 /// for root costs `τ = (m/c)^(2/3)·S/B`, `S = Σm^(1/3)c^(2/3)`.
 ///
-/// Lagrange's condition on `Σcτ^p` with `Σm/τ = B`. A market without costs is left out of the budget
-/// by its caller.
+/// Lagrange's condition on `Σcτ^p` with `Σm/τ = B`. Callers leave out markets without costs.
 pub fn periods(markets: &[Refresh], budget: f64, growth: Growth) -> Result<Periods> {
     let budget = positive("message budget", budget)?;
     checked(markets.len())?;
@@ -84,7 +83,7 @@ pub fn periods(markets: &[Refresh], budget: f64, growth: Growth) -> Result<Perio
 pub struct Drifting {
     /// Volatility, price/√s.
     pub sigma: f64,
-    /// What a squared error costs, for each second and price².
+    /// Cost of a squared error, for each second and price².
     pub weight: f64,
     /// Messages a refresh takes.
     pub messages: f64,
@@ -100,17 +99,18 @@ pub struct Thresholds {
     pub periods: Vec<f64>,
     /// Mean squared error `h²/6`, price².
     pub mean_squares: Vec<f64>,
-    /// What the errors cost, a second: `S²/(6B)`.
+    /// Cost of the errors, a second: `S²/(6B)`.
     pub cost_rate: f64,
-    /// What they would cost with the best periods by the clock: three times as much.
+    /// Cost with the best fixed periods: three times as much.
     pub cost_rate_periodic: f64,
 }
 
-/// The thresholds that cost least for a budget (messages a second): `h² = σ√(m/w)·S/B`,
-/// `S = Σσ√(mw)`.
+/// The thresholds that cost least for a budget (messages a second): `h² = σ√(m/w)·S/B`, `S =
+/// Σσ√(mw)`.
 ///
-/// The mean square at a threshold against that of a clock: Åström & Bernhardsson, "Comparison of
-/// Riemann and Lebesgue sampling" (2002). Polling that is not much quicker than `h²/σ²` gives less.
+/// The mean square at a threshold compared with fixed periods: Åström & Bernhardsson, "Comparison
+/// of Riemann and Lebesgue sampling" (2002). The advantage is smaller if polling is not much faster
+/// than `h²/σ²`.
 pub fn thresholds(markets: &[Drifting], budget: f64) -> Result<Thresholds> {
     let budget = positive("message budget", budget)?;
     checked(markets.len())?;
@@ -204,7 +204,7 @@ mod tests {
                     .map(|(m, t)| m.cost * power(*t))
                     .sum()
             };
-            // Moving messages from one market to another only costs.
+            // Moving messages from one market to another only adds costs.
             for (from, to) in [(0, 1), (1, 2), (2, 0)] {
                 let mut other = best.periods.clone();
                 let moved = 1e-3;
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Sampled at small steps: the threshold's error is near h²/6 at the stated rate.
+    /// Simulated at small steps: the threshold's error is near h²/6 at the stated rate.
     #[test]
     fn drift_refresh_leaves_a_third_of_the_clock_s_error() {
         let mut random = Random::new(6);
@@ -233,7 +233,7 @@ mod tests {
         }
         let seconds = f64::from(steps) * step;
         let error = square / f64::from(steps);
-        // The clock at the same rate leaves half of the time between refreshes.
+        // Fixed periods at the same rate leave half of the time between refreshes.
         let clock = seconds / refreshes / 2.0;
         assert!(error < 0.40 * clock, "{error} {clock}");
         let made = thresholds(

@@ -1,4 +1,4 @@
-//! A quote that is not touched for a while: what the mid does meanwhile.
+//! A stale quote: what the mid may do before the quote is changed.
 //!
 //! Sources: the normal law of Brownian motion and its reflection principle (Karatzas & Shreve 1991,
 //! section 2.6); the loss of a stale quote is the value of a call (Bachelier 1900).
@@ -48,8 +48,8 @@ impl Stale {
         normal_tail(self.score())
     }
 
-    /// What is lost on average to somebody who takes the quote at the end if that pays:
-    /// `s·n(d/s) − d·N(−d/s)`, `s = σ√τ`; price.
+    /// The mean loss to a taker who takes the quote at the end if that is profitable: `s·n(d/s) −
+    /// d·N(−d/s)`, `s = σ√τ`; price.
     pub fn pick_off_at_end(&self) -> f64 {
         self.deviation() * normal_excess(self.score())
     }
@@ -69,7 +69,8 @@ impl Stale {
     }
 }
 
-/// Half the width of the band in which a hedge is left alone: `(3/2·c·P·Γ²/γ)^(1/3)`, in base.
+/// Half the width of the band within which a hedge is not adjusted: `(3/2·c·P·Γ²/γ)^(1/3)`, in
+/// base.
 ///
 /// Whalley & Wilmott 1997, leading order, for a proportional `cost` c, a `price` P, a `gamma` Γ of
 /// the hedged position (base for each unit of price, whatever its sign) and a risk aversion γ
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn far_away_the_loss_is_small_and_still_accurate() {
         let stale = Stale::new(0.553_93, 0.383_94, 7.866).unwrap();
-        // Fifty digits.
+        // Computed with fifty digits.
         let loss = 2.319_166_039_038_453_4e-118;
         assert!((stale.pick_off_at_end() / loss - 1.0).abs() < 1e-11);
     }

@@ -1,34 +1,34 @@
-//! The spread that pays for being late: a quote's age is uniform between the latency and the latency
-//! plus the poll interval, and uninformed flow arrives by its distance from the true mid.
+//! The spread that covers the cost of latency: a quote's age is uniform between the latency and the
+//! latency plus the poll interval, and uninformed flow arrives by its distance from the true mid.
 //!
 //! Source: derived here from the intensity of Avellaneda & Stoikov 2008.
 
 use crate::error::{Result, finite, non_negative, positive, solved};
 
-/// The optimum and what it earns. Prices, and price · fills a second for one side.
+/// The optimum and its profit. Prices, and price · fills a second for one side.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Widened {
-    /// What the mid has moved against a fill on average: `kσ²·I1/I0`.
+    /// Mean move of the mid against a fill: `kσ²·I1/I0`.
     pub loss_per_fill: f64,
     /// The best half-spread: `1/k + loss`.
     pub half_spread: f64,
-    /// The best half-spread of somebody who is never late: `1/k`.
+    /// The best half-spread without latency: `1/k`.
     pub half_spread_without_latency: f64,
-    /// Earned a second on one side at the best half-spread.
+    /// Profit a second of one side at the best half-spread.
     pub profit_rate: f64,
-    /// Earned at the half-spread of somebody who is never late.
+    /// Profit a second at the half-spread without latency.
     pub profit_rate_if_not_widened: f64,
-    /// Earned by somebody who is never late.
+    /// Profit a second without latency.
     pub profit_rate_without_latency: f64,
     /// The loss to first order: `kσ²·(latency + poll/2)`.
     pub first_order_loss: f64,
 }
 
-/// Means over the age a of `e^(ga)` and `a·e^(ga)`, a uniform on `from` to `from + length`, divided by
-/// `e^(g·from)`; by series where `g·length` is small, which the closed forms lose digits for.
+/// Means over the age a of `e^(ga)` and `a·e^(ga)`, a uniform on `from` to `from + length`, divided
+/// by `e^(g·from)`; by series where `g·length` is small, because the closed forms cancel there.
 fn means(g: f64, from: f64, length: f64) -> (f64, f64) {
     let x = g * length;
-    // Means over u uniform on 0 to 1 of e^(xu) and u·e^(xu).
+    // Means of e^(xu) and u·e^(xu) with u uniform on 0 to 1.
     let (flat, rising) = if x < 0.5 {
         let (mut flat, mut rising, mut term) = (0.0, 0.0, 1.0);
         for n in 0..40_u32 {
@@ -67,7 +67,7 @@ pub fn widen(
     let anchor = libm::exp(g * latency);
     let loss = solved("loss per fill", k * variance * i1 / i0)?;
     let neutral = 1.0 / k;
-    // At δ = 1/k + loss every fill keeps 1/k.
+    // At δ = 1/k + loss every fill earns 1/k.
     let rate = |half: f64| intensity * libm::exp(-k * half) * i0 * anchor;
     let best = neutral + loss;
     Ok(Widened {
@@ -81,11 +81,11 @@ pub fn widen(
     })
 }
 
-/// The least half-spread worth quoting: what a fill costs and what the mid moves against it before
-/// the quote can be changed, `costs + k·σ²·(poll + acknowledgement)`. Price.
+/// The smallest half-spread worth quoting: the costs of a fill and the move of the mid against it
+/// before the quote can be changed, `costs + k·σ²·(poll + acknowledgement)`. Price.
 ///
-/// The age of a quote at its worst, where [`widen`] takes its mean; `costs` (fee, expected adverse
-/// selection) may be negative with a rebate, the floor is not.
+/// It takes the largest age of a quote, where [`widen`] takes the mean. `costs` (fee, expected
+/// adverse selection) may be negative with a rebate, the floor is never.
 pub fn half_spread_floor(
     costs: f64,
     decay: f64,
@@ -113,7 +113,7 @@ mod tests {
         assert!(made.profit_rate > made.profit_rate_if_not_widened);
         assert!(made.profit_rate < made.profit_rate_without_latency);
         assert!((made.loss_per_fill / made.first_order_loss - 1.0).abs() < 0.2);
-        // Earned at half-spreads nearby is less: it is a maximum.
+        // The profit at half-spreads nearby is lower: it is a maximum.
         let (i0, _) = means(0.18, 0.4, 2.0);
         for off in [-0.05, 0.05] {
             let half = made.half_spread + off;

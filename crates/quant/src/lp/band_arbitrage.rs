@@ -1,12 +1,12 @@
-//! A pool that is traded to within its fee of an outside price whenever that pays for a fixed cost:
-//! what its providers lose and what they are paid, price by price.
+//! A pool that is arbitraged to within its fee of an outside price whenever the profit exceeds a
+//! fixed cost: the losses and fee income of its liquidity providers at every price.
 //!
 //! The simulation of A. Elsts, "CEX/DEX arbitrage, transaction fees, block times, and LP profits"
 //! (atiselsts/cex-dex-arbitrage-anatomy, `dex.py`): fees are paid out, not compounded.
 
 use crate::error::{Result, fraction, non_negative, positive, solved};
 
-/// A pool and what it has lost and earned so far. Quote, unless it says otherwise.
+/// A pool with its losses and earnings so far. Quote, unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pool {
     /// Base in the pool.
@@ -26,8 +26,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool with so much quote at a price; `fee` in parts of what is paid in, `fixed_cost` quote for
-    /// each trade.
+    /// A pool with `quote` of the quote token at a price; `fee` as a fraction of the input,
+    /// `fixed_cost` quote for each trade.
     pub fn new(quote: f64, price: f64, fee: f64, fixed_cost: f64) -> Result<Self> {
         let quote = positive("quote reserve", quote)?;
         let base = solved("base reserve", quote / positive("price", price)?)?;
@@ -48,8 +48,8 @@ impl Pool {
         self.reserve_quote / self.reserve_base
     }
 
-    /// An outside price is seen. Returns whether somebody traded: only if the profit is above 0 after
-    /// fee and fixed cost.
+    /// Applies an outside price. Returns whether arbitrage traded: only if its profit after fee and
+    /// fixed cost is above 0.
     ///
     /// `dex.py`, `maybe_arbitrage`.
     pub fn outside(&mut self, price: f64) -> Result<bool> {

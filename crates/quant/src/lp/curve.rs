@@ -1,5 +1,5 @@
-//! A pool's curve as levels of a book: what it would sell and buy between prices, so that a quoter can
-//! offer the same on the book.
+//! A pool's curve as levels of a book: the amounts it would sell and buy between prices, so that a
+//! quoter can offer the same on the book.
 
 use crate::error::{Error, Result, fraction, positive, require, solved};
 
@@ -14,7 +14,7 @@ pub struct Curve {
     high: f64,
 }
 
-/// What is due to a position at a price.
+/// The amounts due to a position at a price.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Due {
     /// Base.
@@ -26,14 +26,14 @@ pub struct Due {
 /// One step of the curve as an order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rung {
-    /// The price of the order, ticks: at the far end of its step, so that it is never better than the
-    /// curve, moved out by the fee.
+    /// The price of the order, ticks: at the far end of its step, so that it is never better than
+    /// the curve, and moved out by the fee.
     pub price: i64,
     /// Base that the curve trades within the step.
     pub quantity: f64,
 }
 
-/// Levels on one side, at most.
+/// Most levels of one side.
 const LEVELS_MAX: usize = 10_000;
 
 impl Curve {
@@ -71,13 +71,13 @@ impl Curve {
         })
     }
 
-    /// The derivative of the position's value by the price, base: what a hedge sells short.
+    /// The derivative of the position's value by the price, base: the amount a hedge sells short.
     pub fn delta(&self, price: f64) -> Result<f64> {
         self.due(price).map(|due| due.base)
     }
 
     /// Base that the curve sells on the way from one price up to another, both inside the range:
-    /// `L(1/√P − 1/√P')`, written so that nothing cancels.
+    /// `L(1/√P − 1/√P')`, in a form without cancellation.
     fn base_between(&self, low: f64, high: f64) -> f64 {
         if high.is_infinite() {
             return self.liquidity / libm::sqrt(low);
@@ -133,7 +133,7 @@ impl Curve {
     }
 }
 
-/// The price, and what the fee leaves.
+/// The price, and `1 − fee`.
 fn checked(price: f64, step: u32, levels: usize, fee: f64) -> Result<(f64, f64)> {
     require(step >= 1, "step", "at least 1 tick")?;
     require(levels <= LEVELS_MAX, "levels", "at most 10000")?;

@@ -1,9 +1,9 @@
-//! Who trades with a pool, from its balances at polls: arbitrage towards the book, and others, whose
-//! fees are what a position earns.
+//! Classifies a pool's trades from its reserves at polls: arbitrage towards the book, and other
+//! volume, whose fees a position earns.
 
 use crate::error::{Result, finite, non_negative, positive};
 
-/// Estimates that forget with a half-life.
+/// Estimates that lose weight with a half-life.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Flow {
     log_fee: f64,
@@ -14,18 +14,18 @@ pub struct Flow {
     noise: f64,
 }
 
-/// What happened between two polls, in parts of the pool's value.
+/// Volume between two polls, as fractions of the pool's value.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Seen {
-    /// Volume that took the pool's price to the edge of its fee around the mid.
+    /// Volume that moved the pool's price to the edge of its fee around the mid.
     pub arbitrage: f64,
     /// Other volume.
     pub noise: f64,
 }
 
 impl Flow {
-    /// For a pool with a logarithmic fee ([`super::lvr::log_fee`]); what was seen weighs half after
-    /// `half_life_s` seconds.
+    /// For a pool with a logarithmic fee ([`super::lvr::log_fee`]); observations lose half of their
+    /// weight in `half_life_s` seconds.
     pub fn new(log_fee: f64, half_life_s: f64) -> Result<Self> {
         Ok(Self {
             log_fee: non_negative("fee", log_fee)?,
@@ -37,12 +37,13 @@ impl Flow {
         })
     }
 
-    /// Takes in the pool's reserves and the book's mid, `seconds` after the last poll.
+    /// Adds the pool's reserves and the book's mid, `seconds` after the last poll.
     ///
-    /// A swap moves the reserves in opposite directions. Of one that began outside the fee around the
-    /// mid, what leads to its edge is arbitrage; all else is of others. Reserves that move together are
-    /// joins and exits. Several trades between two polls count as their sum: less than there was.
-    /// The band is that of Milionis, Moallemi & Roughgarden, arXiv 2305.14604.
+    /// A swap moves the reserves in opposite directions. Of a swap that began outside the fee
+    /// around the mid, the part up to the edge is arbitrage; the rest is other volume. Reserves
+    /// that move together are joins and exits. Several trades between two polls count as their sum,
+    /// which underestimates the volume. The band is that of Milionis, Moallemi & Roughgarden, arXiv
+    /// 2305.14604.
     pub fn push(&mut self, base: f64, quote: f64, mid: f64, seconds: f64) -> Result<Seen> {
         let base = positive("base reserve", base)?;
         let quote = positive("quote reserve", quote)?;
@@ -69,7 +70,7 @@ impl Flow {
         let moved = finite("move", quote - last_quote)?;
         let off = libm::log(last_quote / last_base / mid);
         let towards = if off > self.log_fee {
-            // Too dear in the pool: arbitrage sells base to it, quote leaves.
+            // The pool's price is too high: arbitrage sells base to it and quote leaves.
             libm::exp((self.log_fee - off) / 2.0) - 1.0
         } else if off < -self.log_fee {
             libm::exp((-self.log_fee - off) / 2.0) - 1.0
@@ -89,7 +90,7 @@ impl Flow {
         })
     }
 
-    /// Mean seconds between arbitrages; `None` before one was seen.
+    /// Mean seconds between arbitrages; `None` before the first one.
     ///
     /// As [`Flow::push`].
     pub fn arbitrage_interval_s(&self) -> Option<f64> {
@@ -97,8 +98,8 @@ impl Flow {
         (self.arbitrages > 0.0 && interval.is_finite()).then_some(interval)
     }
 
-    /// Volume of others a second, in parts of the pool's value; `None` before a quarter of the
-    /// half-life was seen.
+    /// Other volume a second, as a fraction of the pool's value; `None` until a quarter of the
+    /// half-life was observed.
     ///
     /// As [`Flow::push`].
     pub fn noise_volume_per_s(&self) -> Option<f64> {

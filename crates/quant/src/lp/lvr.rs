@@ -1,4 +1,5 @@
-//! Loss versus rebalancing with fees: what arbitrage takes and pays, in parts of the position's value.
+//! Loss versus rebalancing with fees: what arbitrage gains and pays, as fractions of the position's
+//! value.
 //!
 //! Milionis, Moallemi & Roughgarden, "Automated market making and arbitrage profits in the presence of
 //! fees", arXiv 2305.14604 (blocks at Poisson times); Nezlobin & Tassy, arXiv 2505.05113 (at equal
@@ -10,29 +11,29 @@ use crate::error::{Result, non_negative, positive, require, solved};
 /// Tassy's constant for a fee on one side.
 const INTERVAL: f64 = 1.716_451_902_267_407_4;
 
-/// Rates in parts of the position's value a unit of time, and shares.
+/// Rates as fractions of the position's value per unit of time, and probabilities.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rates {
     /// Loss versus rebalancing without fees: `σ²/8`.
     pub lvr: f64,
     /// The probability that a block holds an arbitrage: `1/(1 + γ√(2λ)/σ)`.
     pub trade_probability: f64,
-    /// What arbitrage takes: `σ²/8·P·e^(γ/2)/(1 − σ²/(8λ))`.
+    /// Gain of arbitrage: `σ²/8·P·e^(γ/2)/(1 − σ²/(8λ))`.
     pub arbitrage: f64,
     /// Its limit for quick blocks: `σ²/8·P`.
     pub arbitrage_fast: f64,
     /// The fees that arbitrage pays: `λ·P·sinh(γ/2)/(2θ + 1)`, `θ = √(2λ)/σ`.
     pub arbitrage_fees: f64,
-    /// What arbitrage takes of the loss when blocks are equally long: `1/(1 + 1.7164·γ/σ_b)`.
+    /// Arbitrage's share of the loss when blocks are equally long: `1/(1 + 1.7164·γ/σ_b)`.
     pub arbitrage_share_equal_blocks: f64,
-    /// Volume of others, in parts of the value, whose fees pay for what arbitrage takes:
+    /// Other volume, as a fraction of the value, whose fees cover the gain of arbitrage:
     /// `arbitrage/(1 − e^−γ)`. `None` without a fee.
     pub break_even_volume: Option<f64>,
-    /// The same if arbitrage took all of the loss.
+    /// The same if arbitrage gained the whole loss.
     pub break_even_volume_without_protection: Option<f64>,
 }
 
-/// `ln(1/(1−f))`: the logarithmic fee of a fee that takes the part f of what is paid in.
+/// `ln(1/(1−f))`: the logarithmic fee of a fee that is the fraction f of the input.
 ///
 /// Milionis, Moallemi & Roughgarden, section 2.
 pub fn log_fee(fee: f64) -> Result<f64> {

@@ -1,6 +1,6 @@
-//! Providing liquidity to a constant-product pool: what a position is worth and hedged by ([`value`]),
-//! what arbitrage takes from it ([`lvr`], [`path`], [`band_arbitrage`]), who trades with it ([`flow`]),
-//! whether to hold it ([`hold`]), what it earned ([`profit`]), and its curve as levels of a book
+//! Providing liquidity to a constant-product pool: the value and hedge of a position ([`value`]),
+//! the loss to arbitrage ([`lvr`], [`path`], [`band_arbitrage`]), the pool's trades ([`flow`]),
+//! whether to hold it ([`hold`]), its profit ([`profit`]), and its curve as levels of a book
 //! ([`curve`]).
 
 pub mod band_arbitrage;

@@ -1,5 +1,5 @@
-//! A position along a path of prices: what rebalancing would have earned more, and what a hedge that
-//! is only changed outside a band costs.
+//! A position along a path of prices: the additional profit of rebalancing, and the cost of a hedge
+//! that is only adjusted outside a band.
 
 use crate::error::{Error, Result, non_negative, positive, solved};
 
@@ -8,9 +8,9 @@ use crate::error::{Error, Result, non_negative, positive, solved};
 pub struct Losses {
     /// Each step's loss versus rebalancing, `L(√P₁ − √P₀)²/√P₀`, 0 or above.
     pub steps: Vec<f64>,
-    /// Their sum: what a full hedge without costs leaves is minus this, exactly.
+    /// Their sum: the result of a full hedge without costs is exactly minus this.
     pub total: f64,
-    /// `Σ r²·V/8` of log returns r: their approximation by volatility.
+    /// `Σ r²·V/8` of log returns r: the approximation of the losses by volatility.
     pub by_volatility: f64,
     /// Value at the first price.
     pub value_start: f64,
@@ -18,16 +18,16 @@ pub struct Losses {
     pub value_end: f64,
 }
 
-/// A hedge that was left alone inside a band. Quote.
+/// A hedge that is not adjusted within a band. Quote.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hedged {
-    /// What the short base earned, before costs.
+    /// Profit of the short base, before costs.
     pub hedge_pnl: f64,
     /// Position and hedge together, less costs.
     pub total: f64,
-    /// Paid for changes.
+    /// Paid for adjustments.
     pub cost: f64,
-    /// Times it was set, the first included, the closing not.
+    /// Number of times it was set, including the first and without closing it.
     pub trades: usize,
 }
 
@@ -45,8 +45,8 @@ fn checked(liquidity: f64, prices: &[f64]) -> Result<f64> {
     positive("liquidity", liquidity)
 }
 
-/// The losses of a position with liquidity L, without fees, along prices that others trade the pool
-/// to.
+/// The losses of a position with liquidity L, without fees, along the prices that others trade the
+/// pool to.
 ///
 /// Milionis, Moallemi, Roughgarden & Zhang, "Automated market making and loss-versus-rebalancing",
 /// arXiv 2208.06046; the discrete identity `V₁ − V₀ − x₀(P₁ − P₀) = −loss` is exact.
@@ -71,9 +71,9 @@ pub fn losses(liquidity: f64, prices: &[f64]) -> Result<Losses> {
     })
 }
 
-/// A position hedged by selling its base short: set at the first price, set again at every price but
-/// the last where it is off by more than `band` (base), closed at the last; each change costs `cost`
-/// in parts of its value.
+/// A position hedged by selling its base short: set at the first price, set again at every price
+/// but the last where it is off by more than `band` (base), closed at the last; each adjustment
+/// costs `cost` as a fraction of its value.
 ///
 /// The band: Whalley & Wilmott 1997, [`crate::latency::stale::hedge_band`].
 pub fn hedge(liquidity: f64, prices: &[f64], cost: f64, band: f64) -> Result<Hedged> {

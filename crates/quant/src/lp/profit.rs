@@ -1,9 +1,9 @@
-//! What a position in a pool earned: the price of what was put in, impermanent loss, fees; their sum
-//! is the change of its value, whatever pool and book cost at the end.
+//! The profit of a position in a pool: the price change of what was contributed, impermanent loss,
+//! fees. Their sum is the change of its value, whatever the prices of pool and book at the end.
 
 use crate::error::{Result, positive, require, solved};
 
-/// A pool when it was looked at.
+/// A pool at one moment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Snapshot {
     /// The pool's base.
@@ -16,14 +16,14 @@ pub struct Snapshot {
     pub mid: f64,
 }
 
-/// What earned the change of a position's value; quote.
+/// The components of the change of a position's value; quote.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Split {
-    /// What was put in, by the move of the mid.
+    /// Change of the value of what was contributed, by the move of the mid.
     pub price: f64,
-    /// What the pool's trading left of it less than that: 0 or below where the pool follows the mid.
+    /// Loss against holding what was contributed: 0 or below where the pool follows the mid.
     pub impermanent: f64,
-    /// Growth of `√(xy)` for each LP unit: fees, and what others left to those who stayed.
+    /// Growth of `√(xy)` for each LP unit: fees, and remainders of other holders' exits.
     pub fees: f64,
     /// Value at the start, at the mid.
     pub value_start: f64,
@@ -56,14 +56,14 @@ impl Snapshot {
         libm::sqrt(self.reserve_base) * libm::sqrt(self.reserve_quote) / self.supply
     }
 
-    /// What the reserves behind an LP unit are worth at a mid.
+    /// Value of the reserves behind one LP unit at a mid.
     fn worth(&self, mid: f64) -> f64 {
         (self.reserve_base * mid + self.reserve_quote) / self.supply
     }
 }
 
-/// The split of `held` LP units between two looks at a pool, without a join or exit of our own
-/// between them; where there were some, split each stretch.
+/// The components for `held` LP units between two snapshots of a pool without a join or exit of our
+/// own in between; with some, split each interval.
 ///
 /// Fees as growth of `√(xy)/S`: Uniswap v2's protocol fee ("Uniswap v2 Core", 2020, section 2.4).
 pub fn split(held: f64, start: &Snapshot, end: &Snapshot) -> Result<Split> {
@@ -75,7 +75,7 @@ pub fn split(held: f64, start: &Snapshot, end: &Snapshot) -> Result<Split> {
         "LP units",
         "at most the supply",
     )?;
-    // What a unit of √(xy) is worth at the end: P/√p + √p, p the pool's price.
+    // The value of a unit of √(xy) at the end: P/√p + √p, p the pool's price.
     let root = libm::sqrt(end.reserve_quote / end.reserve_base);
     let each = end.mid / root + root;
     let (before, after) = (start.liquidity(), end.liquidity());

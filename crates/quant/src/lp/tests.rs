@@ -16,7 +16,7 @@ fn near(a: f64, b: f64, relative: f64) {
     assert!((a - b).abs() <= relative * b.abs(), "{a} {b}");
 }
 
-/// Pintail's table.
+/// The table of Pintail's article.
 #[test]
 fn losses_against_holding() {
     for (ratio, percent) in [
@@ -90,13 +90,13 @@ fn the_table_of_trade_probabilities() {
     }
 }
 
-/// Blocks at Poisson times, prices that jump by the diffusion between them, arbitrage to the band.
+/// Blocks at Poisson times, prices that diffuse in between, arbitrage to the edge of the fee.
 #[test]
 fn simulated_arbitrage_takes_what_the_formula_says() {
     let (sigma, interval, fee) = (0.05, 12.0 / 86_400.0, 0.003);
     let made = rates(sigma, interval, fee).unwrap();
     let mut random = Random::new(12);
-    // z = ln(pool price/outside price); gains in parts of the value, V = 2√P.
+    // z = ln(pool price/outside price); gains as fractions of the value, V = 2√P.
     let (mut z, mut taken, mut fees, mut trades) = (0.0_f64, 0.0, 0.0, 0.0);
     let blocks = 2_000_000;
     for _ in 0..blocks {
@@ -146,7 +146,7 @@ fn the_discrete_identity_holds_on_every_path() {
     assert!(hedge(1.0, &[1.0, 2.0], -0.1, 0.0).is_err());
 }
 
-/// Printed by simple_examples.py, run unchanged.
+/// Printed by simple_examples.py, run unmodified.
 #[test]
 fn a_pool_between_two_prices() {
     let mut pool = Pool::new(5e8, 3_000.0, 0.0005, 10.0).unwrap();
@@ -205,7 +205,7 @@ fn rungs_sum_to_the_curve_and_are_never_better_than_it() {
     assert_eq!(asks[0].price, 412);
     let bids = curve.bids(400.0, 10, 5, 0.003).unwrap();
     assert_eq!(bids[0].price, 388);
-    // What is sold brings at least what the curve asks for the same base.
+    // The orders receive at least what the curve charges for the same base.
     let asked: f64 = asks
         .iter()
         .map(|rung| rung.quantity * rung.price as f64)
@@ -228,7 +228,8 @@ fn rungs_sum_to_the_curve_and_are_never_better_than_it() {
     assert!(Curve::whole(0.0).is_err());
 }
 
-/// A pool with fees, traded to random prices: the parts add up, fees are what the trades paid.
+/// A pool with fees, traded to random prices: the components add up, and the fees are those the
+/// trades paid.
 #[test]
 fn the_split_of_a_position_adds_up() {
     let mut random = Random::new(23);
@@ -264,7 +265,7 @@ fn the_split_of_a_position_adds_up() {
             1e-9,
         );
         assert!(made.fees > 0.0);
-        // Where the pool ends at the mid, impermanent loss is that of the prices.
+        // Where the pool ends at the mid, impermanent loss follows from the prices alone.
         let follows = Snapshot { mid: y / x, ..end };
         let exact = Snapshot {
             mid: 100.0,
@@ -294,7 +295,7 @@ fn the_split_of_a_position_adds_up() {
     );
 }
 
-/// Arbitrage every twelve seconds, and others whose volume is known.
+/// Arbitrage every twelve seconds, and other volume that is known.
 #[test]
 fn flow_tells_arbitrage_from_others() {
     let mut random = Random::new(29);

@@ -13,7 +13,7 @@ pub struct Position {
     pub share: f64,
 }
 
-/// A position at a price. Quote, unless it says otherwise.
+/// A position at a price. Quote, unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Valued {
     /// Our part of the pool's `L = √(xy)`.
@@ -22,17 +22,17 @@ pub struct Valued {
     pub value_at_entry: f64,
     /// Value now.
     pub value: f64,
-    /// Value now of what was put in.
+    /// Value now of what was contributed.
     pub value_if_held: f64,
-    /// Value now against what was put in, −1: impermanent loss, 0 or below.
+    /// Value now against what was contributed, −1: impermanent loss, 0 or below.
     pub loss: f64,
-    /// The same from the ratio r of the prices: `2√r/(1+r) − 1`.
+    /// Impermanent loss from the ratio r of the prices: `2√r/(1+r) − 1`.
     pub loss_by_ratio: f64,
     /// Base due.
     pub base: f64,
     /// Quote due.
     pub quote: f64,
-    /// `dV/dP = L/√P`: what is to be sold short against it; base.
+    /// `dV/dP = L/√P`: the base to sell short as a hedge.
     pub delta: f64,
     /// `d²V/dP² = −L/(2P^1.5)`; base for each unit of price.
     pub gamma: f64,
@@ -74,8 +74,8 @@ fn loss(a: f64, b: f64) -> f64 {
     -off * off / (a + b)
 }
 
-/// What a position is worth less than what was put in when the price has changed by the ratio r:
-/// `2√r/(1+r) − 1`, 0 or below.
+/// The value of a position against holding what was contributed, −1, when the price has changed by
+/// the ratio r: `2√r/(1+r) − 1`, 0 or below.
 ///
 /// Pintail, "Uniswap: a good deal for liquidity providers?" (2019).
 pub fn impermanent_loss(ratio: f64) -> Result<f64> {

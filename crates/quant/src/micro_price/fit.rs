@@ -1,9 +1,9 @@
-//! Estimating the chain from consecutive best quotes, as the author's notebook does.
+//! Estimating the chain from consecutive best quotes, as in the notebook of the paper's author.
 
 use super::{Counts, MicroPrice, STATES_MAX, micro_price};
 use crate::error::{Error, Result, finite, positive, require};
 
-/// Best prices and what rests there.
+/// Best prices and the quantities at them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quote {
     /// Best bid, ticks.
@@ -19,19 +19,19 @@ pub struct Quote {
 /// A fitted chain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fit {
-    /// Transitions that were counted, before their mirror images were added.
+    /// Counted transitions, without their mirror images.
     pub rows_kept: usize,
     /// Edges of the buckets of the imbalance, one more than there are buckets.
     pub edges: Vec<f64>,
-    /// What was counted.
+    /// The counted transitions.
     pub counts: Counts,
     /// The adjustments, in the unit of the tick.
     pub micro_price: MicroPrice,
 }
 
 impl Fit {
-    /// The state of a quote: its bucket, behind those of all narrower spreads. `None` for a spread
-    /// that was not fitted, or a quote that is none.
+    /// The state of a quote: its bucket, after those of all narrower spreads. `None` for a spread
+    /// that was not fitted, or an invalid quote.
     pub fn state(&self, quote: &Quote) -> Option<usize> {
         let buckets = self.edges.len() - 1;
         let spread = usize::try_from(quote.ask.checked_sub(quote.bid)?).ok()?;
@@ -40,7 +40,7 @@ impl Fit {
     }
 }
 
-/// Jumps of the mid that are told apart, in ticks.
+/// The moves of the mid that are distinguished, in ticks.
 const JUMPS: [f64; 4] = [-1.0, -0.5, 0.5, 1.0];
 
 /// A transition from a state.
@@ -111,7 +111,7 @@ fn quantiles(values: impl Iterator<Item = f64>, buckets: usize) -> Result<Vec<f6
         });
     }
     let edge = |i: usize| {
-        // i·(n−1)/buckets in whole numbers, so that an edge on a value is that value.
+        // i·(n−1)/buckets in integers, so that an edge on a value is exactly that value.
         let position = i * (given - 1);
         let (below, rest) = (position / buckets, position % buckets);
         let share = rest as f64 / buckets as f64;

@@ -1,6 +1,6 @@
 //! The micro-price: Stoikov, "The micro-price: a high-frequency estimator of future prices",
 //! Quantitative Finance 18(12) 2018. A Markov chain over states (spread, bucket of the imbalance)
-//! whose absorption at moves of the mid says where the mid goes from here.
+//! whose absorption at moves of the mid gives the expected mid.
 
 mod fit;
 mod solve;
@@ -12,10 +12,10 @@ pub use fit::{Fit, Quote, fit};
 use self::solve::{Matrix, invert};
 use crate::error::{Error, Result, finite, positive, require};
 
-/// States of a chain, at most.
+/// Most states of a chain.
 pub const STATES_MAX: usize = 256;
 
-/// Moves of the mid that are looked ahead, as in the author's notebook.
+/// Number of moves of the mid that `sixth` covers, as in the notebook of the paper's author.
 const MOVES: usize = 6;
 
 /// Counted transitions. All have a row for each state, `spread · buckets + bucket`.
@@ -38,15 +38,15 @@ pub struct MicroPrice {
     pub sixth: Vec<f64>,
     /// After all; `None` if the sum does not converge.
     pub limit: Option<Vec<f64>>,
-    /// Sums of the rows of B; 1 where as many jumps as moves were counted.
+    /// Sums of the rows of B; 1 if as many jumps as moves were counted.
     pub row_sums: Vec<f64>,
 }
 
 /// The adjustments: `G1 = (1−Q)⁻¹R1·K`, `B = (1−Q)⁻¹R2`, `G = Σ B^i·G1`, where the rows of
 /// `[no_move | jump]` are normalised to `Q` and `R1`, those of `[no_move | moved]` to `R2`.
 ///
-/// Stoikov 2018, section 3, and the author's notebook (sstoikov/microprice). A state that was never
-/// left without a move, and never moved from, makes the chain singular: an error.
+/// Stoikov 2018, section 3, and the author's notebook (sstoikov/microprice). A state without any
+/// transition makes the chain singular, which is an error.
 pub fn micro_price(counts: &Counts, jumps: &[f64]) -> Result<MicroPrice> {
     let states = check(counts, jumps)?;
     let (stay, jump) = normalised(&counts.no_move, &counts.jump)?;
@@ -70,14 +70,14 @@ pub fn micro_price(counts: &Counts, jumps: &[f64]) -> Result<MicroPrice> {
     })
 }
 
-/// Goes on summing until nothing changes; `None` when terms stop shrinking.
+/// Adds terms until the sum does not change; `None` when terms stop shrinking.
 fn limit(mut sum: Matrix, mut term: Matrix, again: &Matrix) -> Option<Vec<f64>> {
     let scale = sum.largest();
     for _ in 0..40_000 {
         term = again.times(&term);
         sum.add(&term);
         let size = term.largest();
-        // Below that, rounding alone keeps terms from shrinking.
+        // Below this, rounding alone keeps terms from shrinking.
         if size <= 1e-15 * scale {
             return Some(sum.into_column());
         }
@@ -120,7 +120,7 @@ fn check(counts: &Counts, jumps: &[f64]) -> Result<usize> {
     Ok(states)
 }
 
-/// Both tables with every row of them together summing to 1.
+/// Both tables, scaled so that their rows together sum to 1.
 fn normalised(left: &[Vec<f64>], right: &[Vec<f64>]) -> Result<(Matrix, Matrix)> {
     let mut totals = Vec::with_capacity(left.len());
     for (left, right) in left.iter().zip(right) {

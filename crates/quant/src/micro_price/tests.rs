@@ -1,4 +1,4 @@
-//! A chain that can be solved by hand, and a fit of made-up quotes.
+//! A chain that can be solved by hand, and a fit of generated quotes.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -9,8 +9,8 @@ fn near(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-12, "{a} {b}");
 }
 
-/// Two states; from either, half of the time the other, else a move: up by 1 from the second, down
-/// from the first, and then back to where it came from.
+/// Two states. From either, the chain goes to the other with probability one half, else the mid
+/// moves, up by 1 from the second and down from the first, and the state stays the same.
 #[test]
 fn a_chain_that_is_solved_by_hand() {
     let counts = Counts {

@@ -1,5 +1,5 @@
-//! Statistics of an equity curve, as hftbacktest computes them (`hftbacktest/stats/metrics.py`), and
-//! how much of a Sharpe ratio is luck ([`sharpe`]).
+//! Statistics of an equity curve, as hftbacktest computes them (`hftbacktest/stats/metrics.py`),
+//! and how much of a Sharpe ratio is chance ([`sharpe`]).
 
 pub mod sharpe;
 #[cfg(test)]
@@ -74,15 +74,15 @@ impl Equity {
         &self.changes
     }
 
-    /// `mean/sd · √(samples a day · days a year)`, the sample standard deviation. An error when
-    /// nothing varies.
+    /// `mean/sd · √(samples a day · days a year)`, the sample standard deviation. An error if all
+    /// changes are equal.
     pub fn sharpe(&self, days_a_year: f64) -> Result<f64> {
         let per_sample = sharpe::Moments::new(&self.changes)?.sharpe();
         solved("Sharpe ratio", per_sample * self.annual(days_a_year)?)
     }
 
-    /// As [`Equity::sharpe`] with `√(mean min(0, change)²)` below (Sortino & Price 1994). An error when
-    /// nothing falls.
+    /// As [`Equity::sharpe`] with `√(mean min(0, change)²)` below (Sortino & Price 1994). An error
+    /// if no change is negative.
     pub fn sortino(&self, days_a_year: f64) -> Result<f64> {
         let n = self.changes.len() as f64;
         let mean = self.changes.iter().sum::<f64>() / n;
@@ -112,7 +112,7 @@ impl Equity {
         falls.fold(0.0, f64::max)
     }
 
-    /// Total return for each unit of the largest fall. An error when nothing falls.
+    /// Total return for each unit of the largest fall. An error if the equity never falls.
     pub fn return_over_drawdown(&self) -> Result<f64> {
         solved(
             "return over drawdown",

@@ -1,7 +1,7 @@
-//! How sure a Sharpe ratio is, and what is left of the best of many.
+//! The error of a Sharpe ratio, and the ratio of the best of many trials after deflation.
 //!
-//! Never annualise a short history without its error: five minutes' samples of one day scale by more
-//! than three hundred.
+//! Never annualise the ratio of a short history without its error: for five-minute samples of one
+//! day the factor is above three hundred.
 //!
 //! Sources: Lo 2002; Mertens 2002; Bailey & López de Prado 2012 and 2014, at each function.
 
@@ -27,7 +27,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of at least two returns that are not all equal.
+    /// Moments of at least two returns that are not all equal.
     pub fn new(returns: &[f64]) -> Result<Self> {
         if returns.len() < 2 {
             return Err(Error::TooFew {
@@ -111,7 +111,7 @@ pub fn expected_best(trials: u64, variance: f64) -> Result<f64> {
         return Ok(0.0);
     }
     let n = trials as f64;
-    // Quantiles of 1 − p from p, which keeps the digits of a small p.
+    // Quantiles of 1 − p computed from p, which keeps the precision of a small p.
     let quantile = |p: f64| {
         normal_quantile(p)
             .map(|x| -x)

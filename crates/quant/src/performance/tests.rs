@@ -1,4 +1,4 @@
-//! Statistics of curves that are known, and of luck.
+//! Statistics of known curves, and of curves without skill.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -44,8 +44,8 @@ fn what_has_no_ratio_has_none() {
     assert!(good.sharpe(0.0).is_err() && good.annual_return(f64::NAN).is_err());
 }
 
-/// Many histories without skill: errors are right, and the best of a hundred looks good until it is
-/// deflated.
+/// Many random histories without skill: the errors are right, and the best of a hundred looks good
+/// until it is deflated.
 #[test]
 fn the_best_of_many_without_skill_is_deflated() {
     let mut random = Random::new(17);

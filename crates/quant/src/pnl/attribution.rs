@@ -1,21 +1,21 @@
-//! What earned a profit: spread captured, mids that moved while something was held, fees.
+//! The components of a profit: captured spread, price changes of the inventory, fees.
 
 use super::{Fee, Fill, Mids, checked};
 use crate::error::Result;
 use crate::number::{Number, most};
 
-/// What earned it, quote: `total = spread + inventory − fees`.
+/// The components, quote: `total = spread + inventory − fees`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attribution<N> {
-    /// `Σ s·q·(mid − price)`: how much better than the mid was traded.
+    /// `Σ s·q·(mid − price)`: the gain of fill prices against the mid.
     pub spread: N,
-    /// `Σ position · (mid_(j+1) − mid_j)`: what was held while the mid moved.
+    /// `Σ position · (mid_(j+1) − mid_j)`: price changes of the inventory.
     pub inventory: N,
     /// Fees in quote, and fees in base at the mid of their fill.
     pub fees: N,
 }
 
-/// Fills and mids together. Quote, unless it says otherwise.
+/// The result of fills and mids. Quote, unless stated otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Account<N> {
     /// Quote received less quote paid.
@@ -24,10 +24,10 @@ pub struct Account<N> {
     pub inventory: N,
     /// Cash and the inventory at the last mid.
     pub total: N,
-    /// What earned the total.
+    /// The components of the total.
     pub attribution: Attribution<N>,
-    /// The largest fall of the equity from its maximum, both seen at the times of the mids, before
-    /// what was traded at the same times; at the end after it.
+    /// The largest fall of the equity from its maximum, both taken at the times of the mids, before
+    /// the fills of the same time; after them at the end.
     pub max_drawdown: N,
 }
 

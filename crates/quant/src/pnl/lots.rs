@@ -1,4 +1,4 @@
-//! Lots: what was realised when, by two methods that agree on the total alone.
+//! Lots: realised and unrealised profit by two methods, which agree on the total only.
 //!
 //! Sources: FIFO and weighted average cost as in IAS 2, with fees in either token.
 
@@ -41,9 +41,9 @@ fn is_opposite<N: Number>(a: &N, b: &N) -> bool {
 /// First in, first out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fifo<N> {
-    /// What is open, oldest first; all of one sign.
+    /// The open lots, oldest first; all of one sign.
     pub lots: VecDeque<Lot<N>>,
-    /// Quote realised by what was closed.
+    /// Quote realised by closed lots.
     pub realised: N,
 }
 
@@ -57,9 +57,9 @@ impl<N: Number> Default for Fifo<N> {
 }
 
 impl<N: Number> Fifo<N> {
-    /// Takes in a fill: it closes the oldest lots of the other sign, the rest opens one.
+    /// Adds a fill. It closes the oldest lots of the opposite sign; the rest opens a new lot.
     ///
-    /// FIFO, as tax offices define it; a fee in base makes the lot smaller and dearer.
+    /// FIFO (IAS 2); a fee in base makes the lot smaller and its unit cost higher.
     pub fn push(&mut self, fill: &Fill<N>) {
         let Lot {
             mut base,
@@ -87,7 +87,7 @@ impl<N: Number> Fifo<N> {
         }
     }
 
-    /// What the open lots gain at a mid, quote.
+    /// The profit of the open lots at a mid, quote.
     pub fn unrealised(&self, mid: &N) -> N {
         crate::number::sum(
             self.lots
@@ -97,14 +97,14 @@ impl<N: Number> Fifo<N> {
     }
 }
 
-/// One lot at its average cost.
+/// The position at its average cost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AverageCost<N> {
     /// Base held, signed.
     pub position: N,
     /// Its average cost, quote for each base; 0 when nothing is held.
     pub unit_cost: N,
-    /// Quote realised by what was closed.
+    /// Quote realised by closed lots.
     pub realised: N,
 }
 
@@ -119,8 +119,9 @@ impl<N: Number> Default for AverageCost<N> {
 }
 
 impl<N: Number> AverageCost<N> {
-    /// Takes in a fill: what goes the same way moves the average, what goes against it realises the
-    /// difference to it. Exact averages grow by digits with every fill: for long histories use floats.
+    /// Adds a fill. A fill in the direction of the position changes the average; one against it
+    /// realises the difference from it. The digits of an exact average grow with every fill: use
+    /// floats for long histories.
     ///
     /// Weighted average cost (IAS 2).
     pub fn push(&mut self, fill: &Fill<N>) {
@@ -152,7 +153,7 @@ impl<N: Number> AverageCost<N> {
         }
     }
 
-    /// What the position gains at a mid, quote.
+    /// The profit of the position at a mid, quote.
     pub fn unrealised(&self, mid: &N) -> N {
         self.position.clone() * (mid.clone() - self.unit_cost.clone())
     }

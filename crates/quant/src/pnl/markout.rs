@@ -1,5 +1,5 @@
-//! Markouts: the mid some time after each fill against the fill's price. What is lost of the spread
-//! by then was lost to those who knew better.
+//! Markouts: the mid some time after each fill against the fill's price. The part of the spread
+//! that is lost by then was lost to adverse selection.
 
 use super::{Fill, Mids, checked};
 use crate::error::{Result, require};
@@ -10,8 +10,8 @@ use crate::number::Number;
 pub struct Markout<N> {
     /// `s·q·(mid − price)`: the effective half-spread, `realised + impact`.
     pub effective: N,
-    /// `s·q·(mid_h − price)`: what is left of it after the horizon; `None` when that is after the last
-    /// mid.
+    /// `s·q·(mid_h − price)`: the part of it that is left after the horizon; `None` when that is
+    /// after the last mid.
     pub realised: Option<N>,
     /// `s·q·(mid − mid_h)`: what the mid has moved against the fill.
     pub impact: Option<N>,
@@ -45,7 +45,7 @@ pub fn markouts<N: Number>(
     Ok(made.collect())
 }
 
-/// All fills at a horizon together.
+/// The markouts of all fills at one horizon.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MarkoutTotals<N> {
     /// `10⁴ · Σ realised/Σ q·p`, basis points; `None` when no horizon has passed.
@@ -56,7 +56,7 @@ pub struct MarkoutTotals<N> {
     pub count: usize,
 }
 
-/// The markout of all fills in basis points of what they traded, with its standard error.
+/// The markout of all fills in basis points of the traded value, with its standard error.
 ///
 /// The ratio of sums with the error of the delta method (Cochran, "Sampling Techniques", 6.4).
 pub fn totals<N: Number>(fills: &[Fill<N>], markouts: &[Markout<N>]) -> Result<MarkoutTotals<N>> {

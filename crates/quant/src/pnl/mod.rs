@@ -1,4 +1,5 @@
-//! Profit and loss of fills: cash and inventory, lots, and what earned it. Generic over [`Number`]:
+//! Profit and loss of fills: cash and inventory, lots, and components of the profit. Generic over
+//! [`Number`]:
 //! with [`Exact`](crate::number::Exact) every identity holds to the last digit.
 //!
 //! `total = cash + inventory · mid = realised + unrealised = spread + inventory − fees`, whatever the
@@ -21,7 +22,7 @@ pub use markout::{Markout, MarkoutTotals, markouts, totals};
 use crate::error::{Error, Result, require};
 use crate::number::Number;
 
-/// Which way a fill went.
+/// The direction of a fill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Base received.
@@ -30,7 +31,7 @@ pub enum Side {
     Sell,
 }
 
-/// What a fee is taken from.
+/// The token a fee is taken from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fee<N> {
     /// Base units.
@@ -42,9 +43,9 @@ pub enum Fee<N> {
 /// One fill.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fill<N> {
-    /// When, in the unit of the mids' times.
+    /// Time, in the unit of the mids' times.
     pub time: i64,
-    /// Which way.
+    /// Direction.
     pub side: Side,
     /// Base traded, above 0.
     pub quantity: N,
@@ -68,7 +69,7 @@ impl<N: Number> Fill<N> {
         self.quantity.clone() * self.price.clone()
     }
 
-    /// What the fill changes: base and quote, fees included.
+    /// The changes of base and quote, fees included.
     fn changes(&self) -> (N, N) {
         let base = self.signed(self.quantity.clone());
         let quote = -self.signed(self.notional());

@@ -1,5 +1,5 @@
-//! What a way of quoting is worth: the certainty equivalent of what it earns over a horizon, without
-//! sampling, so that rules can be compared and an implementation be checked against the optimum.
+//! The value of a quoting policy: the certainty equivalent of its profit over a horizon, without
+//! sampling, so that policies can be compared and an implementation checked against the optimum.
 //!
 //! With `E[−e^(−γ(X + qS))] = −e^(−γ(x + qs))·φ_q` the continuous-time model of [`crate::glft`] gives
 //! the linear system `dφ_q/dτ = (γ²σ²q²/2 − λ_b − λ_a)·φ_q + λ_b·e^(−γδ_b)·φ_(q+1) + λ_a·e^(−γδ_a)·φ_(q−1)`,
@@ -9,14 +9,14 @@
 
 use crate::error::{Error, Result, non_negative, positive, require, solved};
 
-/// The model a policy is valued in. Ticks, seconds, lots.
+/// The model in which a policy is valued. Ticks, seconds, lots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
     /// Volatility σ, ticks/√s.
     pub sigma: f64,
     /// Scale A of the fill intensity, 1/s.
     pub intensity: f64,
-    /// Its decay k, 1/tick.
+    /// Decay k of the intensity, 1/tick.
     pub decay: f64,
     /// Risk aversion γ, 1/tick for each lot, above 0.
     pub risk_aversion: f64,
@@ -26,7 +26,8 @@ pub struct Setting {
     pub horizon: f64,
 }
 
-/// Distances of bid and ask from the mid, ticks. Those at the bound are not looked at.
+/// Distances of bid and ask from the mid, ticks. The distance of the side that the bound closes is
+/// ignored.
 pub type Distances = (f64, f64);
 
 const STAGES: usize = 5;
@@ -43,7 +44,7 @@ const WEIGHTS: [[f64; STAGES]; STAGES] = [
 ];
 
 /// The certainty equivalent, at no inventory, of quoting `policy(time left, inventory)` over the
-/// horizon: ticks · lots. `policy` is asked at rising times left, for all inventories at each.
+/// horizon: ticks · lots. `policy` is called at increasing times left, for all inventories at each.
 ///
 /// The model: Guéant, Lehalle & Fernandez-Tapia, arXiv 1105.3115v5, section 2.
 pub fn certainty_equivalent(
@@ -106,7 +107,7 @@ fn advance(systems: &[Option<System>; STAGES], phi: &[f64], step: f64) -> Result
     Ok(next)
 }
 
-/// A tridiagonal system of rates.
+/// A tridiagonal system of linear differential equations.
 struct System {
     lower: Vec<f64>,
     diagonal: Vec<f64>,

@@ -1,4 +1,5 @@
-//! The rules against each other: by the equation, and by paths that share nothing with it.
+//! Policies against each other: by the equations, and by simulated paths that share no code with
+//! them.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -57,7 +58,7 @@ fn table(
         .collect()
 }
 
-/// Exact optimal quotes at rising times left.
+/// Exact optimal quotes at increasing times left.
 fn optimal(of: &Setting) -> impl FnMut(f64, i64) -> Distances {
     let mut path = parameters(of).path().unwrap();
     let mut known = (-1.0, path.at(0.0).unwrap());
@@ -98,7 +99,7 @@ fn the_optimum_reaches_its_own_value_and_nothing_exceeds_it() {
 }
 
 /// The certainty equivalent of sampled paths and its standard error. Time runs in slices with
-/// constant quotes; within a slice fills come one by one, after exponential times.
+/// constant quotes; within a slice fills follow each other after exponential times.
 fn sampled(of: &Setting, quotes: &[Vec<Distances>], paths: u32, seed: u64) -> (f64, f64) {
     let mut random = Random::new(seed);
     let slice = of.horizon / quotes.len() as f64;

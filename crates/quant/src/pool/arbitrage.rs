@@ -1,11 +1,11 @@
-//! The swap that takes most from a pool at one outside price.
+//! The most profitable swap with a pool at one outside price.
 
 use num_traits::Zero;
 
 use super::{Amount, Convention, Fee, Swap};
 use crate::error::{Result, require};
 
-/// The swap, and what it leaves.
+/// The swap and the reserves after it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToPrice {
     /// Whether the first token is paid in.

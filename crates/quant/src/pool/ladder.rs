@@ -1,5 +1,5 @@
-//! Arbitrage between a pool and the levels of a book, as if amounts could be divided at will: the
-//! optimum in closed form, level by level, and the profit of any amount.
+//! Arbitrage between a pool and the levels of a book, with divisible amounts: the optimum in closed
+//! form, level by level, and the profit of any amount.
 //!
 //! Buying from the pool stops at a level with net price `b = p·(1 − t)` at
 //! `D = (1 − s)·(x − √(xy/(φ(1 − s)b)))` of base received; selling to it, at `a = p/(1 − t)`, at
@@ -12,7 +12,7 @@ use super::{Amount, Convention, Fee, exact};
 use crate::error::{Result, require};
 use crate::number::{Exact, Number};
 
-/// Which side of the book the levels are.
+/// The side of the book that the levels belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BookSide {
     /// Bids: an arbitrage buys base from the pool and sells it to them.
@@ -30,10 +30,10 @@ pub struct Level {
     pub quantity: Amount,
 }
 
-/// A pool, one side of a book, and what trading costs.
+/// A pool, one side of a book, and the costs of trading.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Market {
-    /// Which side of the book the levels are.
+    /// Side of the book that the levels belong to.
     pub side: BookSide,
     /// The pool's base.
     pub reserve_base: Amount,
@@ -41,7 +41,7 @@ pub struct Market {
     pub reserve_quote: Amount,
     /// The pool's fee, on what is paid in.
     pub pool_fee: Fee,
-    /// What the pool rounds.
+    /// The rounding convention of the pool.
     pub convention: Convention,
     /// Levels, best first: bids or asks.
     pub levels: Vec<Level>,
@@ -51,10 +51,10 @@ pub struct Market {
     pub order_fee: Fee,
 }
 
-/// The optimum of amounts that can be divided at will.
+/// The optimum for divisible amounts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Divisible {
-    /// Base that passes from one leg to the other, net of the first leg's fee; base units.
+    /// Base passed from one leg to the other, net of the first leg's fee; base units.
     pub base: f64,
     /// Quote paid for it.
     pub cost: f64,
@@ -70,7 +70,7 @@ impl Divisible {
 }
 
 impl Market {
-    /// Refuses what is no market.
+    /// An error if the reserves or levels are invalid.
     pub(super) fn check(&self) -> Result<()> {
         require(
             !self.reserve_base.is_zero() && !self.reserve_quote.is_zero(),
@@ -114,7 +114,7 @@ impl Market {
         Ok(self.of(base))
     }
 
-    /// What of a level's quantity passes to the other leg.
+    /// The part of a level's quantity that reaches the other leg.
     fn net_quantity(&self, level: &Level) -> Exact {
         match self.side {
             BookSide::Bids => exact(&level.quantity),
@@ -130,8 +130,8 @@ impl Market {
         }
     }
 
-    /// The base, after the order's fee, that the pool sells below a marginal price; below 0 where its
-    /// price is above that from the start. What cancels is taken exactly.
+    /// The base, after the order's fee, that the pool sells below a marginal price; below 0 where
+    /// its price is above that from the start. Terms that cancel are computed exactly.
     pub(super) fn bought_until(&self, price: &Exact) -> f64 {
         // x − √(x·y/c) = x·(x − y/c)/(x + √(x·y/c)).
         let (x, y) = (exact(&self.reserve_base), exact(&self.reserve_quote));
@@ -152,8 +152,8 @@ impl Market {
         off * (x.to_f64() / (root + x.to_f64())) / self.pool_fee.left().to_f64()
     }
 
-    /// What it costs and brings to pass so much base from leg to leg; base that the book does not
-    /// take, or the pool does not have, brings nothing and costs without end.
+    /// Cost and revenue of passing `base` from leg to leg. Base that the book does not take or the
+    /// pool does not hold has no revenue and an infinite cost.
     pub(super) fn of(&self, base: f64) -> Divisible {
         let (x, y) = (
             exact(&self.reserve_base).to_f64(),
@@ -184,7 +184,7 @@ impl Market {
         }
     }
 
-    /// Quote of the book's levels for so much base, and the part that its fee leaves.
+    /// The book's quote for `base`, and the fraction of it that is left after the fee.
     fn on_book(&self, base: f64) -> (f64, f64) {
         let mut left = base;
         let mut quote = 0.0;

@@ -1,8 +1,9 @@
-//! Constant-product pools in whole units: swaps, shares and arbitrage, in a named convention each.
+//! Constant-product pools in whole units: swaps, shares and arbitrage, each by a named rounding
+//! convention.
 //!
 //! With reserves x and y, a fee f and `φ = 1 − f`, an input a brings `y·φa/(x + φa)`, and the whole
-//! input stays in the pool. Conventions differ in what they round; amounts here are exact whatever
-//! their size. The convention of a venue is a fact to be learned from it, not chosen here.
+//! input stays in the pool. Conventions differ in where they round; amounts here are exact at any
+//! size. Which convention applies is a property of the venue.
 //!
 //! Sources: "Uniswap v2 Core" (2020) and its contracts; the circuits and contracts of Loopring/protocols.
 
@@ -31,7 +32,7 @@ pub struct Fee {
 }
 
 impl Fee {
-    /// `parts` of `of`, less than all of it.
+    /// `parts` of `of`; an error unless less than the whole.
     pub fn new(parts: u64, of: u64) -> Result<Self> {
         require(parts < of, "fee", "less than the whole")?;
         Ok(Self { parts, of })
@@ -57,13 +58,13 @@ impl Fee {
         amount * self.parts / self.of
     }
 
-    /// What the fee leaves, as a fraction.
+    /// The fraction that is left after the fee.
     pub fn left(self) -> Exact {
         Exact::new(self.kept().into(), self.of.into())
     }
 }
 
-/// What a convention rounds.
+/// Where results are rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Convention {
     /// The exact result, rounded down once (Uniswap v2: `UniswapV2Library.getAmountOut`).
@@ -112,7 +113,7 @@ impl Swap {
         })
     }
 
-    /// What an input brings; below the reserve. Base units.
+    /// The output for an input; less than the reserve. Base units.
     pub fn out(&self, amount: &Amount) -> Amount {
         match self.convention {
             Convention::Floor => {
@@ -127,20 +128,21 @@ impl Swap {
         }
     }
 
-    /// What an input would bring if nothing were rounded.
+    /// The output for an input without rounding.
     pub fn exact_out(&self, amount: &Amount) -> Exact {
         let paid = amount * self.fee.kept();
         let whole = &self.reserve_in * self.fee.of + &paid;
         exact(&(&self.reserve_out * paid)) / exact(&whole)
     }
 
-    /// The least input that brings at least `wanted`; `None` if no input does.
+    /// The smallest input that gives at least `wanted`; `None` if no input does.
     pub fn least_input(&self, wanted: &Amount) -> Option<Amount> {
         if wanted >= &self.reserve_out {
             return None;
         }
         let mut high = self.formula_input(wanted)?;
-        // The circuit's roundings may ask for a little more; what it cannot pay at all, never.
+        // The circuit's rounding may need a little more; an output it cannot pay has no input at
+        // all.
         let ceiling = &high * unit() + unit();
         while self.out(&high) < *wanted {
             high *= 2_u8;
@@ -160,7 +162,7 @@ impl Swap {
         Some(low)
     }
 
-    /// An input that brings at least `wanted` under [`Convention::Floor`], as the contracts compute
+    /// An input that gives at least `wanted` under [`Convention::Floor`], as the contracts compute
     /// it: `⌊x·out·d/((Y − out)(d − f))⌋ + 1` (`UniswapV2Library.getAmountIn`); it may be one too
     /// many. `None` if the pool holds no more than that.
     pub fn formula_input(&self, wanted: &Amount) -> Option<Amount> {
@@ -181,7 +183,7 @@ impl Swap {
         self.spot() * self.fee.left()
     }
 
-    /// `1 − (out/in)/(Y/x)` of a swap: what it pays beyond the spot price, fee included; `None`
+    /// `1 − (out/in)/(Y/x)` of a swap: its cost relative to the spot price, fee included; `None`
     /// without an input.
     pub fn price_impact(&self, amount: &Amount, out: &Amount) -> Option<Exact> {
         if amount.is_zero() {
@@ -190,7 +192,7 @@ impl Swap {
         Some(Exact::one() - exact(out) / exact(amount) / self.spot())
     }
 
-    /// The pool after a swap; `None` if it does not hold so much.
+    /// The pool after a swap; `None` if it does not hold `out`.
     pub fn after(&self, amount: &Amount, out: &Amount) -> Option<Self> {
         (out < &self.reserve_out).then(|| Self {
             reserve_in: &self.reserve_in + amount,
@@ -199,8 +201,8 @@ impl Swap {
         })
     }
 
-    /// Whether a layer-2 circuit accepts a fill against this pool: no more is paid than its own
-    /// arithmetic says, and the spot price (`⌊x·10¹⁸/Y⌋`) does not fall by it.
+    /// Whether a layer-2 circuit accepts a fill against this pool: the output is at most that of
+    /// its own arithmetic, and the spot price (`⌊x·10¹⁸/Y⌋`) does not fall.
     ///
     /// Loopring/protocols, circuit/test/MatchingTests.cpp, `RequireAMMFills`.
     pub fn accepts(&self, amount: &Amount, out: &Amount) -> bool {

@@ -1,9 +1,9 @@
-//! Arbitrage between a pool and the levels of a book in whole units: the amount that really earns
-//! most, with every rounding of both legs.
+//! Arbitrage between a pool and the levels of a book in whole units: the most profitable amount
+//! with every rounding of both legs.
 //!
 //! Rounding makes the profit rugged within a few units of that of divisible amounts, which is
-//! concave: what lies farther below the best than roundings can lift need not be looked at. What is
-//! left is tried one by one, if that is not too much.
+//! concave. Amounts whose divisible profit is further below the best than rounding can add are
+//! skipped. The rest are tried one by one if they are not too many.
 //!
 //! Source: derived here; checked against exhaustion.
 
@@ -30,7 +30,7 @@ pub struct Legs {
 }
 
 impl Legs {
-    /// Revenue − cost, if that is above 0; quote units.
+    /// Revenue − cost if that is above 0; quote units.
     pub fn profit(&self) -> Option<Amount> {
         (self.revenue > self.cost).then(|| &self.revenue - &self.cost)
     }
@@ -39,16 +39,16 @@ impl Legs {
 /// The best amount.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Optimum {
-    /// Its legs; all 0 if nothing earns anything.
+    /// Its legs; all 0 if no amount is profitable.
     pub legs: Legs,
-    /// Whether every amount that could earn more was tried. Otherwise the best of a sample around the
-    /// optimum of divisible amounts.
+    /// Whether every amount that could be more profitable was tried. Otherwise this is the best of
+    /// a sample around the optimum for divisible amounts.
     pub is_proven: bool,
-    /// By how much a better amount could exceed it at most, quote units: 0 if proven.
+    /// Bound on the additional profit of a better amount, quote units: 0 if proven.
     pub shortfall: f64,
 }
 
-/// What an amount on the book comes to, after its fee.
+/// An amount on the book after its fee.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BookLeg {
     /// Quote paid for asks, or received from bids.
@@ -72,9 +72,9 @@ impl Market {
     /// The legs of an arbitrage with `base` on the book; `None` if the book or the pool does not hold
     /// as much.
     ///
-    /// Each level is rounded as the venue's own fills are: a sale brings `⌊p·fill⌋` less
-    /// `⌊quote·fee⌋`, a purchase costs `⌈p·fill⌉` and brings `fill − ⌊fill·fee⌋`. The pool is asked for
-    /// the least input that brings what is needed.
+    /// Each level is rounded as the venue's own fills are: a sale yields `⌊p·fill⌋` less
+    /// `⌊quote·fee⌋`, a purchase costs `⌈p·fill⌉` and yields `fill − ⌊fill·fee⌋`. The pool leg uses
+    /// the smallest input that gives the required output.
     pub fn legs(&self, base: &Amount) -> Option<Legs> {
         let book = self.book_leg(base)?;
         Some(match self.side {
@@ -146,11 +146,11 @@ impl Market {
         Swap::new(reserve_in, reserve_out, self.pool_fee, self.convention).ok()
     }
 
-    /// The least amount of which the order's fee leaves `net`.
+    /// The smallest amount that leaves `net` after the order's fee.
     fn before_order_fee(&self, net: &Amount) -> Amount {
         let fee = self.order_fee;
         let mut gross = net * fee.of() / fee.kept();
-        // Rounded down twice, it may be one or two short, never more.
+        // Because of two roundings it may be one or two short, never more.
         while &gross - fee.taken(&gross) < *net {
             gross += 1_u8;
         }
@@ -164,8 +164,8 @@ impl Market {
         gross
     }
 
-    /// The amount on the book, a multiple of `step` (the lot, above 0), that earns most; the smallest
-    /// of those. At most `tries` amounts are tried, 16 at least.
+    /// The amount on the book, a multiple of `step` (the lot, above 0), with the highest profit;
+    /// the smallest of those. At most `tries` amounts (16 or more) are tried.
     ///
     /// Exhaustive where that is possible, see [`Optimum::is_proven`]; the bound that makes it possible
     /// is derived here.
@@ -220,7 +220,7 @@ impl Market {
         whole.unwrap_or_default() / step
     }
 
-    /// Tries all from `low` to `high` steps; the first of equals stays.
+    /// Tries all amounts from `low` to `high` steps; of equal ones the first stays.
     fn try_all(&self, low: Amount, high: &Amount, step: &Amount, best: &mut Legs) {
         let mut at = low;
         while at <= *high {
@@ -243,7 +243,7 @@ impl Market {
         }
     }
 
-    /// An even sample between `low` and `high`, and the amounts at which levels end.
+    /// Tries an even sample between `low` and `high`, and the amounts at which levels end.
     fn sample(&self, low: &Amount, high: &Amount, step: &Amount, tries: usize, best: &mut Legs) {
         let width = high - low;
         for i in 0..=tries {
@@ -262,8 +262,8 @@ impl Market {
         }
     }
 
-    /// The step farthest from `centre` towards `end` at which a divisible amount earns at least
-    /// `floor`: the profit falls on the way.
+    /// The step farthest from `centre` towards `end` at which a divisible amount has a profit of at
+    /// least `floor`; the profit decreases in that direction.
     fn edge(&self, centre: &Amount, end: &Amount, step: &Amount, floor: f64) -> Amount {
         let earns = |at: &Amount| {
             let gross = exact_f64(&(at * step));
@@ -290,15 +290,15 @@ impl Market {
         }
     }
 
-    /// How far roundings can lift a profit above that of the divisible amount, and how far floats may
-    /// be off; quote units.
+    /// By how much rounding can lift a profit above that of the divisible amount, and the error of
+    /// floats; quote units.
     fn slack(&self, divisible: &Divisible) -> f64 {
         let prices = self.levels.iter().map(|level| level.price.to_f64());
         let dearest = prices.fold(0.0, f64::max);
         let spot = exact_f64(&self.reserve_quote) / exact_f64(&self.reserve_base);
         let unit = 1.0 + dearest.max(spot) * 2.0;
         // A unit for each level's fee, the order's, and the pool's input; the circuit's quotient of
-        // 18 decimals is off by one part of that of what it pays.
+        // 18 decimals is off by one part in 10¹⁸ of the output.
         let levels = self.levels.len() as f64 + 3.0;
         let quotient =
             (exact_f64(&self.reserve_quote) + exact_f64(&self.reserve_base) * unit) / 1e18;

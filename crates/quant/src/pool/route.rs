@@ -1,7 +1,7 @@
-//! Buying or selling an amount of base where it is cheapest: split between a pool and the levels of a
+//! Buying or selling an amount of base at the best price: split between a pool and the levels of a
 //! book, both legs in whole units.
 //!
-//! Both are used until their marginal prices after fees meet: the condition of every split order
+//! Both are used until their marginal prices after fees meet: the condition of an optimal split
 //! (Lagrange). Rounding is that of [`Market::legs`].
 
 use num_traits::Zero;
@@ -11,7 +11,7 @@ use super::{Amount, exact};
 use crate::error::{Result, non_negative, positive, require, solved};
 use crate::number::{Exact, Number};
 
-/// One way of trading an amount.
+/// One split of an amount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     /// Base traded on the book, before its fee.
@@ -26,14 +26,14 @@ pub struct Route {
     pub quote: Amount,
 }
 
-/// Amounts tried around the optimum of divisible amounts.
+/// Amounts tried around the optimum for divisible amounts.
 const NEIGHBOURS: u8 = 3;
 
 impl Market {
-    /// The best way found to buy `base` (levels are asks; received after fees) or to sell it (levels
-    /// are bids), with a multiple of `step` (the lot, above 0) on the book: least quote paid, or most
-    /// received; of equals the one with less on the book. Never worse than the book alone or the pool
-    /// alone where one of them suffices; `None` if both together do not.
+    /// The best split found to buy `base` (levels are asks; received after fees) or to sell it
+    /// (levels are bids), with a multiple of `step` (the lot, above 0) on the book: least quote
+    /// paid, or most received; of equals the one with less on the book. Never worse than the book
+    /// alone or the pool alone where one of them suffices; `None` if both together do not.
     ///
     /// Optimal split of an order over venues by marginal prices; within the roundings of a step.
     pub fn route(&self, base: &Amount, step: &Amount) -> Result<Option<Route>> {
@@ -64,13 +64,13 @@ impl Market {
         }))
     }
 
-    /// The amount on the book that brings, or takes, `base` without the pool.
+    /// The amount on the book that trades `base` without the pool.
     fn on_book_for(&self, base: &Amount) -> Amount {
         match self.side {
             BookSide::Bids => base.clone(),
             BookSide::Asks => {
                 let gross = (exact(base) / self.book_fee.left()).ceil().to_integer();
-                // Fees are rounded down level by level: one unit more covers none of them.
+                // Fees are rounded down at every level: one unit more covers none of them.
                 gross.to_biguint().unwrap_or_default()
             }
         }
@@ -101,7 +101,7 @@ impl Market {
         whole.unwrap_or_default() / step
     }
 
-    /// The route with so much on the book; `None` if the pool does not hold the rest.
+    /// The route with `on_book` on the book; `None` if the pool does not hold the rest.
     fn routed(&self, base: &Amount, on_book: &Amount) -> Option<Route> {
         let book = self.book_leg(on_book)?;
         let rest = if book.base < *base {
@@ -132,10 +132,10 @@ impl Market {
     }
 }
 
-/// What may be lost when one leg of `base` is done and the other comes `seconds` later, at `z` standard
-/// deviations: `z·σ·√seconds·base·price`, quote units; σ relative, 1/√s.
+/// The possible loss when the second leg of `base` follows `seconds` after the first, at `z`
+/// standard deviations: `z·σ·√seconds·base·price`, quote units; σ relative, 1/√s.
 ///
-/// Deviations of a Brownian price: an arbitrage has to earn more than this.
+/// Standard deviation of a Brownian price: an arbitrage has to earn more than this.
 pub fn leg_risk(base: &Amount, price: f64, sigma: f64, seconds: f64, z: f64) -> Result<f64> {
     let worth = positive("price", price)? * exact(base).to_f64();
     let move_ = non_negative("sigma", sigma)? * libm::sqrt(non_negative("seconds", seconds)?);

@@ -1,5 +1,5 @@
-//! Shares of a pool as the layer-2 contracts compute them, by a ratio of ten decimals: joins, exits,
-//! and least amounts for both.
+//! Shares of a pool as the layer-2 contracts compute them, by a ratio of ten decimals: joins,
+//! exits, and minimum amounts for both.
 
 use num_traits::Zero;
 
@@ -11,7 +11,7 @@ fn unit() -> Amount {
     Amount::from(10_000_000_000_u64)
 }
 
-/// What a join mints and takes.
+/// The result of a join.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
     /// LP units minted.
@@ -52,7 +52,7 @@ pub fn join(balances: &[Amount], supply: &Amount, offered: &[Amount]) -> Result<
     })
 }
 
-/// What an exit pays, before its fee.
+/// The result of an exit, before its fee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exited {
     /// `⌊10¹⁰·burned/supply⌋`: 0 for very few LP units, which then pay nothing.
@@ -70,7 +70,7 @@ pub fn exit(balances: &[Amount], supply: &Amount, burned: &Amount) -> Result<Exi
     Ok(Exited { ratio, paid })
 }
 
-/// The ratio, and what it is of each balance.
+/// The ratio, and that fraction of each balance.
 fn parts(balances: &[Amount], lp: &Amount, supply: &Amount) -> (Amount, Vec<Amount>) {
     let ratio = unit() * lp / supply;
     let parts = balances.iter().map(|balance| &ratio * balance / unit());
@@ -78,10 +78,10 @@ fn parts(balances: &[Amount], lp: &Amount, supply: &Amount) -> (Amount, Vec<Amou
     (ratio, parts)
 }
 
-/// How far a join or exit may slip: `z·σ·√latency/2 + 10⁻⁴`, below 1.
+/// The slippage to allow for a join or exit: `z·σ·√latency/2 + 10⁻⁴`, below 1.
 ///
-/// A price move r moves what a join mints by at most about r/2 at fixed amounts; 10⁻⁴ covers what the
-/// layer-2 floats round (derived here). `sigma` is relative, 1/√s.
+/// A price move r changes the units that a join mints by at most about r/2 at fixed amounts; 10⁻⁴
+/// covers the rounding of layer-2 floats (derived here). `sigma` is relative, 1/√s.
 pub fn slippage(z: f64, sigma: f64, latency_s: f64) -> Result<f64> {
     let z = non_negative("standard deviations", z)?;
     let root = libm::sqrt(positive("latency", latency_s)?);
@@ -91,7 +91,7 @@ pub fn slippage(z: f64, sigma: f64, latency_s: f64) -> Result<f64> {
     )
 }
 
-/// `⌊amount·(1 − slippage)⌋`, the slippage rounded up to millionths: the least that is accepted.
+/// `⌊amount·(1 − slippage)⌋`, the slippage rounded up to millionths: the smallest accepted amount.
 ///
 /// `slippage` as from [`slippage`].
 pub fn least_accepted(amount: &Amount, slippage: f64) -> Result<Amount> {

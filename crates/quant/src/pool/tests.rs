@@ -1,4 +1,4 @@
-//! Published cases, and optima against exhaustion.
+//! Published cases, and optima compared with exhaustive search.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -186,7 +186,8 @@ fn the_whole_optimum_is_what_exhaustion_finds() {
     assert!(proven == 120 && earning > 40, "{earning}");
 }
 
-/// Large amounts cannot be exhausted; the sample's shortfall is stated and small beside the turnover.
+/// Large amounts cannot be searched exhaustively; the stated shortfall is small compared with the
+/// turnover.
 #[test]
 fn large_amounts_come_close_and_say_how_close() {
     let mut random = Random::new(42);
@@ -203,7 +204,7 @@ fn large_amounts_come_close_and_say_how_close() {
         );
         assert!(off <= found.shortfall);
         earning += u32::from(profit > 0.0);
-        // Lots: no amount off the raster.
+        // Lots: every amount is a multiple of the lot.
         let lot = units(10_u128.pow(13));
         let in_lots = market.whole_optimum(&lot, 64).unwrap().legs;
         assert_eq!(&in_lots.base_on_book % &lot, units(0));
@@ -213,7 +214,7 @@ fn large_amounts_come_close_and_say_how_close() {
     assert!(earning > 20, "{earning}");
 }
 
-/// No amount nearby earns more than the divisible optimum.
+/// No nearby amount has a higher profit than the divisible optimum.
 #[test]
 fn the_divisible_optimum_is_a_maximum() {
     let mut random = Random::new(43);
@@ -268,7 +269,7 @@ fn what_is_no_market_is_refused() {
     );
 }
 
-/// Every amount on the book, one by one.
+/// Every amount on the book is tried.
 fn exhausted(market: &Market, base: u128) -> Option<Amount> {
     let all = (0..=base + 50).filter_map(|q| {
         let book = market.book_leg(&units(q))?;

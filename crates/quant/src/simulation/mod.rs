@@ -1,8 +1,8 @@
 //! The experiment of Avellaneda and Stoikov 2008, section 3.3: one asset, quotes that fill with
 //! probability `A·e^(−kδ)·dt` a step, a mid that moves by `±σ√dt`. Exact moments and sampled paths.
 //!
-//! Conventions that the paper's numbers pin down: a quote may lie beyond the mid and is paid as
-//! quoted; a probability above 1 is 1; both sides may fill in one step; then the mid moves.
+//! Conventions that follow from the paper's numbers: a quote may lie beyond the mid and is paid as
+//! quoted; a probability above 1 counts as 1; both sides may fill in one step; then the mid moves.
 
 mod moments;
 mod paths;
@@ -15,10 +15,10 @@ pub use random::Random;
 use crate::avellaneda_stoikov::intensity_spread;
 use crate::error::{Error, Result, finite, non_negative, positive, require};
 
-/// Steps of an experiment, at most.
+/// Most steps of an experiment.
 const STEPS_MAX: usize = 2_000;
 
-/// How the experiment quotes.
+/// The quoting rule.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Quoting {
     /// With the inventory, as published in 2008.
@@ -35,7 +35,7 @@ pub enum Quoting {
 /// An experiment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Experiment {
-    /// How it quotes.
+    /// The quoting rule.
     pub quoting: Quoting,
     /// Risk aversion γ of the quotes, 1/price for each lot.
     pub risk_aversion: f64,
@@ -71,7 +71,7 @@ struct Cell {
     ask: Side,
 }
 
-/// An experiment that was checked.
+/// A checked experiment.
 #[derive(Clone, Copy, Debug)]
 struct Checked {
     of: Experiment,

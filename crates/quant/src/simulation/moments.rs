@@ -1,8 +1,8 @@
 //! Exact moments of the experiment by dynamic programming over the inventory.
 //!
-//! Distances do not depend on the mid, so what a path earns is a sum over its steps of distances and
-//! of inventory times move; the first four moments of that sum, for each inventory, follow from those
-//! of the step before.
+//! Distances do not depend on the mid, so the profit of a path is a sum over its steps of distances
+//! and of inventory times move; the first four moments of that sum, for each inventory, follow from
+//! those of the step before.
 //!
 //! Source: derived here from the rules of Avellaneda & Stoikov 2008, section 3.3; errors of
 //! standard deviations from the fourth moment (Cramér 1946, section 27.4).
@@ -27,7 +27,7 @@ pub struct Moments {
     pub std_inventory: f64,
     /// Its kurtosis.
     pub kurtosis_inventory: f64,
-    /// What rounding has lost of the total probability.
+    /// Total probability lost by rounding.
     pub lost_mass: f64,
 }
 
@@ -58,7 +58,7 @@ fn error_of_std(std: f64, kurtosis: f64, paths: f64) -> f64 {
     std * libm::sqrt((kurtosis - 1.0).max(0.0) / (4.0 * paths))
 }
 
-/// Moments of orders 0 to 4 of what was earned so far, joint with one inventory.
+/// Moments of orders 0 to 4 of the profit so far, joint with one inventory.
 type Row = [f64; 5];
 
 /// The moments after adding a constant.
@@ -95,13 +95,13 @@ fn add(to: &mut Row, row: &Row, weight: f64) {
 
 /// The exact moments of an experiment.
 ///
-/// Avellaneda & Stoikov 2008, section 3.3; the recursion is ours.
+/// Avellaneda & Stoikov 2008, section 3.3; the recursion is derived here.
 pub fn moments(experiment: &Experiment) -> Result<Moments> {
     let checked = Checked::new(experiment)?;
     let reach = i32::try_from(checked.reach()).map_err(|_| Error::TooMuchWork { name: "step" })?;
     let size = 2 * checked.reach() + 1;
     let at = |inventory: i32| usize::try_from(inventory + reach).unwrap_or(0);
-    // What is earned is counted from its mean so far, so that fourth powers stay small.
+    // The profit is counted from its mean so far, so that fourth powers stay small.
     let mut rows = vec![[0.0; 5]; size];
     rows[at(experiment.inventory)][0] = 1.0;
     let mut next = rows.clone();
@@ -136,7 +136,7 @@ pub fn moments(experiment: &Experiment) -> Result<Moments> {
     finish(&checked, &rows, reach, drifted)
 }
 
-/// What a step earns on average.
+/// The mean profit of a step.
 fn drift(checked: &Checked, rows: &[Row], step: usize, reach: i32) -> f64 {
     (-reach..=reach)
         .zip(rows)
@@ -148,7 +148,7 @@ fn drift(checked: &Checked, rows: &[Row], step: usize, reach: i32) -> f64 {
         .sum()
 }
 
-/// `drifted` was taken off what was earned.
+/// `drifted` is the mean that was subtracted from the profit.
 fn finish(checked: &Checked, rows: &[Row], reach: i32, drifted: f64) -> Result<Moments> {
     let mut earned: Row = [0.0; 5];
     let mut held: Row = [0.0; 5];

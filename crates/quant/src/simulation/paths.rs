@@ -3,7 +3,7 @@
 use super::{Cell, Checked, Experiment, Random};
 use crate::error::{Error, Result, require};
 
-/// What a sample of paths shows at the end of the experiment.
+/// Sample statistics at the end of the experiment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sampled {
     /// Number of paths.
@@ -20,7 +20,7 @@ pub struct Sampled {
     pub share_crossing: f64,
 }
 
-/// Plays an experiment `paths` times; the same seed gives the same paths.
+/// Simulates an experiment `paths` times; the same seed gives the same paths.
 ///
 /// Avellaneda & Stoikov 2008, section 3.3, with 1,000 paths.
 pub fn sample(experiment: &Experiment, paths: u32, seed: u64) -> Result<Sampled> {
@@ -51,13 +51,14 @@ pub fn sample(experiment: &Experiment, paths: u32, seed: u64) -> Result<Sampled>
     })
 }
 
-/// Lots around none for which the table holds quotes; the rest is computed when it is reached.
+/// Largest inventory, in lots, for which the table holds quotes; beyond it they are computed when
+/// reached.
 const TABLE_REACH: i32 = 64;
 
-/// Draws are whole numbers of 31 bits: finer than any number of paths could show.
+/// Random draws are integers of 31 bits: finer than any feasible number of paths resolves.
 const DRAWS: f64 = 2_147_483_648.0;
 
-/// One side as it is played: a fill when a draw is below the threshold.
+/// One side in the simulation: it fills when a draw is below the threshold.
 #[derive(Clone, Copy)]
 struct Played {
     bid: f64,
@@ -114,7 +115,7 @@ impl Table {
     }
 }
 
-/// The end of a path: what was earned over the start.
+/// The end of a path: the profit since the start.
 struct End {
     earned: f64,
     inventory: i32,
@@ -133,7 +134,7 @@ fn walk(checked: &Checked, table: &Table, random: &mut Random) -> End {
         let bits = random.bits();
         #[allow(clippy::cast_possible_truncation, reason = "31 bits")]
         let draw = |shift: u32| (bits >> shift & 0x7fff_ffff) as u32;
-        // Chance decides every branch here: numbers instead of branches.
+        // Every branch here would be random and mispredicted: arithmetic instead of branches.
         let sold = i32::from(draw(0) < quotes.ask_below);
         let bought = i32::from(draw(31) < quotes.bid_below);
         let sign = 1 - 2 * i32::from(bits >> 63 != 0);
@@ -145,7 +146,7 @@ fn walk(checked: &Checked, table: &Table, random: &mut Random) -> End {
     end
 }
 
-/// Mean and squares, one value at a time (Welford 1962).
+/// Mean and sum of squares, updated value by value (Welford 1962).
 #[derive(Default)]
 struct Sum {
     count: f64,

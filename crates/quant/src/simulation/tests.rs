@@ -1,4 +1,4 @@
-//! The journal's tables, and our paths against our moments.
+//! The tables of the published paper, and sampled paths against exact moments.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -102,8 +102,8 @@ fn a_hundred_thousand_paths_agree_with_the_exact_moments() {
     }
 }
 
-/// The bar has power: each of these mistakes moves the mean profit by more than four standard errors
-/// of 100,000 paths.
+/// The tolerance detects errors: each of these mistakes moves the mean profit by more than four
+/// standard errors of 100,000 paths.
 #[test]
 fn wrong_formulas_are_far_outside_the_bar() {
     let exact = moments(&JOURNAL).unwrap();

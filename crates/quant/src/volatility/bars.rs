@@ -11,7 +11,7 @@ use crate::error::{Result, require, solved};
 /// One bar; all prices are above 0, low ≤ open, close ≤ high.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bar {
-    /// First price, where it is known.
+    /// First price, if known.
     pub open: Option<f64>,
     /// Highest price.
     pub high: f64,
@@ -21,23 +21,23 @@ pub struct Bar {
     pub close: f64,
 }
 
-/// Bars in the order of time, checked.
+/// Checked bars in the order of time.
 #[derive(Clone, Debug)]
 pub struct Bars<'a>(&'a [Bar]);
 
-/// The estimate of Yang and Zhang with what it was made of.
+/// The estimate of Yang and Zhang with its components.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct YangZhang {
     /// The standard deviation.
     pub sd: f64,
     /// The weight k of the variance from open to close.
     pub weight: f64,
-    /// Bars with a bar before them.
+    /// Bars that have a preceding bar.
     pub bars: usize,
 }
 
 impl<'a> Bars<'a> {
-    /// Refuses bars that are none.
+    /// An error if a bar's prices are not consistent.
     pub fn new(bars: &'a [Bar]) -> Result<Self> {
         let sound = |bar: &Bar| {
             let inside = |price: f64| price >= bar.low && price <= bar.high;
@@ -85,15 +85,15 @@ impl<'a> Bars<'a> {
         solved("volatility", libm::sqrt(mean(&squares) / (4.0 * LN_2)))
     }
 
-    /// `mean ln(H/L)/(2√ln 2)`: Parkinson's estimate as Haug has it ("The Complete Guide to Option
-    /// Pricing Formulas"), from the mean of the ranges.
+    /// `mean ln(H/L)/(2√ln 2)`: Parkinson's estimate as given by Haug ("The Complete Guide to
+    /// Option Pricing Formulas"), from the mean of the ranges.
     pub fn parkinson_of_means(&self) -> Result<f64> {
         let ranges = self.ranges()?;
         solved("volatility", mean(&ranges) / (2.0 * libm::sqrt(LN_2)))
     }
 
-    /// `√(mean ½ln(H/L)² − mean (2 ln 2 − 1)·ln(C/C₋₁)²)` over bars with one before them: Garman and
-    /// Klass without opens, as Haug has it.
+    /// `√(mean ½ln(H/L)² − mean (2 ln 2 − 1)·ln(C/C₋₁)²)` over bars with a preceding bar: Garman
+    /// and Klass without opens, as given by Haug.
     pub fn high_low_close(&self) -> Result<f64> {
         let returns = self.returns(1)?;
         let ranges = self.ranges()?;
@@ -128,7 +128,7 @@ impl<'a> Bars<'a> {
         solved("volatility", libm::sqrt(mean(&terms)))
     }
 
-    /// `√(var ln(O/C₋₁) + k·var ln(C/O) + (1−k)·mean RS)` over the n bars with one before them,
+    /// `√(var ln(O/C₋₁) + k·var ln(C/O) + (1−k)·mean RS)` over the n bars with a preceding bar,
     /// variances with n − 1, `k = 0.34/(1.34 + (n+1)/(n−1))` (Yang & Zhang 2000).
     pub fn yang_zhang(&self) -> Result<YangZhang> {
         enough("bars", self.0.len(), 3)?;
@@ -165,7 +165,7 @@ impl<'a> Bars<'a> {
         self.0[from.min(self.0.len())..].iter().map(term).collect()
     }
 
-    /// Log returns from close to close, at least so many.
+    /// Log returns from close to close; an error if there are fewer than `needed`.
     fn returns(&self, needed: usize) -> Result<Vec<f64>> {
         enough("bars", self.0.len(), needed + 1)?;
         let pairs = self.0.windows(2);
@@ -221,7 +221,7 @@ mod tests {
     fn all_estimate_the_volatility_of_a_random_walk() {
         let bars = bars(1_500, 0.0);
         let bars = Bars::new(&bars).unwrap();
-        // Extremes of 400 steps stay inside those of a continuous path, by a few percent.
+        // The extremes of 400 steps are a few percent inside those of a continuous path.
         for (estimate, bound) in [
             (bars.close_to_close().unwrap(), 0.05),
             (bars.close_to_close_rms().unwrap(), 0.05),

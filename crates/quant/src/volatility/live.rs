@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::samples::Samples;
 use crate::error::{Result, finite, positive, require};
 
-/// Exponentially weighted variance of a mid that is seen at irregular times.
+/// Exponentially weighted variance of a mid that is observed at irregular times.
 ///
 /// Each change counts as `change²/dt` with weight `1 − e^(−dt/τ)`, `τ = half-life/ln 2`, so that one
 /// long interval weighs as much as the short ones it replaces (RiskMetrics 1996, there for equal
@@ -17,16 +17,16 @@ use crate::error::{Result, finite, positive, require};
 pub struct Weighted {
     half_life_s: f64,
     last: Option<f64>,
-    /// Sum of weights so far: 1 − what the start would still weigh.
+    /// Sum of weights so far: 1 − the weight that the start would still have.
     weight: f64,
     /// Weighted sum of squared changes for each second.
     sum: f64,
-    /// Seconds seen.
+    /// Seconds observed.
     seconds: f64,
 }
 
 impl Weighted {
-    /// Forgets half of what it knows in `half_life_s` seconds.
+    /// Observations lose half of their weight in `half_life_s` seconds.
     pub fn new(half_life_s: f64) -> Result<Self> {
         Ok(Self {
             half_life_s: positive("half-life", half_life_s)?,
@@ -37,7 +37,8 @@ impl Weighted {
         })
     }
 
-    /// Takes in a mid, `seconds` (above 0) after the last; the first only begins.
+    /// Adds a mid, `seconds` (above 0) after the last one; the first one only sets the starting
+    /// point.
     pub fn push(&mut self, mid: f64, seconds: f64) -> Result<()> {
         let mid = finite("mid", mid)?;
         if let Some(last) = self.last {
@@ -52,13 +53,13 @@ impl Weighted {
         Ok(())
     }
 
-    /// What was seen is kept; the next mid begins anew, as after a gap in which nothing was seen.
+    /// Starts again from the next mid and keeps the estimate, as after a gap in the data.
     pub fn interrupt(&mut self) {
         self.last = None;
     }
 
-    /// Volatility, price/√s; `None` before a quarter of the half-life was seen, or when a mid that
-    /// never moved says nothing.
+    /// Volatility, price/√s; `None` until a quarter of the half-life was observed, and while the
+    /// mid has never moved.
     pub fn sigma(&self) -> Option<f64> {
         let known = self.seconds >= self.half_life_s / 4.0 && self.weight > 0.0;
         let sigma = libm::sqrt(self.sum / self.weight);
@@ -66,7 +67,7 @@ impl Weighted {
     }
 }
 
-/// The last mids at equal intervals, for estimates that see through noise.
+/// The last mids at equal intervals, for estimates without microstructure noise.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Window {
     interval_s: f64,
@@ -92,7 +93,7 @@ impl Window {
         })
     }
 
-    /// Takes in a mid, `seconds` after the last one given: it is kept for every interval that has
+    /// Adds a mid, `seconds` after the last one added. It is kept for every interval that has
     /// passed. A gap of more than ten intervals empties the window.
     pub fn push(&mut self, mid: f64, seconds: f64) -> Result<()> {
         let mid = finite("mid", mid)?;
@@ -118,18 +119,18 @@ impl Window {
         Ok(())
     }
 
-    /// Mids kept.
+    /// Number of mids kept.
     pub fn len(&self) -> usize {
         self.mids.len()
     }
 
-    /// Whether nothing is kept.
+    /// Whether no mid is kept.
     pub fn is_empty(&self) -> bool {
         self.mids.is_empty()
     }
 
     /// Two-scale volatility, price/√s, from every `every`-th mid; `None` before the window is half
-    /// full, and where noise leaves nothing.
+    /// full, and where the estimate without noise is not above 0.
     ///
     /// Zhang, Mykland & Aït-Sahalia 2005, as [`Samples::without_noise`].
     pub fn sigma(&self, every: usize) -> Result<Option<f64>> {
@@ -141,8 +142,8 @@ impl Window {
     }
 }
 
-/// Whether a move of the mid is a jump: larger than `m` standard deviations `σ√seconds`, with one
-/// tick allowed. Quotes are pulled then; what comes next is not diffusion.
+/// Whether a move of the mid is a jump: larger than `m` standard deviations `σ√seconds`, plus one
+/// tick. Quotes should be cancelled then: the next moves are no diffusion.
 ///
 /// Lee & Mykland, "Jumps in financial markets" (2008), with a fixed threshold.
 pub fn is_jump(change: f64, seconds: f64, sigma: f64, m: f64, tick: f64) -> Result<bool> {

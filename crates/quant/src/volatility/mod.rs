@@ -1,9 +1,9 @@
 //! Volatility estimators: from bars ([`bars`]), from sampled mids with noise ([`samples`]), and one
-//! value at a time as polls bring them ([`live`]).
+//! value at a time, as they are polled ([`live`]).
 //!
-//! Bars give standard deviations of log returns for one bar; samples give price units. A mid that is
-//! noisy (quotes bounce, ticks are coarse) inflates everything that squares its changes: quote from
-//! the two-scale estimate, never from the naive one.
+//! Bars give standard deviations of log returns for one bar; samples give price units. A noisy mid
+//! (bid-ask bounce, coarse ticks) inflates every sum of squared changes: quote by the two-scale
+//! estimate, never by the naive one.
 
 pub mod bars;
 pub mod live;
@@ -11,7 +11,7 @@ pub mod samples;
 
 use crate::error::{Error, Result};
 
-/// `Err` below the number of observations that gives a result.
+/// An error if there are fewer observations than needed.
 fn enough(name: &'static str, given: usize, needed: usize) -> Result<()> {
     if given < needed {
         Err(Error::TooFew {
@@ -24,7 +24,7 @@ fn enough(name: &'static str, given: usize, needed: usize) -> Result<()> {
     }
 }
 
-/// Mean of values, of which there is one at least.
+/// Mean of at least one value.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

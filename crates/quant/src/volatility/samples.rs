@@ -1,6 +1,6 @@
 //! Estimators from mids sampled at equal intervals, in the unit of the prices.
 //!
-//! Sums are generic over [`Number`], so that they can be taken exactly.
+//! Sums are generic over [`Number`], so that they can be computed exactly.
 //!
 //! Sources: Zhang, Mykland & Aït-Sahalia 2005; Roll 1984; RiskMetrics 1996.
 
@@ -134,7 +134,7 @@ impl<N: Number> Samples<N> {
         solved("volatility", libm::sqrt((squares / n).to_f64() / dt))
     }
 
-    /// Exponentially weighted with weight `e^(−dt/τ)` on what was, for each √s.
+    /// Exponentially weighted, past changes with weight `e^(−dt/τ)`, for each √s.
     pub fn exponentially_weighted(&self, seconds: f64, tau: f64) -> Result<f64> {
         let dt = positive("sample interval", seconds)?;
         let keep = libm::exp(-dt / positive("time constant", tau)?);
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::simulation::Random;
 
-    /// A walk with 0.5 a √s, seen every second with noise.
+    /// A random walk with volatility 0.5 per √s, sampled every second with noise.
     fn walk(n: usize, noise: f64) -> Samples<f64> {
         let mut random = Random::new(11);
         let mut price = 1_000.0;
