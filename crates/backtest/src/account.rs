@@ -1,4 +1,4 @@
-//! Our account at the simulated exchange: balances, and orders with what became of them.
+//! Our account at the simulated exchange: balances, and orders with their states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,24 @@ use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{Balance, OrdersPage};
 use cambist_core::{Amount, Hash, MarketSpec, OrderStatus, Side, TokenId, VenueTime};
 
-/// The number of an order of ours: that of its client order id.
+/// Number of one of our orders: that of its client order id.
 pub type OrderNumber = u64;
 
-/// The hash by which the simulated exchange knows an order: its number. Like a genuine one it begins with
-/// zeros.
+/// The hash that the simulated exchange gives an order: its number. Like a real one it begins with zeros.
 pub fn hash_of(number: OrderNumber) -> Hash {
     let mut hash = [0; 32];
     hash[24..].copy_from_slice(&number.to_be_bytes());
     Hash(hash)
 }
 
-/// The order of a hash.
+/// The number of the order with this hash.
 pub fn number_of(hash: Hash) -> OrderNumber {
     let mut number = [0; 8];
     number.copy_from_slice(&hash.0[24..]);
     OrderNumber::from_be_bytes(number)
 }
 
-/// An order that the exchange took.
+/// An order that the exchange accepted.
 #[derive(Clone, Debug)]
 pub struct AccountOrder {
     pub order: UnsignedOrder,
@@ -49,7 +48,7 @@ impl AccountOrder {
         }
     }
 
-    /// What it still binds of the token that it pays with.
+    /// The amount of the sold token that the order still locks.
     fn locked(&self) -> Amount {
         let paid = match self.order.side {
             Side::Buy => self.quote_filled,
@@ -59,14 +58,14 @@ impl AccountOrder {
     }
 }
 
-/// Something that happened to an order.
+/// A change of an order.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// It was taken.
+    /// Accepted.
     Taken(Box<AccountOrder>),
-    /// A part of it traded.
+    /// Filled in part or completely.
     Filled(OrderNumber, Traded),
-    /// It will not trade any more.
+    /// Ended: it cannot fill any more.
     Ended(OrderNumber, OrderStatus),
 }
 
@@ -75,10 +74,10 @@ pub enum Change {
 pub struct Account {
     totals: Totals,
     locked: BTreeMap<TokenId, Amount>,
-    /// By the order in which they were taken: creation times never fall.
+    /// By acceptance number: creation times never decrease.
     orders: BTreeMap<u64, AccountOrder>,
     positions: BTreeMap<OrderNumber, u64>,
-    /// Those that may trade.
+    /// Orders that can fill.
     open: BTreeSet<u64>,
     taken: u64,
 }
@@ -94,13 +93,13 @@ impl Account {
         }
     }
 
-    /// What is held of a token.
+    /// Balance of a token.
     pub fn total(&self, token: TokenId) -> Amount {
         let booked = self.totals.get(&token).copied().unwrap_or(0);
         Amount::try_from(booked).unwrap_or(0)
     }
 
-    /// What is held of a token and not bound by an order.
+    /// Balance of a token that no order locks.
     pub fn available(&self, token: TokenId) -> Amount {
         let locked = self.locked.get(&token).copied().unwrap_or(0);
         self.total(token).saturating_sub(locked)
@@ -110,12 +109,12 @@ impl Account {
         self.orders.get(self.positions.get(&number)?)
     }
 
-    /// Orders that may trade, in the order in which they were taken.
+    /// Orders that can fill, in the order of acceptance.
     pub fn open(&self) -> impl Iterator<Item = &AccountOrder> {
         self.open.iter().filter_map(|at| self.orders.get(at))
     }
 
-    /// Takes in what happened.
+    /// Applies a change.
     pub fn apply(&mut self, change: &Change, markets: &[MarketSpec]) {
         match change {
             Change::Taken(order) => {
@@ -140,7 +139,7 @@ impl Account {
                 unlock(&mut self.locked, order.order.sell_token, freed);
                 if let Some(spec) = markets.get(usize::from(order.order.market.0)) {
                     let postings = Postings::of_trade(spec, order.order.side, *traded);
-                    // What it pays was locked when it was taken.
+                    // What it pays was locked at acceptance.
                     let covered = postings.book(&mut self.totals);
                     debug_assert!(covered, "an order paid more than it bound");
                 }
@@ -162,7 +161,7 @@ impl Account {
         }
     }
 
-    /// Forgets ended orders that were created before a time.
+    /// Removes ended orders that were created before a time.
     pub fn prune(&mut self, before: VenueTime) {
         while let Some(entry) = self.orders.first_entry() {
             let order = entry.get();
@@ -183,7 +182,7 @@ impl Account {
         self.totals.keys().map(balance).collect()
     }
 
-    /// One page of the list, newest first, and how many entries there are.
+    /// One page of the list, newest first, and the number of entries.
     pub fn page(&self, page: &OrdersPage, markets: &[MarketSpec]) -> (Vec<OrderReport>, u32) {
         let newest_first = self.orders.values().rev();
         let matching = newest_first

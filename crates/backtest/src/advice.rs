@@ -1,17 +1,17 @@
-//! What the numbers of a run suggest, in sentences. Only what the evidence carries is said.
+//! Advice that follows from the numbers of a run, in sentences. Nothing is stated that the sample does not support.
 
 use cambist_report::summary::PnlRow;
 
 use crate::report::Report;
 
-/// With fewer fills nothing is concluded from them.
+/// With fewer fills no conclusion is drawn from them.
 const FILLS_MIN: u64 = 30;
-/// Shorter runs show one mood of a market.
+/// Shorter runs cover too few market conditions.
 const SHORT_S: f64 = 21_600.0;
 /// Both sides should be quoted for this share of the time.
 const QUOTED_MIN: f64 = 0.95;
 
-/// What a run suggests, the gravest first.
+/// Advice on a run, most important first.
 pub fn advice(report: &Report) -> Vec<String> {
     let mut advice = Vec::new();
     if !report.invariants.is_empty() {

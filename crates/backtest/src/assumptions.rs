@@ -1,10 +1,10 @@
-//! What a backtest assumes about the exchange and the way to it.
+//! The assumptions of a backtest about the exchange and the latency to it.
 
 use cambist_fill_model::{FillRule, QueueModel};
 use cambist_quant::queue::Model;
 use serde::{Deserialize, Serialize};
 
-/// A time that is drawn anew for every message, uniformly, in microseconds. Both ends are included.
+/// A latency that is drawn for every message, uniformly, in microseconds. Both ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyRange {
     /// Shortest.
@@ -14,7 +14,7 @@ pub struct LatencyRange {
 }
 
 impl LatencyRange {
-    /// Always the same.
+    /// A constant latency.
     pub const fn fixed_ms(ms: u64) -> Self {
         Self {
             min_us: ms * 1_000,
@@ -32,20 +32,20 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
-/// What is assumed about the exchange and the way to it.
+/// Assumptions about the exchange and the latency to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumptions {
     /// From the engine to the exchange.
     pub request_latency: LatencyRange,
     /// From the exchange to the engine.
     pub response_latency: LatencyRange,
-    /// The exchange's own time for a submit or a cancel: it takes effect and is answered after it.
+    /// Processing time of a submit or a cancel: it takes effect and is answered after it.
     pub acknowledgement_delay_us: u64,
-    /// What happened to own orders shows in lists, balances and depth this much later.
+    /// Delay until a change of our own orders appears in lists, balances and depth.
     pub visibility_lag_us: u64,
-    /// Signing and storing a batch before its orders may leave.
+    /// Time to sign and store a batch, after which its orders are sent.
     pub seal_us: u64,
-    /// How queue positions are known or estimated.
+    /// How queue positions are tracked or estimated.
     pub queue: QueueModel,
     /// How much of an order fills.
     pub fill_rule: FillRule,
@@ -53,19 +53,19 @@ pub struct Assumptions {
     pub traded_share_ppm: u32,
     /// Levels a side of the exchange's depth.
     pub depth_levels: usize,
-    /// Fee of orders that rested, in ten-thousandths of what is bought.
+    /// Fee of orders that rested, in ten-thousandths of the bought amount.
     pub maker_fee_bips: u16,
     /// Fee of orders that took.
     pub taker_fee_bips: u16,
-    /// The exchange's limit of requests; none if it has none.
+    /// The exchange's rate limit of requests; `None` if it has none.
     pub rate_limit: Option<RateLimit>,
-    /// Everything random comes from it.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
 impl Default for Assumptions {
-    /// Careful: queue positions move by trades alone, fills by what was available, 25 ms each way, and five
-    /// requests a second on every endpoint.
+    /// Conservative: orders move forward in the queue by trades alone, fills are limited to the traded quantity, 25 ms
+    /// of latency each way, and five requests a second on every endpoint.
     fn default() -> Self {
         Self {
             request_latency: LatencyRange::fixed_ms(25),
@@ -86,7 +86,7 @@ impl Default for Assumptions {
 }
 
 impl Assumptions {
-    /// What is wrong with them, if anything is.
+    /// An error that names the first invalid assumption.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (name, range) in [
             ("request latency", self.request_latency),

@@ -6,23 +6,23 @@ use cambist_market_data::Timestamp;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 260.0;
-/// Room for labels: left, right, top, bottom.
+/// Margins for labels: left, right, top, bottom.
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
-/// Lines of a grid, about.
+/// Approximate number of grid lines.
 const LINES: f64 = 5.0;
 
 /// A line.
 pub struct Line {
-    /// What it shows.
+    /// Name of the series.
     pub name: &'static str,
     /// Its class in the style sheet.
     pub class: &'static str,
-    /// Its points in order of time; where a value is missing the line is broken.
+    /// Points in order of time; a missing value breaks the line.
     pub points: Vec<(Timestamp, Option<f64>)>,
-    /// Values stay until the next one.
+    /// Whether a value holds until the next point.
     pub steps: bool,
 }
 
@@ -30,13 +30,13 @@ pub struct Line {
 pub struct Mark {
     /// Its class in the style sheet.
     pub class: &'static str,
-    /// When.
+    /// Time.
     pub time: Timestamp,
-    /// Where.
+    /// Value.
     pub value: f64,
 }
 
-/// The part of the plane that a chart shows.
+/// Maps times and values to coordinates.
 struct Scale {
     from: Timestamp,
     nanos: f64,
@@ -57,7 +57,7 @@ impl Scale {
     }
 }
 
-/// Draws lines and marks over a span of time. Nothing where no value is known.
+/// Draws lines and marks over a span of time. `None` if there is no value.
 pub fn chart(lines: &[Line], marks: &[Mark], (from, to): (Timestamp, Timestamp)) -> Option<String> {
     let values = lines.iter().flat_map(|line| &line.points);
     let values = values.filter_map(|point| point.1);
@@ -66,7 +66,7 @@ pub fn chart(lines: &[Line], marks: &[Mark], (from, to): (Timestamp, Timestamp))
         let (low, high) = range.unwrap_or((value, value));
         Some((low.min(value), high.max(value)))
     })?;
-    // A line that never moves is drawn in the middle.
+    // A constant line is drawn in the middle.
     let margin = if high > low {
         (high - low) * 0.04
     } else {
@@ -177,7 +177,7 @@ fn grid(
     }
 }
 
-/// The nearest of 1, 2, 5, 10, … that is not below.
+/// The smallest of 1, 2, 5, 10, … that is at least `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);

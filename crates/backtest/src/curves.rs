@@ -1,14 +1,14 @@
-//! Series of a run in bounded memory, for pictures: samples and fills, thinned out as they grow.
+//! Series of a run for charts, in bounded memory: samples and fills, decimated as they grow.
 
 use cambist_core::{Amount, MarketId, Price, Side};
 use cambist_market_data::Timestamp;
 
 use crate::sink::{FillRow, SampleRow};
 
-/// Points kept of one series at most; more than a picture shows.
+/// Most points kept of one series; more than a chart can show.
 const POINTS_MAX: usize = 2_048;
 
-/// Values thinned out evenly: every second one goes whenever there are too many.
+/// A series that is decimated evenly: when it is full, every second value is dropped.
 #[derive(Clone, Debug)]
 pub struct Thinned<T> {
     kept: Vec<T>,
@@ -27,7 +27,7 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    /// Takes a value in.
+    /// Adds a value.
     pub fn push(&mut self, value: T) {
         let wanted = self.seen.is_multiple_of(self.every);
         self.seen += 1;
@@ -48,18 +48,18 @@ impl<T> Thinned<T> {
         self.kept.push(value);
     }
 
-    /// What was kept, in order.
+    /// The remaining values, in order.
     pub fn kept(&self) -> &[T] {
         &self.kept
     }
 
-    /// How many there were.
+    /// The number of values that were added.
     pub const fn seen(&self) -> u64 {
         self.seen
     }
 }
 
-/// One market at one time.
+/// The values of one market at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct MarketPoint {
     pub time: Timestamp,

@@ -1,4 +1,4 @@
-//! The engine, and the translation of what it wants into what the simulated world does.
+//! The engine, and the translation between its events and actions and the simulated exchange.
 //!
 //! The only file here that knows the engine's events and actions.
 
@@ -19,13 +19,13 @@ use cambist_core::{
 use crate::account::hash_of;
 use crate::engine_log::EngineLog;
 
-/// Our number in the ids of our orders.
+/// Instance number of our client order ids.
 const INSTANCE: u32 = 0x00ba_c7e5;
 
-/// Something that the engine sends.
+/// A request of the engine.
 #[derive(Clone, Debug)]
 pub enum Outgoing {
-    /// A question or a cancel.
+    /// A query or a cancel.
     Query(Query),
     /// A sealed order.
     Submit(Box<UnsignedOrder>),
@@ -40,23 +40,23 @@ impl Outgoing {
     }
 }
 
-/// What the engine wants done.
+/// What follows from the engine's actions.
 #[derive(Debug)]
 pub enum Wanted {
-    /// Send this.
+    /// Send a request.
     Send(RequestId, Outgoing),
-    /// Store what the input confirms, and give it back then.
+    /// Store a batch, and hand over this input once it is stored.
     Store(Input),
-    /// It has ended.
+    /// The engine has ended.
     Finished,
 }
 
-/// What the engine is told.
+/// An input of the engine.
 #[derive(Debug)]
 pub struct Input(Event);
 
 impl Input {
-    /// A request ended.
+    /// The outcome of a request.
     pub const fn answer(
         request: RequestId,
         outcome: Outcome,
@@ -70,13 +70,13 @@ impl Input {
         })
     }
 
-    /// The time has come at which it wanted to be woken.
+    /// The wakeup time of the engine has come.
     pub const fn wake() -> Self {
         Self(Event::Wake)
     }
 }
 
-/// What the engine starts with.
+/// The initial state of the engine.
 pub struct Begin {
     pub config: EngineConfig,
     pub markets: Vec<MarketSpec>,
@@ -87,15 +87,15 @@ pub struct Begin {
     pub observer: Option<Box<dyn EngineObserver>>,
 }
 
-/// Sees everything that the engine takes in and does, in order, for a recording.
+/// Observes all events and actions of the engine, in order, for a recording.
 pub trait EngineObserver {
-    /// An event, before the engine takes it in.
+    /// An event, before the engine handles it.
     fn event(&mut self, now: Time, event: &Event);
-    /// What the engine did, and the engine afterwards.
+    /// The actions that followed, and the engine after them.
     fn actions(&mut self, actions: &[Action], engine: &Engine);
 }
 
-/// The engine with what its shell has to remember.
+/// The engine and the state that its shell keeps.
 pub struct EngineLink {
     engine: Engine,
     sealed: BTreeMap<ClientOrderId, UnsignedOrder>,
@@ -105,7 +105,7 @@ pub struct EngineLink {
 }
 
 impl EngineLink {
-    /// An engine, and its first input.
+    /// An engine and its first input.
     pub fn new(begin: Begin) -> (Self, Input) {
         let log = EngineLog::new(&begin.markets);
         let (mut seats, mut strategies) = (Vec::new(), Vec::new());
@@ -142,7 +142,7 @@ impl EngineLink {
         (link, Input(Event::Start(Box::new(start))))
     }
 
-    /// The engine takes an input in; what it wants is appended.
+    /// Handles an input; what follows is appended to `wanted`.
     pub fn handle(&mut self, now: Time, input: &Input, wanted: &mut Vec<Wanted>) {
         let mut actions = std::mem::take(&mut self.actions);
         if let Some(observer) = &mut self.observer {
@@ -181,7 +181,7 @@ impl EngineLink {
                     }
                     self.log.observe(now, &note);
                 }
-                // Nothing outlives the run.
+                // Nothing is kept after the run.
                 Action::Book(_) => {}
                 Action::Finished { .. } => wanted.push(Wanted::Finished),
             }
@@ -189,7 +189,7 @@ impl EngineLink {
         self.actions = actions;
     }
 
-    /// When it wants to be woken if nothing comes before.
+    /// When to wake the engine if there is no input before.
     pub fn next_wakeup(&self) -> Option<Time> {
         self.engine.next_wakeup()
     }

@@ -1,5 +1,5 @@
-//! What the engine reported during a run: its own account of it, why it did not quote, what its controls
-//! did, and how late it learnt of fills.
+//! The notifications of the engine during a run: its own accounts, why it did not quote, what its controls did, and the
+//! delay from fills to their detection.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,12 +9,12 @@ use cambist_core::{Amount, MarketId, MarketSpec, Side, Time};
 use cambist_report::Session;
 use hdrhistogram::Histogram;
 
-/// Entries kept of lists that a run may fill without bound.
+/// Entries kept of lists that a run could grow without bound.
 const KEPT: usize = 1_000;
 /// An hour, in microseconds.
 const DETECTION_MAX_US: u64 = 3_600_000_000;
 
-/// A change of the trading level, or a pause.
+/// A change of the trading state, or a pause.
 #[derive(Clone, Debug)]
 pub struct LevelChange {
     pub time: Time,
@@ -22,7 +22,7 @@ pub struct LevelChange {
     pub cause: String,
 }
 
-/// How long a side had which reason for having no quotes.
+/// How long a side had no quotes, by reason.
 #[derive(Clone, Debug, Default)]
 pub struct SideTimes {
     since: Option<(Time, Option<Control>)>,
@@ -36,7 +36,7 @@ impl SideTimes {
         self.since = Some((now, reason));
     }
 
-    /// Counts the time up to now.
+    /// Adds the time up to now.
     fn close(&mut self, now: Time) {
         if let Some((since, reason)) = &mut self.since {
             *self.micros.entry(*reason).or_default() += now.micros_since(*since);
@@ -45,20 +45,20 @@ impl SideTimes {
     }
 }
 
-/// What the engine reported.
+/// Results collected from notifications.
 pub struct EngineLog {
     pub session: Session,
     pub sides: BTreeMap<(MarketId, Side), SideTimes>,
     pub refused_by_control: BTreeMap<Control, u64>,
     pub levels: Vec<LevelChange>,
     pub level: TradingState,
-    /// Level changes and pauses beyond those that are kept.
+    /// Number of changes and pauses that are not kept.
     pub levels_dropped: u64,
     pub invariants: Vec<String>,
     pub mismatches: u64,
     pub depths: u64,
     pub depths_refused: u64,
-    /// Trades that the engine has not learnt of, by order: when, and base units.
+    /// Trades that the engine has not detected, by order: time and base units.
     unlearnt: BTreeMap<u64, VecDeque<(Time, Amount)>>,
     pub detection: Histogram<u64>,
 }
@@ -82,7 +82,7 @@ impl EngineLog {
         }
     }
 
-    /// A trade happened at the exchange.
+    /// Records a trade at the exchange.
     pub fn traded(&mut self, now: Time, order: u64, base: Amount) {
         self.unlearnt
             .entry(order)
@@ -90,7 +90,7 @@ impl EngineLog {
             .push_back((now, base));
     }
 
-    /// Takes in what the engine reports.
+    /// Adds a notification.
     pub fn observe(&mut self, now: Time, note: &Notification) {
         self.session.observe(now, note);
         match note {
@@ -131,7 +131,7 @@ impl EngineLog {
         }
     }
 
-    /// The engine booked a part of an order: how long ago did it trade?
+    /// The engine booked a fill: computes the time since the trade.
     fn learnt(&mut self, now: Time, fill: &Fill) {
         let number = fill.order.number;
         let Some(waiting) = self.unlearnt.get_mut(&number) else {
@@ -155,7 +155,7 @@ impl EngineLog {
         }
     }
 
-    /// Trades that the engine had not learnt of.
+    /// Number of trades that the engine had not detected.
     pub fn unlearnt(&self) -> u64 {
         self.unlearnt
             .values()
@@ -163,7 +163,7 @@ impl EngineLog {
             .sum()
     }
 
-    /// Counts times up to the end.
+    /// Adds times up to the end.
     pub fn close(&mut self, now: Time) {
         for side in self.sides.values_mut() {
             side.close(now);

@@ -1,17 +1,17 @@
-//! Why a backtest cannot be made or cannot go on.
+//! Errors of creating or running a backtest.
 
 use cambist_fill_model::OptionsError;
 
-/// Why a backtest cannot be made or cannot go on.
+/// Why a backtest cannot be created or continued.
 #[derive(Debug, thiserror::Error)]
 pub enum BacktestError {
-    /// An assumption that means nothing.
+    /// An invalid assumption.
     #[error("{0}")]
     Assumption(String),
-    /// Assumptions about fills that mean nothing for these data.
+    /// Assumptions about fills that are invalid, or that these data do not support.
     #[error("{0}")]
     FillModel(#[from] OptionsError),
-    /// The recording is finer than the market.
+    /// The tick or lot of the recording is finer than that of the market.
     #[error(
         "market {market}: the data's {what} {data} is no multiple of the market's {own}; {remedy}"
     )]
@@ -20,23 +20,23 @@ pub enum BacktestError {
         market: String,
         /// `tick` or `lot`.
         what: &'static str,
-        /// Of the recording.
+        /// Value in the recording.
         data: String,
-        /// Of the market.
+        /// Value of the market.
         own: String,
         /// What to change.
         remedy: &'static str,
     },
-    /// What cannot be simulated.
+    /// The configuration needs something that is not simulated.
     #[error("{0}")]
     Unsupported(String),
-    /// There is nothing to run on.
+    /// No rows within the requested time.
     #[error("the data of {market} hold nothing within the time asked for")]
     Empty {
         /// Market name.
         market: String,
     },
-    /// The data are bad.
+    /// The data are invalid.
     #[error(transparent)]
     Data(#[from] Box<cambist_market_data::Error>),
     /// Results could not be written.

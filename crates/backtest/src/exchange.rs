@@ -1,4 +1,4 @@
-//! The simulated exchange: recorded markets with our account on them.
+//! The simulated exchange: recorded markets, our account and our orders in them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ use crate::error::BacktestError;
 use crate::feed::lot_decimals;
 use crate::network::nanos;
 
-/// A trade of an order of ours, at the exchange.
+/// A fill of one of our orders, at the exchange.
 #[derive(Clone, Debug)]
 pub struct Execution {
     pub time: Timestamp,
@@ -39,9 +39,9 @@ struct Market {
     spec: MarketSpec,
     simulator: FillSimulator,
     is_snapshots: bool,
-    /// Rises with everything that may change its depth.
+    /// Increases with every change that may affect the depth.
     version: u64,
-    /// The levels that are being written.
+    /// Buffer for the levels of a reply.
     levels: Snapshot,
 }
 
@@ -50,11 +50,11 @@ pub struct SimulatedExchange {
     markets: Vec<Market>,
     specs: Vec<MarketSpec>,
     tokens: Vec<TokenSpec>,
-    /// What is so.
+    /// The actual state.
     account: Account,
-    /// What lists, balances and depth show, if that is something else.
+    /// The state that lists, balances and depth report, if it differs.
     shown: Option<Account>,
-    /// Changes that are not shown yet.
+    /// Changes that are not reported yet.
     hidden: VecDeque<(Timestamp, Change)>,
     lag_nanos: i64,
     depth_levels: usize,
@@ -63,7 +63,7 @@ pub struct SimulatedExchange {
     expiries: BTreeSet<(u32, OrderNumber)>,
     /// Open orders by market.
     places: BTreeMap<OrderNumber, MarketId>,
-    /// Ended orders stay in lists this long after their creation, in milliseconds.
+    /// Ended orders stay in lists for this time after their creation, in milliseconds.
     kept_ms: u64,
     executions: Vec<Execution>,
     reports: Vec<ExecutionReport>,
@@ -128,7 +128,7 @@ impl SimulatedExchange {
         })
     }
 
-    /// The recorded market moves on.
+    /// Applies an event of the recorded market.
     #[inline]
     pub fn apply_event(&mut self, market: usize, event: &Event) {
         let found = &mut self.markets[market];
@@ -139,7 +139,7 @@ impl SimulatedExchange {
         }
     }
 
-    /// The recorded market moves on.
+    /// Applies a snapshot of the recorded market.
     pub fn apply_snapshot(&mut self, market: usize, snapshot: &Snapshot) {
         let found = &mut self.markets[market];
         found.version += 1;
@@ -149,7 +149,7 @@ impl SimulatedExchange {
         }
     }
 
-    /// A submit takes effect: hash and state of the order.
+    /// A submit takes effect: returns hash and state of the order.
     pub fn submit(
         &mut self,
         now: Timestamp,
@@ -194,7 +194,7 @@ impl SimulatedExchange {
         Ok((hash, status.unwrap_or(OrderStatus::Failed)))
     }
 
-    /// A cancel takes effect: state of the order.
+    /// A cancel takes effect: returns the state of the order.
     pub fn cancel(&mut self, now: Timestamp, hash: Hash) -> Result<OrderStatus, Reason> {
         let number = number_of(hash);
         let Some(order) = self.account.get(number) else {
@@ -223,7 +223,7 @@ impl SimulatedExchange {
         Some(Timestamp(i64::from(*valid_until_s) * 1_000_000_000))
     }
 
-    /// Takes an open order out of its market.
+    /// Removes an open order from its market.
     fn close(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
         if let Some(market) = self.places.get(&number) {
             let found = &mut self.markets[usize::from(market.0)];
@@ -255,7 +255,7 @@ impl SimulatedExchange {
         }
     }
 
-    /// Books what the fill model reports.
+    /// Books the reports of the fill model.
     #[cold]
     fn take_reports(&mut self, market: usize) {
         let mut reports = std::mem::take(&mut self.reports);
@@ -278,7 +278,7 @@ impl SimulatedExchange {
                     let traded = Traded {
                         base,
                         quote,
-                        // As the embedded exchange rounds.
+                        // Rounded like the embedded exchange.
                         fee: bought / 10_000 * Amount::from(bips)
                             + bought % 10_000 * Amount::from(bips) / 10_000,
                     };
@@ -303,18 +303,18 @@ impl SimulatedExchange {
         self.reports = reports;
     }
 
-    /// Whether something was traded that nobody has taken yet.
+    /// Whether there are executions that were not taken yet.
     #[inline]
     pub const fn has_executions(&self) -> bool {
         !self.executions.is_empty()
     }
 
-    /// Takes what was traded since the last call.
+    /// Moves the executions since the last call into `into`.
     pub fn take_executions(&mut self, into: &mut Vec<Execution>) {
         into.append(&mut self.executions);
     }
 
-    /// Answers a question at the exchange's time.
+    /// Answers a query at the exchange's time.
     pub fn answer(&mut self, now: Timestamp, query: &Query) -> Result<Reply, Reason> {
         self.show(now);
         let account = self.shown.as_ref().unwrap_or(&self.account);
@@ -353,7 +353,7 @@ impl SimulatedExchange {
         })
     }
 
-    /// Shows what happened long enough ago.
+    /// Applies changes to the reported state whose visibility lag has passed.
     fn show(&mut self, now: Timestamp) {
         let Some(shown) = &mut self.shown else { return };
         while let Some((at, _)) = self.hidden.front()
@@ -365,8 +365,8 @@ impl SimulatedExchange {
         }
     }
 
-    /// The depth of a market: recorded levels, and our orders among them. Levels that reach orders of ours
-    /// have traded with them and are not shown.
+    /// The depth of a market: recorded levels and our orders. Recorded levels that cross our orders have traded with
+    /// them and are left out.
     fn depth(&mut self, now: Timestamp, market: usize) -> Depth {
         let account = self.shown.as_ref().unwrap_or(&self.account);
         let found = &mut self.markets[market];
@@ -403,8 +403,7 @@ impl SimulatedExchange {
             size: spec.lot.saturating_mul(Amount::from(*lots)),
         };
         let [bids, asks] = sides.map(|side| side.iter().map(level).collect());
-        // A snapshot is known to have been so when it was drawn up; a book of single changes is so until
-        // the next one.
+        // A snapshot is valid for the time it was taken; a book of incremental changes is valid until the next change.
         let timestamp = if found.is_snapshots {
             venue_time(found.levels.exchange_time)
         } else {
@@ -437,17 +436,17 @@ impl SimulatedExchange {
         }
     }
 
-    /// What the account holds.
+    /// Our account.
     pub const fn account(&self) -> &Account {
         &self.account
     }
 
-    /// How often the recorded book was left crossed.
+    /// Number of times the recorded book stayed crossed.
     pub fn crossings(&self, market: usize) -> u64 {
         self.markets[market].simulator.crossings()
     }
 
-    /// Events about orders that the recording never named.
+    /// Number of events about orders that the recording had not named.
     pub fn unknown_orders(&self, market: usize) -> u64 {
         self.markets[market].simulator.unknown_orders()
     }

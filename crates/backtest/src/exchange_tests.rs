@@ -1,4 +1,4 @@
-//! The simulated exchange: funds, ends, lists, and what its depth shows.
+//! The simulated exchange: funds, ends of orders, lists and depth.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -19,7 +19,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp((i64::from(BEGIN_S) + second) * SECOND)
 }
 
-/// One tick is 0.01, one lot 0.1; base units are lots, quote units a thousandth.
+/// One tick is 0.01, one lot 0.1; a base unit is a lot, a quote unit a thousandth.
 fn market() -> MarketSpec {
     let token = |id, symbol: &str, decimals| TokenSpec {
         id,
@@ -157,7 +157,7 @@ fn fills_pay_at_the_price_with_the_fee_in_what_is_bought() {
     exchange
         .submit(at(1), &order(1, Side::Buy, 100, 20))
         .unwrap();
-    // The other side comes to our price, with twelve.
+    // The other side reaches our price, with twelve lots.
     exchange.apply_snapshot(0, &snapshot(2, &[(98, 9)], &[(100, 12)]));
     let mut executions = Vec::new();
     exchange.take_executions(&mut executions);
@@ -210,7 +210,7 @@ fn depth_shows_our_orders_among_the_recorded_ones() {
     let [bids, asks] = levels(&mut exchange, 1);
     assert_eq!(bids, [(100, 3), (99, 27), (98, 9)]);
     assert_eq!(asks, [(101, 5), (102, 4), (103, 8)]);
-    // Asks at 100 fill the bid there in part; what is left of them has traded and is not shown.
+    // Asks at 100 fill part of the bid there; the rest of those levels has traded and is left out.
     exchange.apply_snapshot(0, &snapshot(2, &[(98, 9)], &[(100, 2), (103, 8)]));
     let [bids, asks] = levels(&mut exchange, 2);
     assert_eq!(bids, [(100, 1), (99, 20), (98, 9)]);
@@ -279,7 +279,7 @@ fn pages_are_newest_first_and_old_ends_are_forgotten() {
     assert_eq!(page(2, 4, 0, 10, false), (vec![4, 3, 2], 3));
     assert_eq!(page(0, 0, 0, 10, true), (vec![5, 4, 3, 1], 4));
     assert_eq!(page(0, 0, 9, 10, false), (vec![], 5));
-    // A minute after their creation ended orders go, up to the first one that is open.
+    // Ended orders are removed a minute after their creation, up to the first open one.
     exchange.cancel(at(70), hash_of(1)).unwrap();
     assert_eq!(status(&mut exchange, 1, 70), Err(Reason::OrderNotFound));
     assert_eq!(status(&mut exchange, 2, 70), Err(Reason::OrderNotFound));

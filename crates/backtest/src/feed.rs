@@ -1,4 +1,4 @@
-//! Recorded or live data of one market, on the market's own grid.
+//! Recorded or live data of one market, in the market's ticks and lots.
 
 use cambist_core::{MarketSpec, Price, Qty};
 use cambist_market_data::{Event, Grid, LiveRow, Recording, Snapshot, Step, Timestamp, Update};
@@ -12,22 +12,22 @@ pub enum Row {
     Event(Event),
     /// A snapshot.
     Snapshot(Box<Snapshot>),
-    /// Nothing: time has passed.
+    /// No change: time has passed.
     Idle(Box<Snapshot>),
 }
 
 /// A recording with its next row, in ticks and lots of the market.
 pub struct Feed {
     data: Recording,
-    /// Ticks of the market in one of the recording, and lots.
+    /// Market ticks per recorded tick, and lots per recorded lot.
     tick_factor: u64,
     lot_factor: u64,
     row: Row,
-    /// Exchange time of the row; the greatest there is after the end.
+    /// Exchange time of the row; [`NEVER`] after the end.
     time: Timestamp,
 }
 
-/// Behind every recording.
+/// Later than every row.
 pub const NEVER: Timestamp = Timestamp(i64::MAX);
 
 impl Feed {
@@ -86,13 +86,13 @@ impl Feed {
         self.time
     }
 
-    /// The next row; of no meaning after the end.
+    /// The next row; undefined after the end.
     #[inline]
     pub const fn row(&self) -> &Row {
         &self.row
     }
 
-    /// What is read.
+    /// The recording.
     pub const fn data(&self) -> &Recording {
         &self.data
     }
@@ -130,7 +130,7 @@ impl Feed {
                 self.time = row.exchange_time;
             }
             (Recording::Live(source), row) => {
-                // One buffer, whether there is something in it or not.
+                // One buffer serves both kinds of row.
                 let (Row::Snapshot(buffer) | Row::Idle(buffer)) = row else {
                     unreachable!("the row was made for the data");
                 };
@@ -164,7 +164,7 @@ fn scale_levels(row: &mut Snapshot, ticks: u64, lots: u64) {
     }
 }
 
-/// A price near the end of all numbers is none that trades.
+/// Prices near the largest number are clamped: none of them trades.
 fn scale(price: &mut Price, factor: u64) {
     *price = Price(price.0.saturating_mul(factor).min(u64::MAX - 1));
 }
@@ -198,13 +198,13 @@ pub fn market_grid(market: &MarketSpec) -> Option<Grid> {
     })
 }
 
-/// Decimals of a lot: it is a power of ten of base units.
+/// Decimals of a lot, which is a power of ten of base units.
 pub fn lot_decimals(market: &MarketSpec) -> u8 {
     let digits = u8::try_from(market.lot.ilog10()).unwrap_or(u8::MAX);
     market.base.decimals.saturating_sub(digits)
 }
 
-/// How many of `own` one `data` is.
+/// `data` as a multiple of `own`, if it is one.
 fn multiple(data: Step, own: Step) -> Option<u64> {
     own.count(data.value(1)?).filter(|count| *count > 0)
 }

@@ -1,4 +1,4 @@
-//! A run that has ended: its report, and the series for its pictures.
+//! A finished run: its report, and the series for its charts.
 
 use cambist_core::MarketSpec;
 use cambist_market_data::Timestamp;
@@ -7,7 +7,7 @@ use crate::curves::Curves;
 use crate::html::Page;
 use crate::report::Report;
 
-/// What a run came to.
+/// The results of a run.
 pub struct Finished {
     /// Its report.
     pub report: Report,
@@ -17,8 +17,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The report as one HTML page that opens offline: what the run was (`Backtest`), the configuration as it
-    /// is written, and the name of the program.
+    /// The report as one self-contained HTML page. `kind` names the run (`Backtest`), `config` is the configuration as
+    /// written, `program` the name of the program.
     pub fn html(&self, kind: &str, config: &str, program: &str) -> String {
         let page = Page {
             report: &self.report,

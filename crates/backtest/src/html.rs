@@ -1,4 +1,4 @@
-//! The report as one HTML file: no script, nothing loaded, light and dark.
+//! The report as one self-contained HTML file: no script, no external resources, light and dark.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::report::Report;
 
 const STYLE: &str = include_str!("html.css");
 
-/// What a page shows beside the report.
+/// The contents of a page.
 pub struct Page<'a> {
     /// The run.
     pub report: &'a Report,
@@ -19,17 +19,17 @@ pub struct Page<'a> {
     pub(crate) curves: &'a Curves,
     /// Its markets.
     pub(crate) markets: &'a [MarketSpec],
-    /// Beginning and end.
+    /// Start and end.
     pub(crate) span: (Timestamp, Timestamp),
-    /// The configuration, as it is written.
+    /// The configuration, as written.
     pub config: &'a str,
-    /// The program that made it.
+    /// Name and version of the program.
     pub program: &'a str,
-    /// What the run was, as the title begins.
+    /// The kind of run, with which the title begins.
     pub kind: &'a str,
 }
 
-/// Text as HTML shows it.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -45,7 +45,7 @@ fn escape(text: &str) -> String {
 }
 
 impl Page<'_> {
-    /// The whole page.
+    /// Renders the page.
     pub fn render(&self) -> String {
         let report = self.report;
         let names: Vec<_> = self.markets.iter().map(|spec| spec.name.as_str()).collect();
@@ -341,7 +341,7 @@ fn list(page: &mut String, title: &str, items: &[String]) {
     page.push_str("</ul>\n");
 }
 
-/// A table; nothing without rows.
+/// A table; left out if it has no rows.
 fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) {
     if rows.is_empty() {
         return;

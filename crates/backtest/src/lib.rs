@@ -1,13 +1,13 @@
 //! The trading engine on recorded market data.
 //!
-//! A [`Backtest`] runs the engine of live trading, unchanged, against a simulated exchange: the recorded
-//! market with our account on it. The engine polls, seals and sends as it does live; between it and the
-//! exchange lie latencies, rate limits and delays ([`Assumptions`]). What fills is decided by
-//! `cambist-fill-model` from recorded ticks or depth snapshots. Time is that of the recording, and
-//! everything random comes from one seed: equal inputs give equal results.
+//! A [`Backtest`] runs the engine of live trading, unchanged, against a simulated exchange: the recorded market with
+//! our account on it. The engine polls, seals and sends as it does live; between it and the exchange there are
+//! latencies, rate limits and delays ([`Assumptions`]). `cambist-fill-model` decides which orders fill, from recorded
+//! ticks or depth snapshots. Time is that of the recording, and everything random comes from one seed: equal inputs
+//! give equal results.
 //!
-//! Absent on purpose: files, clocks, threads. Data arrives through the traits of `cambist-market-data`;
-//! rows of results leave through a [`Sink`].
+//! Absent on purpose: files, clocks, threads. Data is read through the traits of `cambist-market-data`; result rows are
+//! written to a [`Sink`].
 
 mod account;
 mod advice;

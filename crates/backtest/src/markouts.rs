@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::exchange::Execution;
 use crate::feed::NEVER;
 
-/// Seconds after a fill at which the mid is looked at.
+/// Seconds after a fill at which its markout is taken.
 const HORIZONS_S: [u32; 3] = [1, 10, 60];
 /// Half the width of a confidence band of 95 %, in standard errors.
 const BAND: f64 = 1.96;
 
-/// A fill whose mid is not known yet.
+/// A fill whose later mid is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     due: Timestamp,
@@ -55,7 +55,7 @@ struct Horizon {
     seconds: u32,
     /// In the order of time.
     pending: VecDeque<Pending>,
-    /// Of both sides, of bids, of asks.
+    /// Both sides, bids, asks.
     moments: [Moments; 3],
     without_mid: u64,
 }
@@ -75,9 +75,9 @@ pub struct MarkoutReport {
     pub side: &'static str,
     /// Fills with a mid at that time.
     pub fills: u64,
-    /// Mean in ten-thousandths of the fill's price; above zero the mid moved in our favour.
+    /// Mean in ten-thousandths of the fill's price; positive if the mid moved in our favour.
     pub mean_bps: f64,
-    /// Confidence band of 95 % of the mean: its lower end; missing with fewer than two fills.
+    /// Lower end of the 95 % confidence band of the mean; missing with fewer than two fills.
     pub low_bps: Option<f64>,
     /// Its upper end.
     pub high_bps: Option<f64>,
@@ -100,7 +100,7 @@ impl Default for Markouts {
 }
 
 impl Markouts {
-    /// An order of ours traded.
+    /// Records a fill.
     pub fn traded(&mut self, execution: &Execution) {
         for horizon in &mut self.horizons {
             let nanos = i64::from(horizon.seconds) * 1_000_000_000;
@@ -113,13 +113,13 @@ impl Markouts {
         }
     }
 
-    /// When a mid has to be looked at next.
+    /// When the next mid is needed.
     pub fn next_due(&self) -> Timestamp {
         let due = self.horizons.iter().filter_map(|h| h.pending.front());
         due.map(|pending| pending.due).min().unwrap_or(NEVER)
     }
 
-    /// Looks at the mids that are due.
+    /// Takes the mids that are due.
     pub fn look(&mut self, now: Timestamp, mid: impl Fn(MarketId) -> Option<u64>) {
         for horizon in &mut self.horizons {
             while let Some(pending) = horizon.pending.front().copied()
@@ -138,7 +138,7 @@ impl Markouts {
         }
     }
 
-    /// Every horizon for both sides, bids and asks; those without fills are left out.
+    /// Every horizon for both sides, bids and asks; without those that have no fills.
     pub fn report(&self) -> Vec<MarkoutReport> {
         let names = ["all", Side::Buy.name(), Side::Sell.name()];
         let each = self.horizons.iter().flat_map(|horizon| {
@@ -167,7 +167,7 @@ impl Markouts {
     }
 }
 
-/// A mid in half ticks against a price in ticks.
+/// The markout of a price in ticks at a mid in half ticks.
 #[expect(clippy::cast_precision_loss, reason = "a statistic")]
 fn markout_bps(side: Side, price: Price, mid: u64) -> f64 {
     let twice = 2.0 * price.0 as f64;

@@ -1,4 +1,4 @@
-//! The way to the exchange: latencies, and the exchange's limit of requests.
+//! Network between engine and exchange: latencies, and the exchange's rate limit.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Random {
         let drawn = if width == 0 {
             0
         } else {
-            // The high half of a product is uniform but for one part in 2^64 of the width.
+            // The high half of the product is uniform up to one part in 2^64 of the width.
             let wide = u128::from(self.next()) * (u128::from(width) + 1);
             u64::try_from(wide >> 64).unwrap_or(width)
         };
@@ -43,10 +43,10 @@ pub fn nanos(us: u64) -> i64 {
     i64::try_from(us.saturating_mul(1_000)).unwrap_or(i64::MAX)
 }
 
-/// Token buckets by endpoint, as times at which they are full again (generic cell rate algorithm).
+/// Token buckets by endpoint, stored as the times at which they are full again (generic cell rate algorithm).
 #[derive(Debug)]
 pub struct RateLimiter {
-    /// Nanoseconds of one request, and of a whole bucket.
+    /// Nanoseconds per request, and of a full bucket.
     interval: i64,
     burst: i64,
     full_at: BTreeMap<Endpoint, Timestamp>,
@@ -64,7 +64,7 @@ impl RateLimiter {
         }
     }
 
-    /// Whether a request is let through now.
+    /// Takes a token; false if the request is refused.
     pub fn take(&mut self, now: Timestamp, endpoint: Endpoint) -> bool {
         let full_at = self.full_at.entry(endpoint).or_insert(now);
         let after = (*full_at).max(now).plus_nanos(self.interval);
@@ -77,7 +77,7 @@ impl RateLimiter {
         taken
     }
 
-    /// Requests that were refused.
+    /// Number of refused requests.
     pub const fn refused(&self) -> u64 {
         self.refused
     }

@@ -1,4 +1,4 @@
-//! What was really earned, by the exchange's own fills and the recorded mids at those moments.
+//! Actual profit and loss, from the exchange's own fills and the recorded mids of those moments.
 
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification};
@@ -15,7 +15,7 @@ pub struct EquityCurve {
     pub opening: Option<Amount>,
     pub closing: Option<Amount>,
     pub highest: Amount,
-    /// Furthest below the highest value before it, and when that was.
+    /// Largest fall below the highest earlier value.
     pub drawdown_max: Amount,
     pub drawdown_at: Option<Timestamp>,
 }
@@ -32,9 +32,9 @@ impl EquityCurve {
     }
 }
 
-/// Books of what really happened.
+/// The accounts of what actually happened.
 pub struct Performance {
-    /// The same account keeping as the engine's own, told the truth.
+    /// The same accounting as for the engine, fed with the exchange's fills.
     pub session: Session,
     pub equity: EquityCurve,
     pub maker_fills: u64,
@@ -63,7 +63,7 @@ impl Performance {
         }
     }
 
-    /// The mid of a market is so now.
+    /// Sets the mid of a market.
     pub fn mark(&mut self, now: Time, spec: &MarketSpec, mid: Option<u64>) {
         let note = Notification::DepthTaken {
             market: spec.id,
@@ -73,7 +73,7 @@ impl Performance {
         self.session.observe(now, &note);
     }
 
-    /// An order traded.
+    /// Books a fill.
     pub fn traded(&mut self, now: Time, execution: &Execution, mid: Option<u64>) {
         match execution.liquidity {
             cambist_fill_model::Liquidity::Maker => self.maker_fills += 1,
@@ -95,7 +95,7 @@ impl Performance {
         self.session.observe(now, &Notification::Filled(fill));
     }
 
-    /// Everything held at the mids, in quote units; `None` while a mid is missing.
+    /// Value of all holdings at the mids, in quote units; `None` while a mid is missing.
     pub fn equity(exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
         let mut equity: Amount = 0;
         let mut counted = Vec::new();
@@ -119,7 +119,7 @@ impl Performance {
         Some(equity)
     }
 
-    /// Adds a point to the curve.
+    /// Adds a point to the equity curve.
     pub fn sample(&mut self, time: Timestamp, equity: Option<Amount>) {
         if let Some(equity) = equity {
             self.equity.add(time, equity);

@@ -1,4 +1,4 @@
-//! The report of a run: what was earned, what was assumed, what went wrong.
+//! The report of a run: results, assumptions, problems.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use crate::feed::Feed;
 use crate::markouts::{MarkoutReport, Markouts};
 use crate::performance::Performance;
 
-/// A whole run.
+/// The report of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// When the engine started, and when the run ended.
+    /// When the engine started.
     pub from: String,
     /// End of the run.
     pub to: String,
     /// Seconds between both.
     pub duration_s: f64,
-    /// When the engine ended by itself, if it did before the data.
+    /// When and why the engine ended, if it ended before the data.
     pub engine_ended: Option<String>,
-    /// What was read.
+    /// The data that were read.
     pub data: Vec<DataReport>,
-    /// What was assumed.
+    /// The assumptions.
     pub assumptions: Assumptions,
-    /// The same in sentences.
+    /// The assumptions in sentences.
     pub assumed: Vec<String>,
     /// Symbol of the token that values are in.
     pub quote: String,
@@ -42,31 +42,31 @@ pub struct Report {
     pub closing: BTreeMap<String, String>,
     /// Value of everything held.
     pub equity: EquityReport,
-    /// Profit and loss by cause, from the exchange's fills and the recorded mids at their moments.
+    /// Profit and loss by component, from the exchange's fills and the recorded mids at their moments.
     pub pnl: Option<PnlRow>,
-    /// The same by what the engine knew: fills when it learnt of them, and the mids it had polled.
+    /// Profit and loss by what the engine had polled: fills when it detected them, and its own mids.
     pub pnl_as_polled: Option<PnlRow>,
-    /// Trades of our orders at the exchange.
+    /// Fills of our orders at the exchange.
     pub fills: u64,
-    /// Of these, orders that rested.
+    /// Of these, fills as maker.
     pub maker_fills: u64,
-    /// Of these, orders that took.
+    /// Of these, fills as taker.
     pub taker_fills: u64,
     /// Base traded by market, in whole tokens.
     pub base_volume: BTreeMap<String, String>,
     /// Quote traded by market, in whole tokens.
     pub quote_volume: BTreeMap<String, String>,
-    /// Mids some time after fills against their prices.
+    /// Mids some time after fills compared with their prices.
     pub markouts: Vec<MarkoutReport>,
-    /// Time from a fill to the engine's knowledge of it.
+    /// Time from a fill to its detection by the engine.
     pub detection: Detection,
-    /// Orders, as the engine counts them.
+    /// Orders, as counted by the engine.
     pub orders: Orders,
-    /// Their ends.
+    /// Ends of orders.
     pub ends: Ends,
-    /// Requests, as the engine counts them.
+    /// Requests, as counted by the engine.
     pub requests: Requests,
-    /// Requests that the exchange refused as too many.
+    /// Requests that the exchange refused because of its rate limit.
     pub rate_limited: u64,
     /// Share of time with quotes on both sides, of the market where it was lowest.
     pub quoted_both_sides_ratio: f64,
@@ -74,19 +74,19 @@ pub struct Report {
     pub sides: Vec<SideReport>,
     /// Orders that risk controls refused, by control.
     pub refused_by_control: BTreeMap<String, u64>,
-    /// The trading level at the end.
+    /// The trading state at the end.
     pub level: String,
-    /// Changes of it, and pauses.
+    /// Changes of the trading state, and pauses.
     pub levels: Vec<LevelReport>,
     /// Invariants of the engine that failed: each is a defect of the program.
     pub invariants: Vec<String>,
-    /// How often the engine's books and the exchange's differed.
+    /// Number of differences between the ledger and the exchange's balances.
     pub mismatches: u64,
-    /// What the numbers suggest, in sentences.
+    /// Advice that follows from the numbers, in sentences.
     pub advice: Vec<String>,
 }
 
-/// What was read for one market.
+/// The data of one market.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataReport {
     /// The market.
@@ -96,35 +96,35 @@ pub struct DataReport {
     /// Rows read, kept and skipped.
     #[serde(flatten)]
     pub report: cambist_market_data::Report,
-    /// How often the recorded book was left crossed; the older levels gave way.
+    /// Number of times the recorded book stayed crossed; the older levels were removed.
     pub crossings: u64,
-    /// Events about orders that the recording never named.
+    /// Number of events about orders that the recording had not named.
     pub unknown_orders: u64,
 }
 
-/// Value of everything held, in quote tokens.
+/// Value of all holdings, in quote tokens.
 #[derive(Clone, Debug, Serialize)]
 pub struct EquityReport {
     /// At the first sample with a mid.
     pub opening: Option<String>,
     /// At the last one.
     pub closing: Option<String>,
-    /// Furthest below the highest value before it, by samples.
+    /// Largest fall below the highest earlier value, by samples.
     pub drawdown_max: String,
-    /// When that was.
+    /// Time of the largest fall.
     pub drawdown_at: Option<String>,
 }
 
-/// Milliseconds from a fill to the engine's knowledge of it: the error that polling puts on fill times.
+/// Milliseconds from a fill to its detection by the engine: the error of fill times that polling causes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Detection {
     /// Median.
     pub p50_ms: Option<f64>,
-    /// The slowest hundredth begins here.
+    /// 99th percentile.
     pub p99_ms: Option<f64>,
-    /// The slowest one.
+    /// Maximum.
     pub max_ms: Option<f64>,
-    /// Fills that it had not learnt of when the run ended.
+    /// Fills that were not detected when the run ended.
     pub unlearnt: u64,
 }
 
@@ -137,22 +137,22 @@ pub struct SideReport {
     pub side: &'static str,
     /// Seconds with quotes.
     pub quoted_s: f64,
-    /// Seconds without, by reason.
+    /// Seconds without quotes, by reason.
     pub withheld_s: BTreeMap<String, f64>,
 }
 
-/// A change of the trading level, or a pause.
+/// A change of the trading state, or a pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct LevelReport {
-    /// When.
+    /// Time.
     pub time: String,
-    /// The new level, or `paused`.
+    /// The new state, or `paused`.
     pub what: String,
-    /// Why.
+    /// Cause.
     pub cause: String,
 }
 
-/// What a report is made from.
+/// The inputs of a report.
 pub struct Source<'a> {
     pub markets: &'a [MarketSpec],
     pub feeds: &'a [Feed],
@@ -174,7 +174,7 @@ fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// Makes the report.
+/// Builds the report.
 pub fn build(source: &Source<'_>) -> Report {
     let actual = &source.performance.session;
     let engine = &source.log.session;

@@ -1,4 +1,4 @@
-//! The run: recorded rows and planned things in the order of their times, the engine among them.
+//! The run: recorded rows, planned events and the engine, in the order of time.
 
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
@@ -21,14 +21,14 @@ use crate::report::{Source, build};
 use crate::schedule::Schedule;
 use crate::sink::{FillRow, Progress, SampleRow, Sink};
 
-/// What the engine's clock shows when it starts.
+/// The engine's clock at its start.
 const ENGINE_ORIGIN: Time = Time::from_ms(1_000);
-/// Rows between two tellings of progress.
+/// Rows between two reports of progress.
 const PROGRESS_ROWS: u64 = 1 << 18;
-/// Ended orders stay in the exchange's lists for this, beyond life and grace of an order.
+/// Ended orders stay in the exchange's lists for this time, beyond life and grace of an order.
 const KEPT_MS: u64 = 600_000;
 
-/// Everything a backtest is told once.
+/// The inputs of a backtest.
 pub struct Setup {
     /// The engine's checked configuration, without pools.
     pub engine: EngineConfig,
@@ -42,35 +42,35 @@ pub struct Setup {
     pub data: Vec<Recording>,
     /// What the account holds at the beginning.
     pub opening: Amounts,
-    /// What is assumed.
+    /// Assumptions about the exchange.
     pub assumptions: Assumptions,
-    /// The engine starts here; what was recorded before only builds the book.
+    /// When the engine starts; earlier rows only build the book.
     pub from: Option<Timestamp>,
-    /// The run ends here, or with the first recording that does.
+    /// When the run ends; otherwise at the end of the first recording.
     pub to: Option<Timestamp>,
     /// Between two samples, in milliseconds, at least 1.
     pub sample_ms: u64,
-    /// Sees everything that the engine takes in and does.
+    /// Observes all events and actions of the engine.
     pub observer: Option<Box<dyn EngineObserver>>,
 }
 
-/// A thing that comes at its time.
+/// A planned event.
 enum Planned {
     /// A request arrives at the exchange.
     Arrival(RequestId, Timestamp, Outgoing),
     /// A submit or a cancel takes effect.
     Effect(RequestId, Timestamp, Outgoing),
-    /// The engine is told something.
+    /// An input of the engine is due.
     Input(Input),
 }
 
-/// A run that is ready to go.
+/// A run that has not started.
 pub struct Backtest {
     exchange: SimulatedExchange,
     feeds: Vec<Feed>,
     data_ended: bool,
     engine: Option<EngineLink>,
-    /// The engine as it ended, if it did before the data.
+    /// The engine, if it ended before the data.
     ended: Option<(Timestamp, EngineLink)>,
     setup: Option<Begin>,
     markets: Vec<MarketSpec>,
@@ -98,7 +98,7 @@ pub struct Backtest {
 }
 
 impl Backtest {
-    /// Checks what was given and reads the first rows.
+    /// Checks the setup and reads the first rows.
     pub fn new(setup: Setup) -> Result<Self, BacktestError> {
         let assumptions = setup.assumptions;
         assumptions.check().map_err(BacktestError::Assumption)?;
@@ -194,7 +194,7 @@ impl Backtest {
         self.finish(sink)
     }
 
-    /// Every recording has begun, and the engine starts.
+    /// Reads up to the start and starts the engine.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         let latest = self.feeds.iter().map(Feed::time).max();
         let first = latest.unwrap_or(NEVER);
@@ -226,10 +226,10 @@ impl Backtest {
         first.min(self.wake_at).min(self.sample_at)
     }
 
-    /// Lets the recorded market move on to a time, included; false when a recording has ended before.
+    /// Applies rows of the recorded market up to and including a time; false if a recording has ended before.
     fn read_until(&mut self, until: Timestamp, sink: &mut dyn Sink) -> Result<bool, BacktestError> {
         loop {
-            // The end of one recording is the end of the run: what its market did is not known.
+            // The end of one recording ends the run: the state of its market is not known after that.
             if self.data_ended {
                 return Ok(false);
             }
@@ -262,7 +262,7 @@ impl Backtest {
         }
     }
 
-    /// What the exchange has traded of ours is booked where the truth is kept.
+    /// Books what the exchange executed of our orders in the actual accounts.
     #[cold]
     fn book_executions(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         let mut executions = std::mem::take(&mut self.executions);
@@ -306,7 +306,7 @@ impl Backtest {
         self.performance.mark(now, &self.markets[market], mid);
     }
 
-    /// Does everything that is due now, in a fixed order.
+    /// Performs everything that is due now, in a fixed order.
     fn perform_due(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         self.exchange.expire(self.now);
         let exchange = &self.exchange;
@@ -331,7 +331,7 @@ impl Backtest {
         Ok(())
     }
 
-    /// The engine takes an input in, and what it wants is done.
+    /// The engine handles an input, and its actions are carried out.
     fn handle(&mut self, input: &Input) {
         let now = self.engine_time(self.now);
         let Some(engine) = &mut self.engine else {
@@ -407,7 +407,7 @@ impl Backtest {
         );
     }
 
-    /// An answer leaves the exchange. One that would come after the engine's patience never does.
+    /// Sends a reply. One that would arrive after the engine's time-out is never delivered.
     fn respond(&mut self, id: RequestId, sent: Timestamp, outcome: Outcome) {
         let latency = self.random.latency_nanos(self.assumptions.response_latency);
         let at = self.now.plus_nanos(latency);
@@ -482,20 +482,20 @@ impl Backtest {
         })
     }
 
-    /// The engine's clock at a time of the world, in whole microseconds.
+    /// The engine's clock at a simulated time, in whole microseconds.
     fn engine_time(&self, at: Timestamp) -> Time {
         let passed = at.nanos_since(self.origin).max(0) / 1_000;
         Time(ENGINE_ORIGIN.0 + passed.unsigned_abs())
     }
 
-    /// The first time of the world at which the engine's clock shows a time.
+    /// The first simulated time at which the engine's clock shows a time.
     fn world_time(&self, at: Time) -> Timestamp {
         self.origin
             .plus_nanos(nanos(at.micros_since(ENGINE_ORIGIN)))
     }
 }
 
-/// A clock as the header of a response shows it: whole seconds.
+/// A clock as in a response header: whole seconds.
 const fn header_time(clock: VenueTime) -> VenueTime {
     VenueTime::from_s(clock.as_s())
 }

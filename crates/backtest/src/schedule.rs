@@ -1,18 +1,18 @@
-//! What is planned, by time and then by the order in which it was planned.
+//! Planned events, by time and then by the order in which they were planned.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use cambist_market_data::Timestamp;
 
-/// A queue of planned things.
+/// A queue of planned events.
 #[derive(Debug)]
 pub struct Schedule<T> {
     planned: BinaryHeap<Planned<T>>,
     next: u64,
 }
 
-/// Ordered by when alone: the next one is the greatest. No two have the same number.
+/// The ordering is reversed: the next event is the greatest. No two have the same number.
 #[derive(Debug)]
 struct Planned<T> {
     at: Timestamp,
@@ -48,19 +48,19 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// Plans something. What was planned earlier for the same time comes first.
+    /// Plans an event. Of several at the same time, the one planned first comes first.
     pub fn plan(&mut self, at: Timestamp, what: T) {
         let number = self.next;
         self.planned.push(Planned { at, number, what });
         self.next += 1;
     }
 
-    /// When the next thing comes.
+    /// Time of the next event.
     pub fn next_at(&self) -> Option<Timestamp> {
         self.planned.peek().map(|next| next.at)
     }
 
-    /// Takes the next thing that is due.
+    /// Removes and returns the next event that is due.
     pub fn pop_due(&mut self, now: Timestamp) -> Option<T> {
         if self.next_at()? > now {
             return None;

@@ -1,4 +1,4 @@
-//! Where rows of results go while a backtest runs: it keeps none of them.
+//! Destination of result rows: they are written while a backtest runs, which keeps none of them.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use cambist_core::{Amount, MarketId, Price, Side};
 use cambist_fill_model::Liquidity;
 use cambist_market_data::Timestamp;
 
-/// A trade of an order of ours.
+/// A fill of one of our orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FillRow {
-    /// When it happened at the exchange.
+    /// Time at the exchange.
     pub time: Timestamp,
     /// Number of the order.
     pub order: u64,
@@ -33,7 +33,7 @@ pub struct FillRow {
     pub mid: Option<u64>,
 }
 
-/// One market at one time.
+/// The values of one market at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleRow {
     /// The time.
@@ -46,36 +46,36 @@ pub struct SampleRow {
     pub quotes: [Option<Price>; 2],
     /// Base units held.
     pub base: Amount,
-    /// Quote units held; one account, so that markets of one quote token show the same.
+    /// Quote units held; shared by all markets of one quote token.
     pub quote: Amount,
-    /// Everything held, at the mids, in quote units; missing while a mid is.
+    /// Value of all holdings at the mids, in quote units; missing while a mid is.
     pub equity: Option<Amount>,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Rows read.
     pub rows: u64,
     /// Time of the recording.
     pub time: Timestamp,
-    /// Trades of our orders so far.
+    /// Fills of our orders so far.
     pub fills: u64,
 }
 
-/// Takes rows of results.
+/// Receives result rows.
 pub trait Sink {
-    /// A trade of an order of ours, in the order of time.
+    /// A fill of one of our orders, in the order of time.
     fn fill(&mut self, row: &FillRow) -> io::Result<()>;
 
-    /// A sample, market by market, at equal distances of time.
+    /// A sample, market by market, at equal intervals.
     fn sample(&mut self, row: &SampleRow) -> io::Result<()>;
 
-    /// Told now and then.
+    /// Progress, at intervals.
     fn progress(&mut self, _progress: Progress) {}
 }
 
-/// Takes nothing.
+/// Discards all rows.
 impl Sink for () {
     fn fill(&mut self, _: &FillRow) -> io::Result<()> {
         Ok(())

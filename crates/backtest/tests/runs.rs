@@ -1,4 +1,4 @@
-//! Whole runs: what is quoted fills, the books are right to the unit, and assumptions have effects.
+//! Whole runs: fills, exact accounts, and the effects of assumptions.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -17,7 +17,7 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap()
 }
 
-/// What fills must have made of the opening balances, in base units.
+/// The holdings that must follow from opening balances and fills, in base units.
 fn held_after(kept: &Kept) -> [Amount; 2] {
     let opening = opening();
     let [mut base, mut quote] = [opening[&BASE], opening[&QUOTE]];
@@ -56,8 +56,8 @@ fn check_books(report: &Report, kept: &Kept) {
     assert_eq!(report.level, "trading", "{:?}", report.levels);
 }
 
-/// A fill moves both quotes of glft away from what it bought or sold: the same market, risk aversion
-/// once nearly nothing, once high, and the book of what is held says so.
+/// A fill moves both quotes of glft away from the side that filled: with high risk aversion holdings stay smaller than
+/// with nearly none, in the same market.
 #[test]
 fn glft_fills_and_leans_against_what_it_holds() {
     let assumptions = Assumptions {
@@ -70,7 +70,7 @@ fn glft_fills_and_leans_against_what_it_holds() {
              decay_per_bps = 0.3\nfee_bps = 2\nimpact_bps = 0\nestimate_range = 1\n\
              risk_aversion = {risk_aversion}\n"
         );
-        // Every second the mid is up to 10 bps beside the same price.
+        // Every second the mid is up to 10 bps from the same price.
         let mid = |n: i64| 250_000_u64.wrapping_add_signed(n * n * 7_919 % 503 - 251);
         let data = snapshots((0..1_800).map(|n| book(n * 1_000, mid(n))).collect());
         let (report, kept) = run(setup_of("glft", &table, data, assumptions));
@@ -102,7 +102,7 @@ fn a_swinging_market_fills_and_the_books_are_right() {
             .iter()
             .all(|fill| fill.liquidity == Liquidity::Maker)
     );
-    // A fill happened where the market was, at a price that was ours.
+    // A fill is at the price of a quote, where the market was.
     for fill in &kept.fills {
         let mid = fill.mid.unwrap();
         let against = match fill.side {
@@ -111,7 +111,7 @@ fn a_swinging_market_fills_and_the_books_are_right() {
         };
         assert!(against, "the market has gone through it: {fill:?}");
     }
-    // Polling once a second: half a second late on average, two polls and the way at most.
+    // With one poll a second the mean delay is half a second, and the maximum two polls and the latency.
     let late = &report.detection;
     assert!(
         late.p50_ms.unwrap() > 50.0 && late.max_ms.unwrap() < 5_000.0,
@@ -144,7 +144,7 @@ fn event(ms: i64, update: Update) -> Event {
     }
 }
 
-/// A book that does not move, and once a second a trade far through both sides in turn.
+/// A book that does not move, and once a second a trade far through one side, alternating.
 fn ticks(seconds: i64) -> Vec<Event> {
     let snapshot = book(0, 250_000);
     let mut rows: Vec<_> = Side::BOTH
@@ -223,7 +223,7 @@ fn a_visibility_lag_delays_what_the_engine_knows_and_nothing_else() {
 
 #[test]
 fn answers_that_come_too_late_leave_the_books_right() {
-    // The engine waits three seconds for an answer; some take longer.
+    // The engine's time-out is three seconds; some answers take longer.
     let slow = Assumptions {
         response_latency: LatencyRange {
             min_us: 1_000_000,
@@ -312,7 +312,7 @@ fn what_cannot_be_simulated_is_refused_at_once() {
     let mut missing = setup(data(), fast());
     missing.data.clear();
     assert!(refused(missing).contains("data of its own"));
-    // The data have ticks of 0.01; a market of whole units cannot show them.
+    // The data have ticks of 0.01; a market with whole units cannot represent them.
     let mut coarse = setup(data(), fast());
     let spec = market();
     coarse.markets[0] =
@@ -357,7 +357,7 @@ fn the_page_is_whole_and_shows_what_was_escaped() {
     for sentence in report.advice.iter().chain(&report.assumed) {
         assert!(page.contains(&sentence.replace('&', "&amp;")), "{sentence}");
     }
-    // The market swings back after it has gone through our quotes, or goes on: said with its error.
+    // The mid returns after it has traded through our quotes, or continues: stated with its error.
     let ten = report
         .markouts
         .iter()
@@ -397,7 +397,7 @@ fn bands_keep_their_orders_while_the_start_is_below_full_size() {
     let info = cambist_strategies::find("bands").unwrap();
     ramped.strategies[0].2 = info.build_from(&bands.parse().unwrap(), &market()).unwrap();
     let (report, _) = run(ramped);
-    // One order a side, renewed before it expires after a minute.
+    // One order per side, replaced before it expires after a minute.
     let submitted = report.orders.submitted;
     assert!((20..=30).contains(&submitted), "{submitted}");
     assert!(report.quoted_both_sides_ratio > 0.99);

@@ -1,5 +1,5 @@
-//! Visits every state within the bounds of the model and prints how many there are. Exit 1 if a rule
-//! does not hold in one of them. Takes minutes and some gigabytes of memory.
+//! Visits every state within the bounds of the model and prints their number. Exit 1 if a rule does not hold in one of
+//! them. Takes minutes and some gigabytes of memory.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! Our side: what the engine remembers of its orders, what is on disk, and the rules.
+//! The daemon's side: the state of its orders in memory and on disk, and the rules.
 //!
-//! Whatever decides about evidence is a call into `cambist_core`; a wrong rule stands beside the right one.
+//! Decisions about evidence are calls of `cambist_core`; each wrong rule is beside the right one.
 
 use cambist_core::fence::{self, ListScan, Progress, VenueEvidence};
 use cambist_core::order::OrderReport;
@@ -9,77 +9,77 @@ use cambist_core::{OrderStatus, Time, VenueTime};
 use crate::venue::{Answer, hash, ticks};
 use crate::{COPIES, GRACE, LIFE, ORDERS, ROUNDS, SKEW, TICK_MS, Wrong};
 
-/// How far an order has come; the phases of the engine.
+/// The phases of an order in the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Not made, or not known any more.
+    /// Not created, or no longer known.
     #[default]
     None,
-    /// Sealed, nothing may have left.
+    /// Sealed; no byte has left.
     Sealed,
-    /// This transmission is waited for.
+    /// The answer to this transmission is outstanding.
     InFlight(usize),
-    /// Transmitted, and what came of it is not known.
+    /// Transmitted, with unknown result.
     Unknown,
-    /// Taken by the venue or seen there.
+    /// Accepted by the venue or listed there.
     Live,
-    /// Over, as far as the engine is concerned.
+    /// Ended in the engine's view.
     Ended,
 }
 
-/// What is on disk of one fact.
+/// Durability of one fact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Disk {
-    /// Nothing.
+    /// Not written.
     #[default]
     Nothing,
-    /// Written; a crash loses it.
+    /// Written but not synced; a crash loses it.
     Written,
     /// Synced.
     Synced,
 }
 
-/// One order as the engine has it.
+/// The engine's record of one order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, not states of one thing"
 )]
 pub struct Tracked {
-    /// How far it has come.
+    /// Phase.
     pub phase: Phase,
     /// Transmissions so far.
     pub transmissions: u8,
-    /// Of these, so many are disproved.
+    /// Number of transmissions that are disproved.
     pub disproved: u8,
-    /// What the venue said of its existence.
+    /// The venue's evidence of its existence.
     pub word: VenueEvidence,
     /// A cancel was decided.
     pub cancel_decided: bool,
-    /// Its answer is waited for.
+    /// The answer to the cancel is outstanding.
     pub cancel_waits: bool,
-    /// Its funds are set aside.
+    /// Its funds are reserved.
     pub reserved: bool,
     /// Its fill is booked.
     pub booked: bool,
-    /// The answer on its way to us.
+    /// The answer in transit.
     pub answer: Option<Answer>,
     /// Expiry.
     pub until: u8,
     /// Storage id.
     pub storage_id: u8,
-    /// It was found in the store by a restart.
+    /// Recovered from the store by a restart.
     pub recovered: bool,
-    /// Only the wrong rules count these.
+    /// Count used only by wrong rules.
     pub not_found: u8,
-    /// Only under a wrong rule: it does not stand for its quote any more.
+    /// Only under a wrong rule: it no longer occupies its quote.
     pub replaced: bool,
     /// Its intent on disk.
     pub sealed: Disk,
 }
 
 impl Tracked {
-    /// Whether it may be alive as far as the engine knows.
+    /// Whether it may be alive in the engine's view.
     pub const fn is_tracked(&self) -> bool {
         !matches!(self.phase, Phase::None | Phase::Ended)
     }
@@ -91,7 +91,7 @@ impl Tracked {
         )
     }
 
-    /// Over: nothing else is remembered of it.
+    /// Ends the order and drops the rest of its state.
     fn end(&mut self) {
         *self = Self {
             phase: Phase::Ended,
@@ -110,18 +110,18 @@ impl Tracked {
 pub struct Engine {
     /// By number.
     pub orders: [Tracked; ORDERS],
-    /// The list that is being read.
+    /// The list that is being scanned.
     pub pass: Option<ListScan>,
     /// Orders in the round that is being read.
     round: [bool; ORDERS],
-    /// Rounds of it so far.
+    /// Rounds read so far.
     rounds: u8,
     /// Next storage id.
     next_id: u8,
 }
 
 impl Engine {
-    /// Whether a new order may be made: none stands for the quote.
+    /// The number of the order that may be created, if no order occupies the quote.
     pub fn may_seal(&self) -> Option<usize> {
         let stands = |order: &Tracked| order.is_tracked() && !order.replaced;
         if self.orders.iter().any(stands) {
@@ -132,7 +132,7 @@ impl Engine {
             .position(|order| order.phase == Phase::None)
     }
 
-    /// Makes and writes an order.
+    /// Creates and writes an order.
     pub fn seal(&mut self, number: usize, clock: u8) {
         self.orders[number] = Tracked {
             phase: Phase::Sealed,
@@ -145,7 +145,7 @@ impl Engine {
         self.next_id += 1;
     }
 
-    /// Whether the bytes may leave now, for the first time or again.
+    /// Whether the bytes may be sent now, for the first time or again.
     pub fn may_transmit(&self, number: usize, clock: u8, wrong: Option<Wrong>) -> bool {
         let order = &self.orders[number];
         let durable = order.sealed == Disk::Synced || wrong == Some(Wrong::SyncSkipped);
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// They leave. The answer is which transmission this is.
+    /// Sends them. Returns the index of the transmission.
     pub fn transmit(&mut self, number: usize) -> usize {
         let order = &mut self.orders[number];
         let copy = usize::from(order.transmissions);
@@ -175,7 +175,7 @@ impl Engine {
         copy
     }
 
-    /// They provably do not leave.
+    /// The transmission provably did not leave.
     pub fn not_sent(&mut self, number: usize, wrong: Option<Wrong>) {
         let order = &mut self.orders[number];
         order.transmissions += 1;
@@ -189,12 +189,12 @@ impl Engine {
         }
     }
 
-    /// What was sealed and never left is given up.
+    /// Drops an order that was sealed and never sent.
     pub fn drop_unsent(&mut self, number: usize) {
         self.orders[number].end();
     }
 
-    /// No answer came in time.
+    /// The request timed out.
     pub fn time_out(&mut self, number: usize, wrong: Option<Wrong>) {
         let order = &mut self.orders[number];
         order.phase = Phase::Unknown;
@@ -202,7 +202,7 @@ impl Engine {
         order.replaced = wrong == Some(Wrong::NewIdOnRetry);
     }
 
-    /// The answer to a transmission.
+    /// Handles the answer to a transmission.
     pub fn hear(&mut self, number: usize, wrong: Option<Wrong>) {
         let order = &mut self.orders[number];
         let Some(answer) = order.answer.take() else {
@@ -239,14 +239,14 @@ impl Engine {
         matches!(order.phase, Phase::Live | Phase::Unknown) && !order.cancel_decided
     }
 
-    /// Decides it.
+    /// Decides a cancel.
     pub fn cancel(&mut self, number: usize) {
         let order = &mut self.orders[number];
         order.cancel_decided = true;
         order.cancel_waits = true;
     }
 
-    /// The answer to a cancel.
+    /// Handles the answer to a cancel.
     pub fn hear_cancel(&mut self, number: usize, taken: bool, wrong: Option<Wrong>) {
         let order = &mut self.orders[number];
         order.cancel_waits = false;
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// What the venue reports about an order.
+    /// Handles a report of the venue about an order.
     fn observe(&mut self, report: &OrderReport) {
         let number = (0..ORDERS).find(|number| hash(*number) == report.hash);
         let Some(order) = number.map(|number| &mut self.orders[number]) else {
@@ -277,7 +277,7 @@ impl Engine {
         }
     }
 
-    /// The answer to a question by hash.
+    /// Handles the answer to a query by hash.
     pub fn hear_read(
         &mut self,
         number: usize,
@@ -302,7 +302,7 @@ impl Engine {
         }
     }
 
-    /// Whether a list may prove something soon: the fence of an order is near.
+    /// Whether a scan may be started: the fence of an order is near.
     pub fn may_begin_pass(&self, clock: u8, wrong: Option<Wrong>) -> bool {
         let near = |order: &Tracked| {
             order.may_have_left()
@@ -312,13 +312,13 @@ impl Engine {
         self.pass.is_none() && self.orders.iter().any(near)
     }
 
-    /// Begins to read a list: a closed window, page by page.
+    /// Starts a scan: a closed window, page by page.
     pub fn begin_pass(&mut self, clock: u8, wrong: Option<Wrong>) {
         self.pass = Some(ListScan::proof(Time(0), now(wrong, clock), VenueTime(0), 1));
         self.round = [false; ORDERS];
     }
 
-    /// Takes in a page of it.
+    /// Handles a page of the scan.
     pub fn hear_page(&mut self, reports: &[OrderReport], total: u32, wrong: Option<Wrong>) {
         let Some(mut pass) = self.pass.take() else {
             return;
@@ -347,7 +347,7 @@ impl Engine {
             Progress::More if one_round => self.apply_fence(&pass, wrong),
             Progress::More => {
                 self.rounds += u8::from(pass.page().offset == 0);
-                // Given up sooner than the engine does: what is learned later can be learned anew.
+                // The model stops a scan earlier than the engine does: the same facts can be learnt from another scan.
                 if self.rounds < ROUNDS {
                     self.pass = Some(pass);
                 } else {
@@ -358,7 +358,7 @@ impl Engine {
         }
     }
 
-    /// Ends what the list proves dead.
+    /// Ends the orders that the list proves dead.
     fn apply_fence(&mut self, pass: &ListScan, wrong: Option<Wrong>) {
         let round = self.round;
         self.end_pass();
@@ -384,13 +384,13 @@ impl Engine {
         }
     }
 
-    /// Whether something written is not synced.
+    /// Whether anything written is not synced.
     pub fn is_unsynced(&self) -> bool {
         let unsynced = |order: &Tracked| order.sealed == Disk::Written;
         self.orders.iter().any(unsynced)
     }
 
-    /// What was written is on disk.
+    /// Syncs everything that was written.
     pub fn sync(&mut self) {
         for order in &mut self.orders {
             if order.sealed == Disk::Written {
@@ -399,8 +399,7 @@ impl Engine {
         }
     }
 
-    /// Everything but the disk is lost, and perhaps the ends that were written last; a new process
-    /// begins with what it finds there.
+    /// Loses everything but the disk, and possibly the ends written last; a new process starts from what is on disk.
     pub fn crash(&mut self, keeps_ends: bool, wrong: Option<Wrong>) {
         self.next_id = 0;
         for order in &mut self.orders {
@@ -421,7 +420,7 @@ impl Engine {
                 reserved: true,
                 until: order.until,
                 storage_id: order.storage_id,
-                // An earlier run may have used up its transmissions; this one adds none.
+                // An earlier run may have used all its transmissions; this one adds none.
                 recovered: true,
                 sealed: Disk::Synced,
                 ..Tracked::default()
@@ -435,7 +434,7 @@ impl Engine {
     }
 }
 
-/// The venue's time as the rules take it.
+/// The venue's time that the rules use.
 fn now(wrong: Option<Wrong>, clock: u8) -> VenueTime {
     match wrong {
         Some(Wrong::WallClock) => ticks(clock + SKEW),

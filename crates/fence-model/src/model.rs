@@ -1,4 +1,4 @@
-//! The world as the checker sees it: its actions and what must hold in every state.
+//! The state of the model, its actions, and the properties of every state.
 
 use stateright::{Model, Property};
 
@@ -6,14 +6,14 @@ use crate::engine::{Engine, Phase, Tracked};
 use crate::venue::{Copy, End, Fate, Order, Venue, Verdict};
 use crate::{COPIES, CRASHES, HORIZON, LIES, ORDERS, Wrong};
 
-/// Everything there is.
+/// The state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct World {
     /// The venue's clock.
     pub clock: u8,
-    /// Our side.
+    /// The daemon.
     pub engine: Engine,
-    /// The other side.
+    /// The venue and the network.
     pub venue: Venue,
     /// Crashes so far.
     pub crashes: u8,
@@ -21,7 +21,7 @@ pub struct World {
     pub lies: u8,
 }
 
-/// Something that may happen next. Orders go by number.
+/// A possible next event. Orders are given by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "what each does stands in `next_state`")]
 pub enum Action {
@@ -60,21 +60,21 @@ pub enum Page {
     Empty,
 }
 
-/// The model, with the right rules or a wrong one.
+/// The model, with the right rules or one wrong rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Fence {
-    /// The wrong rule, if there is one.
+    /// The wrong rule, if any.
     pub wrong: Option<Wrong>,
-    /// Crashes.
+    /// Most crashes.
     pub crashes: u8,
-    /// Pages of lists that are wrong.
+    /// Most wrong pages of lists.
     pub lies: u8,
-    /// Orders below this may be cancelled. A cancel only forbids what else may happen.
+    /// Orders below this may be cancelled. A cancel only removes possible events.
     pub cancels: usize,
 }
 
 impl Fence {
-    /// Everything that may happen, with a wrong rule or without one.
+    /// The model within all bounds, with or without a wrong rule.
     pub const fn with(wrong: Option<Wrong>) -> Self {
         Self {
             wrong,
@@ -85,7 +85,7 @@ impl Fence {
     }
 }
 
-/// Names of what must hold in every state.
+/// Properties that hold in every state.
 pub const ALWAYS: [&str; 4] = [
     "nothing is forgotten",
     "nothing is doubled",
@@ -93,7 +93,7 @@ pub const ALWAYS: [&str; 4] = [
     "no storage id names two orders",
 ];
 
-/// Names of what must happen in some state, or the model would prove nothing.
+/// Properties that hold in at least one state; otherwise the model would prove nothing.
 pub const SOMETIMES: [&str; 5] = [
     "an order that was never taken ends behind the fence",
     "a second order lives after two crashes",
@@ -287,7 +287,7 @@ fn ended(world: &World) -> impl Iterator<Item = (&Tracked, &Order)> {
 }
 
 impl Fence {
-    /// What may happen to one order.
+    /// The possible events of one order.
     fn actions_of(self, world: &World, number: usize, actions: &mut Vec<Action>) {
         let (engine, theirs) = (&world.engine, &world.venue.orders[number]);
         let ours = &engine.orders[number];
@@ -313,7 +313,7 @@ impl Fence {
             actions.push(Action::Cancel(number));
         }
         if ours.cancel_waits {
-            // A cancel that nobody hears of changes nothing: an order may end at any time anyway.
+            // A cancel whose answer is lost changes nothing: an order may end at any time anyway.
             actions.push(Action::HearCancel(number));
         }
         if theirs.fate != Fate::Absent && !theirs.shown {

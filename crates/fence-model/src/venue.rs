@@ -1,20 +1,20 @@
-//! The venue's side, and the network in front of it: what was sent may arrive at any time, any number of
-//! times, in any order, or never.
+//! The venue, and the network in front of it: a sent message may arrive at any time, any number of times, in any order,
+//! or never.
 
 use cambist_core::order::OrderReport;
 use cambist_core::{Hash, OrderStatus, Reason, Side, VenueTime};
 
 use crate::{COPIES, GRACE, ORDERS, TICK_MS};
 
-/// One transmission's bytes.
+/// The state of the bytes of one transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Copy {
-    /// Never left.
+    /// Not sent.
     #[default]
     Unsent,
     /// May arrive.
     Sent,
-    /// May arrive again, and is refused again for the same definitive reason.
+    /// May arrive again, and is refused again for the same reason, which follows from the bytes.
     Refused,
 }
 
@@ -23,32 +23,32 @@ pub enum Copy {
 pub enum End {
     /// Filled.
     Filled,
-    /// Cancelled, expired or failed after it was taken: nothing of it moved.
+    /// Cancelled, expired or failed after acceptance: no balance changed.
     Over,
 }
 
-/// What became of an order.
+/// The state of an order at the venue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// Never taken.
+    /// Never accepted.
     #[default]
     Absent,
-    /// Taken, may fill; also while a cancel was taken and has not taken effect.
+    /// Accepted and may fill, also between the acknowledgement of a cancel and its effect.
     Open,
-    /// Over.
+    /// Ended.
     Done(End),
 }
 
-/// An order as the venue has it.
+/// The venue's record of one order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Order {
-    /// Its bytes on their way.
+    /// The bytes in transit.
     pub copies: [Copy; COPIES],
-    /// What became of it.
+    /// State.
     pub fate: Fate,
-    /// It is in lists and found by hash.
+    /// Listed, and found by hash.
     pub shown: bool,
-    /// When it was taken.
+    /// Time of acceptance.
     pub created: u8,
     /// Expiry in its bytes.
     pub until: u8,
@@ -62,12 +62,12 @@ impl Order {
         matches!(self.fate, Fate::Open)
     }
 
-    /// Whether any byte of it ever left.
+    /// Whether any of its bytes were ever sent.
     pub fn has_left(&self) -> bool {
         self.copies.iter().any(|copy| *copy != Copy::Unsent)
     }
 
-    /// Whether nothing can become of it any more.
+    /// Whether nothing about the order can change any more.
     pub fn is_settled(&self, clock: u8) -> bool {
         match self.fate {
             Fate::Absent => clock > self.until || !self.has_left(),
@@ -76,7 +76,7 @@ impl Order {
         }
     }
 
-    /// Leaves out what can make no difference any more: it is settled, and nobody waits for an answer.
+    /// Drops state that cannot make a difference any more: the order is settled and no answer is outstanding.
     pub fn settle(&mut self, clock: u8) {
         if self.is_settled(clock) && self.has_left() {
             *self = Self {
@@ -89,7 +89,7 @@ impl Order {
         }
     }
 
-    /// Whether the clock may go past `clock`: behind expiry and grace nothing is open or hidden.
+    /// Whether the clock may advance past `clock`: after expiry and grace nothing is open or hidden.
     fn lets_pass(self, clock: u8) -> bool {
         let settled = match self.fate {
             Fate::Absent => true,
@@ -100,21 +100,21 @@ impl Order {
     }
 }
 
-/// What the venue does with bytes it could take.
+/// The venue's decision about bytes that it could accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Takes them.
+    /// Accepts them.
     Take,
-    /// Refuses them for a reason that is about the bytes.
+    /// Refuses them for a reason that follows from the bytes.
     RefuseBytes,
-    /// Refuses them for a reason of the moment.
+    /// Refuses them for a temporary reason.
     RefuseNow,
 }
 
 /// The answer to a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// Taken.
+    /// Accepted.
     Taken,
     /// Refused.
     Refused(Reason),
@@ -128,19 +128,19 @@ pub struct Venue {
 }
 
 impl Venue {
-    /// Whether the clock may go on.
+    /// Whether the clock may advance.
     pub fn lets_pass(&self, clock: u8) -> bool {
         self.orders.iter().all(|order| order.lets_pass(clock))
     }
 
-    /// Bytes arrive.
+    /// Delivers bytes.
     pub fn deliver(&mut self, number: usize, copy: usize, verdict: Verdict, clock: u8) -> Answer {
         let order = &mut self.orders[number];
         if order.copies[copy] == Copy::Refused {
             return Answer::Refused(Reason::InvalidArgument);
         }
         if order.fate != Fate::Absent {
-            // Its twin has frozen the balance.
+            // The other order has locked the balance.
             return Answer::Refused(Reason::InsufficientBalance);
         }
         if clock > order.until {
@@ -156,18 +156,18 @@ impl Venue {
                 order.copies[copy] = Copy::Refused;
                 Answer::Refused(Reason::InvalidArgument)
             }
-            // As bad as they come: the market is listed again when the same copy arrives once more.
+            // The worst case: the market is listed again when the same copy arrives once more.
             Verdict::RefuseNow => Answer::Refused(Reason::UnsupportedMarket),
         }
     }
 
-    /// A cancel arrives; true if it is taken. When it takes effect, and whether a fill comes before, is
-    /// another matter.
+    /// Delivers a cancel; true if it is accepted. When it takes effect, and whether a fill comes before, is
+    /// independent.
     pub const fn cancel(&self, number: usize) -> bool {
         self.orders[number].is_open()
     }
 
-    /// What it reports about an order that it shows.
+    /// The report of a listed order.
     pub fn report(&self, number: usize) -> Option<OrderReport> {
         let order = self.orders[number];
         if !order.shown {
@@ -195,7 +195,7 @@ impl Venue {
         })
     }
 
-    /// A page of the list, newest first, and how many entries the list has.
+    /// A page of the list, newest first, and the number of entries of the list.
     pub fn page(
         &self,
         (from, to): (VenueTime, VenueTime),

@@ -1,44 +1,44 @@
-//! Rules that are wrong, one at a time in place of the right one.
+//! Wrong rules. The model replaces one right rule at a time by one of these.
 
 /// A wrong rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wrong {
-    /// Not found by hash three times in a row: failed.
+    /// Three "not found" answers by hash in a row end the order as failed.
     NotFoundThrice,
-    /// Whatever refuses a resend ends the order.
+    /// Any refusal of a resend ends the order.
     RefusedResendIsDeath,
     /// Any refusal of a submit ends the order.
     AnyRefusalIsDeath,
-    /// One definitive refusal ends the order, whatever became of its other transmissions.
+    /// One definitive refusal ends the order, whatever the result of its other transmissions.
     OneRefusalIsEnough,
-    /// A transmission that provably never left ends the order, whatever became of the others.
+    /// A transmission that provably never left ends the order, whatever the result of the others.
     NotSentIsDeath,
     /// "No orders to cancel" ends the order.
     NothingToCancelIsDeath,
-    /// An acknowledged cancel frees the reservation.
+    /// An acknowledged cancel releases the reservation.
     CancelTakenFrees,
-    /// A time-out is answered with a new order under a new id.
+    /// After a time-out a new order with a new id is sent.
     NewIdOnRetry,
-    /// What was not found in a complete list is dead, whatever the time.
+    /// An order that a complete list leaves out is dead at any time.
     AbsenceIsEnough,
-    /// The fence stands at the expiry: no grace.
+    /// The fence is at the expiry: no grace.
     NoGrace,
-    /// The fence is judged by the machine's own clock.
+    /// The fence is compared with the local clock.
     WallClock,
-    /// The first page of a list is the list.
+    /// The first page of a list counts as the whole list.
     FirstPageOnly,
-    /// One round of a list is enough.
+    /// One round of a list counts as complete.
     OneRound,
-    /// Bytes leave before they are on disk.
+    /// Bytes are sent before they are synced.
     SyncSkipped,
-    /// A restart does not look for what was open.
+    /// A restart does not read which orders were open.
     OpenIsNotRead,
-    /// Storage ids begin anew after a restart.
+    /// Storage ids start again after a restart.
     IdsBeginAnew,
 }
 
 impl Wrong {
-    /// All of them.
+    /// All wrong rules.
     pub const ALL: [Self; 16] = [
         Self::NotFoundThrice,
         Self::RefusedResendIsDeath,

@@ -1,7 +1,7 @@
-//! The right rules hold in every state; each wrong one is found.
+//! The right rules hold in every state; every wrong rule is found.
 //!
-//! Here are the bounds that a test can afford; `cargo run --release -p cambist-fence-model --example full`
-//! goes to all of them and prints what README.md states.
+//! The bounds here keep the test short; `cargo run --release -p cambist-fence-model --example full` uses the full
+//! bounds and prints the numbers in README.md.
 
 use cambist_fence_model::model::{ALWAYS, SOMETIMES};
 use cambist_fence_model::{Fence, Wrong};
@@ -29,7 +29,7 @@ fn the_rules_hold_in_every_state() {
     }
 }
 
-/// A counterexample: which property, and what happened.
+/// A counterexample: the violated property and the sequence of actions.
 fn found(checker: &impl Checker<Fence>) -> Option<(&'static str, Vec<String>)> {
     ALWAYS.into_iter().find_map(|name| {
         let actions = checker.discovery(name)?.into_actions();
@@ -46,7 +46,7 @@ fn every_wrong_rule_is_found() {
             .checker()
             .threads(THREADS)
             .finish_when(HasDiscoveries::AnyFailures);
-        // One needs a long history, which breadth would reach late.
+        // One of them needs a long history, which a breadth-first search would reach late.
         let history = if wrong == Wrong::FirstPageOnly {
             found(&checker.spawn_dfs().join())
         } else {

@@ -1,11 +1,11 @@
-//! The orders that a recording names, of feeds by order: they make the levels, and they say exactly who
-//! is in front of whom.
+//! The orders that a recording names, for feeds by order: they make up the levels, and determine exactly which orders
+//! are in front of ours.
 
 use std::collections::BTreeMap;
 
 use cambist_core::{Price, Qty, Side};
 
-/// Orders held at most; of more, new ones count in their level alone, and are counted.
+/// Most orders held. Further orders count only in the quantity of their level, and are counted.
 const ORDERS_MAX: usize = 4 << 20;
 
 /// An order of the recording.
@@ -22,12 +22,12 @@ pub struct MarketOrder {
 #[derive(Clone, Debug, Default)]
 pub struct MarketOrders {
     orders: BTreeMap<u64, MarketOrder>,
-    /// Events about orders that are not known, and orders that were not held.
+    /// Number of events about unknown orders, and of orders that were not held.
     unknown: u64,
 }
 
 impl MarketOrders {
-    /// A new order; what an order of the same id was, if the recording has one.
+    /// Adds an order; returns the earlier order of the same id, if the recording has one.
     pub fn insert(&mut self, id: u64, order: MarketOrder) -> Option<MarketOrder> {
         if self.orders.len() >= ORDERS_MAX && !self.orders.contains_key(&id) {
             self.unknown += 1;
@@ -36,7 +36,7 @@ impl MarketOrders {
         self.orders.insert(id, order)
     }
 
-    /// An order that rests; counted if there is none.
+    /// A resting order; a missing one is counted.
     pub fn get(&mut self, id: u64) -> Option<MarketOrder> {
         let order = self.orders.get(&id).copied();
         self.unknown += u64::from(order.is_none());

@@ -1,12 +1,12 @@
-//! The recorded market as the simulation sees it: a book of single changes, or the last snapshot.
+//! The recorded market in a simulation: a book built from incremental changes, or the last snapshot.
 
 use cambist_core::{Price, Qty, Side};
 use cambist_market_data::{Book, Level, Snapshot};
 
-/// Where levels come from.
+/// The source of levels.
 #[derive(Clone, Debug)]
 pub enum Depth {
-    /// Single changes.
+    /// Incremental changes.
     Book(Box<Book>),
     /// Snapshots.
     Snapshot(Box<Snapshot>),
@@ -22,7 +22,7 @@ impl Depth {
         }
     }
 
-    /// What a price holds; `None` beyond what a snapshot of `depth` levels shows.
+    /// The quantity at a price; `None` beyond the `depth` levels of a snapshot.
     pub fn quantity(&self, side: Side, price: Price, depth: usize) -> Option<Qty> {
         match self {
             Self::Book(book) => Some(book.quantity(side, price)),
@@ -30,7 +30,7 @@ impl Depth {
         }
     }
 
-    /// The levels of a side whose price an order with this limit reaches, best first.
+    /// The levels of a side that an order with this limit price reaches, best first.
     pub fn reached(&self, side: Side, limit: Price) -> impl Iterator<Item = Level> + '_ {
         let (book, snapshot) = match self {
             Self::Book(book) => (Some(book.levels(side)), None),
@@ -42,23 +42,23 @@ impl Depth {
     }
 }
 
-/// Liquidity that orders of ours have taken from levels and that the recording still shows.
+/// Liquidity that our orders have taken from levels that the recording still contains.
 #[derive(Clone, Debug, Default)]
 pub struct Taken(Vec<(Side, Price, Qty)>);
 
 impl Taken {
-    /// Whether nothing was taken that the recording still shows.
+    /// Whether nothing taken is still in the recording.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is left of a level.
+    /// The remaining quantity of a level.
     pub fn left(&self, side: Side, level: Level) -> u64 {
         let taken = self.0.iter().find(|t| t.0 == side && t.1 == level.price);
         level.qty.0 - taken.map_or(0, |taken| taken.2.0.min(level.qty.0))
     }
 
-    /// Takes from a level.
+    /// Takes quantity from a level.
     pub fn take(&mut self, side: Side, price: Price, qty: u64) {
         match self.0.iter_mut().find(|t| t.0 == side && t.1 == price) {
             Some(taken) => taken.2.0 += qty,
@@ -66,7 +66,7 @@ impl Taken {
         }
     }
 
-    /// The recording says something new about a level: what it says now is there.
+    /// The recording has a new quantity for a level, which is all available.
     #[inline]
     pub fn renew(&mut self, side: Side, price: Price) {
         if !self.0.is_empty() {
@@ -74,7 +74,7 @@ impl Taken {
         }
     }
 
-    /// Keeps what was taken from levels for which this holds.
+    /// Keeps the taken quantities of levels for which `same` holds.
     pub fn retain(&mut self, mut same: impl FnMut(Side, Price) -> bool) {
         self.0.retain(|taken| same(taken.0, taken.1));
     }

@@ -1,4 +1,4 @@
-//! Single events of the recorded market: levels, trades, orders.
+//! Incremental events of the recorded market: levels, trades, orders.
 
 use cambist_core::{Price, Qty, Side};
 use cambist_market_data::{Event, Update};
@@ -11,8 +11,7 @@ use crate::resting::Place;
 use crate::simulator::{FillSimulator, maker_fill};
 
 impl FillSimulator {
-    /// Takes an event of the exchange in, as far as it belongs to the exchange's view. Reports of fills
-    /// are appended.
+    /// Applies an event if it is part of the exchange's view. Reports of fills are appended.
     #[inline]
     pub fn apply_event(&mut self, event: &Event, reports: &mut Vec<ExecutionReport>) {
         if !event.visibility.at_exchange() {
@@ -47,7 +46,7 @@ impl FillSimulator {
         }
     }
 
-    /// A level holds something else now.
+    /// A level has a new quantity.
     #[inline]
     fn level(&mut self, side: Side, price: Price, qty: Qty, reports: &mut Vec<ExecutionReport>) {
         let Depth::Book(book) = &mut self.depth else {
@@ -59,13 +58,14 @@ impl FillSimulator {
         if self.own(side).may_rest_at(price) {
             self.level_of_own(side, price, qty);
         }
-        // Whether the quantity rose is asked behind a call: a branch on it would be wrong half the time.
+        // The comparison with the old quantity is in a call: a branch on it here would be mispredicted half of the
+        // time.
         if self.own(side.opposite()).is_reached_by(price) {
             self.level_reached_own(side, price, (before, qty), reports);
         }
     }
 
-    /// A level has a price that reaches orders of ours on the other side.
+    /// A level's price reaches our orders on the other side.
     #[inline(never)]
     fn level_reached_own(
         &mut self,
@@ -79,7 +79,7 @@ impl FillSimulator {
         }
     }
 
-    /// Tells the orders of ours at a level what it holds now.
+    /// Updates our orders at a level with its new quantity.
     #[inline(never)]
     fn level_of_own(&mut self, side: Side, price: Price, qty: Qty) {
         let (model, lot) = (self.options.queue, self.options.lot);
@@ -90,7 +90,7 @@ impl FillSimulator {
         }
     }
 
-    /// A trade: what it went through fills, what is at its price moves forward and fills in its turn.
+    /// A trade: orders at better prices than the trade's fill; orders at its price move forward and fill in turn.
     #[inline]
     fn trade(
         &mut self,
@@ -123,7 +123,7 @@ impl FillSimulator {
             }
             let most = if whole { u64::MAX } else { volume };
             let filled = if order.price() == price {
-                // Without partial fills every order has the whole trade to itself.
+                // Without partial fills every order may use the whole trade.
                 let left = if whole { qty.0 } else { volume };
                 match order.place.trade(qty.0, left, lot) {
                     0 => 0,
@@ -131,7 +131,7 @@ impl FillSimulator {
                     lots => order.remaining.min(lots).min(volume),
                 }
             } else {
-                // The trade went through its price.
+                // The trade went through the order's price.
                 order.remaining.min(most)
             };
             if filled > 0 {
@@ -142,7 +142,7 @@ impl FillSimulator {
         orders.remove_filled();
     }
 
-    /// What happens rarely, or only in feeds by order.
+    /// Rare events, and those of feeds by order.
     #[cold]
     fn rare(&mut self, update: &Update, reports: &mut Vec<ExecutionReport>) {
         match *update {
@@ -207,7 +207,7 @@ impl FillSimulator {
         }
     }
 
-    /// A part of an order no longer rests: those behind it move forward.
+    /// Part of an order no longer rests: the orders behind it move forward.
     fn leave(&mut self, order: &MarketOrder, qty: Qty, reports: &mut Vec<ExecutionReport>) {
         for own in self.own_mut(order.side).list_mut() {
             if own.price == order.price.0
@@ -238,8 +238,8 @@ impl FillSimulator {
         }
     }
 
-    /// A recorded order traded: orders of ours that are in front of it would have traded first. What
-    /// rests of it changes by a later event.
+    /// A recorded order traded: our orders in front of it would have traded first. A later event changes the resting
+    /// quantity of the recorded order.
     fn fill_of(&mut self, id: u64, price: Price, qty: Qty, reports: &mut Vec<ExecutionReport>) {
         let Some(recorded) = self.market_orders.get(id) else {
             return;

@@ -1,44 +1,44 @@
-//! Fees of fills, exactly: nothing is rounded here.
+//! Fees of fills, computed exactly without rounding.
 
 use cambist_core::{Price, Qty, Side};
 use serde::{Deserialize, Serialize};
 
 use crate::order::Liquidity;
 
-/// A share of what is traded, in 10^−8: 10,000 are a basis point. Negative: a rebate.
+/// A fraction of the traded amount, in units of 10^−8: 10,000 are a basis point. Negative: a rebate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeeRate(pub i32);
 
 impl FeeRate {
-    /// A rate of so many basis points.
+    /// A rate in basis points.
     pub const fn from_bips(bips: i32) -> Self {
         Self(bips * 10_000)
     }
 }
 
-/// What a fee is paid in.
+/// The token a fee is paid in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FeeAsset {
     /// Always in quote.
     #[default]
     Quote,
-    /// In what is received: base by a buyer, quote by a seller.
+    /// The received token: base for a buyer, quote for a seller.
     Received,
 }
 
 /// The fees of a market.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fees {
-    /// Of orders that rested.
+    /// Rate for orders that rested.
     pub maker: FeeRate,
-    /// Of orders that took.
+    /// Rate for orders that took.
     pub taker: FeeRate,
-    /// What they are paid in.
+    /// Token that fees are paid in.
     pub paid_in: FeeAsset,
 }
 
-/// The fee of a fill. Its unit is the smallest one there is, so that it is exact; who books it in token
-/// amounts rounds up.
+/// The fee of a fill. Its unit is the smallest possible, so that it is exact; callers that book it in token amounts
+/// round up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fee {
     /// In 10^−8 of the quote that one lot costs at one tick.
@@ -58,7 +58,7 @@ impl Fees {
         if self.paid_in == FeeAsset::Received && side == Side::Buy {
             return Fee::Base(i128::from(qty.0) * rate);
         }
-        // At most 2^127: three factors of 64, 64 and 31 bits do not fit, but no market's do.
+        // At most 2^127. Three factors of 64, 64 and 31 bits could exceed that, but those of real markets do not.
         let value = i128::from(price.0).saturating_mul(i128::from(qty.0));
         Fee::Quote(value.saturating_mul(rate))
     }

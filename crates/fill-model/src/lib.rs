@@ -1,20 +1,18 @@
-//! Orders of our own against recorded market data: where they are in the queue, when they fill, what it
-//! costs.
+//! Our own orders against recorded market data: queue positions, fills and fees.
 //!
-//! [`FillSimulator`] is the exchange's side of a backtest or of paper trading: it is told what the
-//! recorded market did ([`FillSimulator::apply_event`], [`FillSimulator::apply_snapshot`]) and what our
-//! orders ask for ([`FillSimulator::submit`], [`FillSimulator::cancel`]), and reports executions. Prices
-//! are ticks, quantities lots, fees exact; only places in queues are estimates. Clocks and latencies are
-//! the caller's.
+//! [`FillSimulator`] is the exchange's side of a backtest or of paper trading. Its inputs are the events of the
+//! recorded market ([`FillSimulator::apply_event`], [`FillSimulator::apply_snapshot`]) and requests for our orders
+//! ([`FillSimulator::submit`], [`FillSimulator::cancel`]); its output is execution reports. Prices are ticks,
+//! quantities lots, fees exact; only queue positions are estimates. Clocks and latencies are left to the caller.
 //!
-//! # What is assumed
+//! # Assumptions
 //!
 //! - The recorded market does not react to our orders.
-//! - A resting order joins behind everything that its level shows when it arrives, and moves forward as
-//!   its queue model says ([`QueueModel`]).
-//! - It fills when a trade at its price has gone beyond what was in front of it, when a trade went through
-//!   its price, or when the other side of the book reached its price: always at its own price.
-//! - How much then fills is a rule of its own ([`FillRule`]).
+//! - A resting order joins behind everything at its level when it arrives, and moves forward by its queue model
+//!   ([`QueueModel`]).
+//! - It fills when trades at its price exceed the quantity in front of it, when a trade went through its price, or when
+//!   the other side of the book reached its price: always at its own price.
+//! - How much fills is determined by a separate rule ([`FillRule`]).
 
 mod by_order;
 mod depth;

@@ -1,53 +1,53 @@
-//! What is assumed about an exchange that is only known from a recording.
+//! Assumptions about an exchange of which only a recording is known.
 
 use cambist_quant::queue::{Model, Position};
 use serde::{Deserialize, Serialize};
 
 use crate::fees::Fees;
 
-/// How it is told which place a resting order has in the queue of its price.
+/// How the queue position of a resting order is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum QueueModel {
     /// From the quantities of levels: see [`cambist_quant::queue`].
     Estimated(Model),
-    /// Exactly, first in first out: the recording has to name every order.
+    /// Exact, first in, first out: the recording must name every order.
     Fifo,
 }
 
 /// How much of a resting order fills when the market reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FillRule {
-    /// All of it, whatever was traded or shown: that of hftbacktest's exchange without partial fills. An
-    /// order that takes fills whole at the best price.
+    /// All of it, whatever quantity was traded or listed, as hftbacktest's exchange without partial fills. A taking
+    /// order fills completely at the best price.
     WholeOrder,
-    /// No more than was traded or newly shown at its price or beyond: all fills of one trade together are
-    /// no larger than the trade, those of one level no larger than the level. An order that takes walks
-    /// the book; what it took is gone until the recording says something new about the level.
+    /// At most the quantity that was traded or newly listed at its price or beyond: all fills of one trade together are
+    /// at most the trade, those of one level at most the level. A taking order walks the book; the quantity it took is
+    /// gone until the recording has a new quantity for the level.
     Available,
 }
 
 /// The assumptions of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// How places in queues are estimated.
+    /// How queue positions are determined.
     pub queue: QueueModel,
     /// How much fills.
     pub rule: FillRule,
-    /// What it costs.
+    /// The fees.
     pub fees: Fees,
-    /// One lot in the unit of the logarithmic queue models: they depend on it, all others do not.
-    /// hftbacktest has quantities in base: the lot of the recording there.
+    /// One lot in the unit of the logarithmic queue models: only they depend on it. hftbacktest uses quantities in
+    /// base, so there it is the lot of the recording.
     pub lot: f64,
-    /// Levels a side that the exchange's snapshots have: where a side has fewer, there are no others.
+    /// Levels a side that the exchange's snapshots have: a side with fewer levels is complete.
     pub snapshot_depth: usize,
-    /// Snapshots only: millionths of a decrease of the best level that count as traded; the rest was
-    /// cancelled. 0: an order fills only when the other side reaches its price.
+    /// Snapshots only: millionths of a decrease of the best level that count as traded; the rest counts as cancelled.
+    /// With 0 an order fills only when the other side reaches its price.
     pub traded_share: u32,
 }
 
 impl Options {
-    /// The most careful assumptions: an order moves forward by trades alone and fills by what was
-    /// available; no fees; snapshots of 20 levels, in which nothing is taken for a trade.
+    /// The most conservative assumptions: an order moves forward by trades alone and fills by the available quantity;
+    /// no fees; snapshots of 20 levels, of whose decreases none counts as a trade.
     pub const fn careful() -> Self {
         Self {
             queue: QueueModel::Estimated(Model::RiskAverse),
@@ -64,19 +64,19 @@ impl Options {
     }
 }
 
-/// Why a simulation cannot be made.
+/// Why a simulation cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// The exponent of a power model.
+    /// Invalid exponent of a power model.
     #[error("the exponent of the queue model must be a number above 0")]
     Exponent,
-    /// The lot.
+    /// Invalid lot.
     #[error("the lot must be a number above 0")]
     Lot,
-    /// The share of decreases that are trades.
+    /// Invalid share of decreases that count as trades.
     #[error("the share that counts as traded must be at most 1,000,000 millionths")]
     TradedShare,
-    /// Exact queues of snapshots.
+    /// Exact queues with snapshots.
     #[error(
         "queues are known exactly only where a recording names every order: choose another queue model"
     )]

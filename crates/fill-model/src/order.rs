@@ -1,4 +1,4 @@
-//! Orders as they are sent, and what is reported of them.
+//! Orders and their execution reports.
 
 use cambist_core::{Price, Qty, Side};
 use cambist_market_data::Timestamp;
@@ -17,9 +17,9 @@ pub enum TimeInForce {
     PostOnly,
     /// Takes what its price reaches; the rest of it rests.
     GoodTillCancel,
-    /// Takes what its price reaches; the rest of it expires.
+    /// Takes what its limit reaches; the rest expires.
     ImmediateOrCancel,
-    /// Trades whole at once, or expires.
+    /// Fills completely at once, or expires.
     FillOrKill,
 }
 
@@ -38,12 +38,12 @@ pub struct NewOrder {
     pub time_in_force: TimeInForce,
 }
 
-/// Whether a fill made or took liquidity.
+/// Whether a fill added or removed liquidity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Liquidity {
     /// The order rested.
     Maker,
-    /// It traded on arrival.
+    /// The order traded on arrival.
     Taker,
 }
 
@@ -56,28 +56,28 @@ pub enum RejectReason {
     DuplicateId,
     /// It is post-only and would trade.
     WouldTake,
-    /// It would trade with an order of our own.
+    /// It would trade with one of our own orders.
     WouldTradeWithOwn,
 }
 
-/// What became of an order.
+/// A change of an order's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It rests.
     Resting,
     /// It was not accepted.
     Rejected(RejectReason),
-    /// A part or all of it traded.
+    /// A fill, partial or complete.
     Filled(Fill),
-    /// It was cancelled on request, with so much left.
+    /// Cancelled on request, with this quantity left.
     Canceled(Qty),
-    /// What was left of it did not find liquidity.
+    /// Ended, because the remaining quantity found no liquidity.
     Expired(Qty),
-    /// It was to be cancelled, but is not open.
+    /// A cancel of an order that is not open.
     CancelRejected,
 }
 
-/// One trade of an order of ours.
+/// One fill of one of our orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
     /// Our side.
@@ -90,17 +90,17 @@ pub struct Fill {
     pub remaining: Qty,
     /// Maker or taker.
     pub liquidity: Liquidity,
-    /// What it cost.
+    /// The fee.
     pub fee: Fee,
 }
 
-/// A report of the exchange about one order, at its time; the way back to the sender is the caller's.
+/// A report of the exchange about one order, at the exchange's time; the latency to the sender is left to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionReport {
     /// Exchange time.
     pub time: Timestamp,
     /// The order.
     pub order: OrderId,
-    /// What became of it.
+    /// The change.
     pub outcome: Outcome,
 }

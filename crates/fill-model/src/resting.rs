@@ -1,4 +1,4 @@
-//! Orders of ours that rest on one side, best price first, and their places in the queues.
+//! Our resting orders on one side, best price first, with their queue positions.
 
 use cambist_core::{Price, Qty, Side};
 use cambist_market_data::book::priority;
@@ -7,16 +7,16 @@ use cambist_quant::queue::{Model, Position};
 use crate::options::QueueModel;
 use crate::order::OrderId;
 
-/// The place of an order in the queue of its price.
+/// The queue position of an order at its price.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    /// Moved forward by trades alone, in whole lots: the model [`Model::RiskAverse`], exactly.
+    /// Moved forward by trades alone, in whole lots: exactly the model [`Model::RiskAverse`].
     Careful(i64),
     /// Estimated, in the unit of the options.
     Estimated(Position),
-    /// Known: behind all orders that arrived before it. Lots in front.
+    /// Exact: behind all orders that arrived before it. Lots in front.
     Exact(u64),
-    /// Not known: the level is beyond what snapshots show.
+    /// Not known: the level is beyond the depth of snapshots.
     Unknown,
 }
 
@@ -37,10 +37,10 @@ pub struct Orders {
     side: Side,
     /// Best price first, then by arrival.
     list: Vec<Resting>,
-    /// Priorities of the best and the worst price among them: 0 and the highest if there is none.
+    /// Priorities of the best and the worst price among the orders: 0 and the highest value if there are none.
     best: u64,
     worst: u64,
-    /// Their difference, 0 if there is none.
+    /// Their difference; 0 if there are no orders.
     span: u64,
 }
 
@@ -63,7 +63,7 @@ impl Orders {
         &mut self.list
     }
 
-    /// Whether some order may rest at a price; rarely wrong, never when it says no.
+    /// Whether an order may rest at a price: may be true without one, never false with one.
     #[inline]
     pub const fn may_rest_at(&self, price: Price) -> bool {
         priority(self.side, price.0).wrapping_sub(self.worst) <= self.span
@@ -94,7 +94,7 @@ impl Orders {
         order
     }
 
-    /// Removes the orders of which nothing is left.
+    /// Removes the orders that are completely filled.
     pub fn remove_filled(&mut self) {
         self.list.retain(|order| order.remaining > 0);
         self.measure();
@@ -119,20 +119,20 @@ impl Resting {
 }
 
 impl Place {
-    /// The place of an order that arrives at a level with so many lots; `None` if nobody knows how many.
+    /// The position of an order that arrives at a level with this many lots; `None` if that is not known.
     pub fn new(model: QueueModel, level: Option<u64>, lot: f64) -> Self {
         match (model, level) {
             (_, None) => Self::Unknown,
             (QueueModel::Fifo, Some(level)) => Self::Exact(level),
             (QueueModel::Estimated(Model::RiskAverse), Some(level)) => Self::Careful(signed(level)),
             (QueueModel::Estimated(model), Some(level)) => {
-                // Refused are exponents and quantities that are no finite numbers above 0.
+                // Refuses exponents and quantities that are not finite numbers above 0.
                 Position::new(model, float(level) * lot).map_or(Self::Unknown, Self::Estimated)
             }
         }
     }
 
-    /// The level now holds so many lots.
+    /// Applies the new quantity of the level.
     #[inline]
     pub fn depth(&mut self, level: u64, model: QueueModel, lot: f64) {
         match self {
@@ -143,8 +143,8 @@ impl Place {
         }
     }
 
-    /// So many lots traded at the price; `left` of them are left for others, as orders of ours in front
-    /// of this one took the rest. Lots that this order may fill.
+    /// Applies a trade of `traded` lots at the price, of which our orders in front of this one have left `left`.
+    /// Returns the lots that this order may fill.
     #[inline]
     pub fn trade(&mut self, traded: u64, left: u64, lot: f64) -> u64 {
         match self {
@@ -170,7 +170,7 @@ impl Place {
         }
     }
 
-    /// Lots in front, rounded down, where they are known or estimated.
+    /// Lots in front, rounded down, if exact or estimated.
     pub fn in_front(&self, lot: f64) -> Option<u64> {
         match self {
             Self::Careful(front) => Some(front.unsigned_abs()),
@@ -189,13 +189,13 @@ impl Place {
     }
 }
 
-/// Lots as the models count them: exact below 2^53.
+/// Lots as the float of the models: exact below 2^53.
 #[expect(clippy::cast_precision_loss, reason = "a model's quantity, not money")]
 const fn float(lots: u64) -> f64 {
     lots as f64
 }
 
-/// Lots with a sign; more than there can be are as many as fit.
+/// Lots as a signed number; saturates.
 #[inline]
 fn signed(lots: u64) -> i64 {
     i64::try_from(lots).unwrap_or(i64::MAX)

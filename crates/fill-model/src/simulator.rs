@@ -1,4 +1,4 @@
-//! The exchange's side of a simulation: the recorded market, and orders of ours in it.
+//! The exchange's side of a simulation: the recorded market and our orders in it.
 
 use cambist_core::{Price, Qty, Side};
 use cambist_market_data::{Book, Snapshot, Timestamp};
@@ -11,16 +11,16 @@ use crate::order::{
 };
 use crate::resting::{Orders, Place, Resting};
 
-/// Fills orders of ours by what a recording says the market did.
+/// Fills our orders by the events of a recorded market.
 ///
-/// It has no clock and no latency: the caller gives it events and requests in the order of their times
-/// at the exchange (a request that arrives at the time of an event comes after it) and delivers its
-/// reports when they would arrive. The recorded market does not react to our orders.
+/// It has no clock and no latency. The caller passes events and requests in the order of their times at the exchange (a
+/// request that arrives at the time of an event comes after it) and delivers the reports when they would arrive. The
+/// recorded market does not react to our orders.
 #[derive(Clone, Debug)]
 pub struct FillSimulator {
     pub(crate) options: Options,
     pub(crate) depth: Depth,
-    /// Orders of ours: bids, then asks.
+    /// Our orders: bids, then asks.
     pub(crate) own: [Orders; 2],
     pub(crate) market_orders: MarketOrders,
     pub(crate) taken: Taken,
@@ -28,19 +28,19 @@ pub struct FillSimulator {
     pub(crate) time: Timestamp,
     /// The side that changed last.
     pub(crate) newer: Side,
-    /// How often the recorded book was left crossed.
+    /// Number of times the recorded book stayed crossed.
     pub(crate) crossings: u64,
-    /// Orders that arrived so far, of the recording and ours.
+    /// Number of orders that have arrived, recorded ones and ours.
     pub(crate) arrivals: u64,
 }
 
 impl FillSimulator {
-    /// A market without orders, of which single events will be told.
+    /// A market without orders that is driven by incremental events.
     pub fn of_events(options: Options) -> Result<Self, OptionsError> {
         Self::new(options, Depth::Book(Box::default()))
     }
 
-    /// A market without orders, of which snapshots will be told.
+    /// A market without orders that is driven by snapshots.
     pub fn of_snapshots(options: Options) -> Result<Self, OptionsError> {
         if options.queue == QueueModel::Fifo {
             return Err(OptionsError::FifoNeedsOrders);
@@ -142,7 +142,7 @@ impl FillSimulator {
             .then_some(RejectReason::WouldTradeWithOwn)
     }
 
-    /// Takes liquidity that the order's price reaches, as far as its rule allows.
+    /// Takes liquidity within the order's limit, as far as the fill rule allows.
     fn take(&mut self, order: &NewOrder, remaining: &mut u64, report: &mut impl FnMut(Outcome)) {
         let other = order.side.opposite();
         let fill = |price: Price, qty: u64, remaining: u64| {
@@ -198,7 +198,7 @@ impl FillSimulator {
         }
     }
 
-    /// The orders of ours that rest on a side.
+    /// Our resting orders of a side.
     #[inline]
     pub(crate) const fn own(&self, side: Side) -> &Orders {
         &self.own[side as usize]
@@ -209,8 +209,8 @@ impl FillSimulator {
         &mut self.own[side as usize]
     }
 
-    /// Fills resting orders of a side, best first, whose price an order of the other side with a limit
-    /// reaches: by `volume` altogether, or whole. What is left of the volume.
+    /// Fills our resting orders of a side, best first, whose price an order of the other side with a limit reaches:
+    /// `volume` in total, or each completely. Returns the remaining volume.
     pub(crate) fn fill_reached(
         &mut self,
         side: Side,
@@ -238,14 +238,14 @@ impl FillSimulator {
         volume
     }
 
-    /// Lots in front of a resting order, as far as it is known or estimated.
+    /// Lots in front of a resting order, if exact or estimated.
     pub fn in_front(&self, id: OrderId) -> Option<Qty> {
         let lot = self.options.lot;
         let order = self.find(id)?;
         order.place.in_front(lot).map(Qty)
     }
 
-    /// What is left of a resting order, with its side and price.
+    /// Side, price and remaining quantity of a resting order.
     pub fn resting(&self, id: OrderId) -> Option<(Side, Price, Qty)> {
         Side::BOTH.into_iter().find_map(|side| {
             let orders = self.own(side);
@@ -259,7 +259,7 @@ impl FillSimulator {
         orders.find(|order| order.id == id)
     }
 
-    /// How many orders of ours rest.
+    /// Number of our resting orders.
     pub fn open_orders(&self) -> usize {
         self.own.iter().map(|orders| orders.list().len()).sum()
     }
@@ -270,7 +270,7 @@ impl FillSimulator {
         self.depth.best(side)
     }
 
-    /// The recorded book, where single events are told.
+    /// The recorded book, if it is driven by incremental events.
     pub fn book(&self) -> Option<&Book> {
         match &self.depth {
             Depth::Book(book) => Some(book),
@@ -278,8 +278,8 @@ impl FillSimulator {
         }
     }
 
-    /// Writes the recorded market as the exchange shows it now: the best levels, without our orders and
-    /// without what they took.
+    /// Writes the recorded market as the exchange shows it now: the best levels, without our orders and without the
+    /// liquidity they took.
     pub fn write_snapshot(&self, depth: usize, snapshot: &mut Snapshot) {
         snapshot.exchange_time = self.time;
         match &self.depth {
@@ -303,13 +303,12 @@ impl FillSimulator {
         }
     }
 
-    /// How often the recorded book was left crossed when its time moved on. The levels that had changed
-    /// earlier gave way.
+    /// Number of times the recorded book was still crossed when its time advanced. The older levels were removed.
     pub const fn crossings(&self) -> u64 {
         self.crossings
     }
 
-    /// Events about orders that the recording never named, and orders beyond those that are held.
+    /// Number of events about orders that the recording had not named, and of orders beyond those that are held.
     pub const fn unknown_orders(&self) -> u64 {
         self.market_orders.unknown()
     }

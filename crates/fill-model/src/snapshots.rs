@@ -1,4 +1,4 @@
-//! Snapshots of the recorded market: what happened between two of them is not known.
+//! Snapshots of the recorded market: what happens between two of them is not known.
 
 use cambist_core::{Price, Qty, Side};
 use cambist_market_data::Snapshot;
@@ -8,12 +8,12 @@ use crate::order::ExecutionReport;
 use crate::simulator::FillSimulator;
 
 impl FillSimulator {
-    /// Takes the next snapshot in. Reports of fills are appended.
+    /// Applies the next snapshot. Reports of fills are appended.
     ///
-    /// An order fills when the other side has reached its price, by no more than came there since the
-    /// snapshot before (or whole: [`crate::FillRule`]). Prices that were touched and left between two
-    /// snapshots are not seen: fills are missed, and none is made up, unless
-    /// [`crate::Options::traded_share`] says that decreases of the best level were trades.
+    /// An order fills when the other side has reached its price, by at most the quantity added there since the previous
+    /// snapshot (or completely: [`crate::FillRule`]). Prices that were reached and left between two snapshots are not
+    /// observed: fills are missed, and none is invented, unless [`crate::Options::traded_share`] counts decreases of
+    /// the best level as trades.
     pub fn apply_snapshot(&mut self, snapshot: &Snapshot, reports: &mut Vec<ExecutionReport>) {
         self.time = snapshot.exchange_time;
         if self.open_orders() > 0 {
@@ -36,7 +36,7 @@ impl FillSimulator {
         last.copy_from(snapshot);
     }
 
-    /// A part of what the best level of a side lost may have been traded.
+    /// Part of the decrease of a side's best level may have been traded.
     fn infer_trade(&mut self, side: Side, now: &Snapshot, reports: &mut Vec<ExecutionReport>) {
         let share = u128::from(self.options.traded_share);
         let Depth::Snapshot(last) = &self.depth else {
@@ -50,7 +50,7 @@ impl FillSimulator {
             .qty
             .0
             .saturating_sub(left.map_or(best.qty.0, |left| left.0));
-        // At most what was lost.
+        // At most the decrease.
         let traded = u64::try_from(u128::from(lost) * share / 1_000_000).unwrap_or(lost);
         if traded > 0 && self.own(side).is_reached_by(best.price) {
             self.trade_with_own(side, best.price, Qty(traded), reports);
@@ -67,7 +67,7 @@ impl FillSimulator {
         }
     }
 
-    /// Levels of a side that reach orders of ours on the other one, best first.
+    /// Levels of a side that reach our orders on the other side, best first.
     fn reached_by(&mut self, side: Side, now: &Snapshot, reports: &mut Vec<ExecutionReport>) {
         let other = side.opposite();
         for level in now.side(side) {

@@ -1,4 +1,4 @@
-//! What fills, when, by how much, at which price, and what is reported.
+//! Fills: which, when, how much, at which price, and their reports.
 
 #![allow(clippy::expect_used, reason = "tests")]
 
@@ -88,7 +88,7 @@ fn post_only_orders_that_would_take_are_rejected() {
         market.submit(maker(2, Side::Buy, 0, 1)),
         rejected(2, RejectReason::Malformed)
     );
-    // Our own bid is what it would meet, after the recorded bids at that price are gone.
+    // The order would meet our own bid once the recorded bids at that price are gone.
     market.level(Side::Buy, 100, 0);
     assert_eq!(
         market.submit(maker(2, Side::Sell, 100, 1)),
@@ -122,7 +122,7 @@ fn what_takes_walks_the_book_and_what_it_took_is_gone() {
         ]
     );
     let fok = TimeInForce::FillOrKill;
-    // The recording says 101 anew: it is there.
+    // The recording has a new quantity at 101: it is available.
     market.level(Side::Sell, 101, 3);
     assert_eq!(
         market.submit(take(3, 103, 4, fok)),
@@ -193,7 +193,7 @@ fn fees_and_roles_are_reported_with_every_fill() {
         fill(&reports[0]),
         (Liquidity::Maker, Fee::Quote(-25 * 102 * 4), Qty(1))
     );
-    // What only the recorder saw is not what the exchange did.
+    // Events of the recorder's view are not events at the exchange.
     let late = cambist_market_data::Event {
         visibility: cambist_market_data::Visibility::Local,
         ..event
@@ -253,7 +253,7 @@ fn a_share_of_decreases_counts_as_traded_if_asked_for() {
         });
         market.shows(&[(100, 4)], &[(102, 5)]);
         market.submit(maker(1, Side::Buy, 100, 9));
-        // 10 of 14 go: half is 5, which is one more than the 4 in front of us.
+        // 10 of 14 are gone: half is 5, one more than the 4 in front of us.
         market.shows(&[(100, 14)], &[(102, 5)]);
         let seen = market.shows(&[(100, 4)], &[(102, 5)]);
         let expected: &[Seen] = if fills == 0 {

@@ -1,4 +1,4 @@
-//! Places in queues, through the simulation: the published models and the exact queue.
+//! Queue positions in the simulation: the published models and the exact queue.
 
 #![allow(clippy::expect_used, clippy::float_cmp, reason = "tests")]
 
@@ -32,8 +32,8 @@ fn model(case: &Value) -> Model {
     }
 }
 
-/// The vectors are those of hftbacktest's queue models: what is in front after every event, and the
-/// trade that fills.
+/// The vectors are those of hftbacktest's queue models: the quantity in front after every event, and the trade that
+/// fills.
 #[test]
 fn queue_positions_are_those_of_the_published_models() {
     let text = include_str!("vectors/queue_models.json");
@@ -102,7 +102,7 @@ fn one_trade_fills_no_more_than_it_is_over_several_orders_at_a_price() {
         market.submit(maker(1, Side::Buy, 100, 3));
         market.level(Side::Buy, 100, 6);
         market.submit(maker(2, Side::Buy, 100, 3));
-        // 4 in front of the first; 2 between the two.
+        // 4 in front of the first order; 2 between the two.
         assert_eq!(
             market.trade(Side::Sell, 100, 6),
             [Seen::Filled(1, 100, 2)],
@@ -158,7 +158,7 @@ fn exact_queues_know_who_is_in_front() {
     };
     market.happens(larger);
     assert_eq!(market.in_front(1), Some(0), "it went to the end");
-    // Who was behind us trades: we would have traded first, and no more than that.
+    // An order behind ours trades: ours would have traded first, by at most the same quantity.
     let fill = Update::Fill {
         order: 11,
         price: Price(100),
@@ -183,7 +183,7 @@ fn a_recorded_fill_in_front_of_us_is_not_ours() {
     assert_eq!(market.happens(fill), []);
     market.happens(Update::Cancel { order: 11 });
     assert_eq!(market.in_front(1), Some(0));
-    // A fill at a worse price went through ours.
+    // A fill at a worse price went through our price.
     add(&mut market, 12, 99, 7);
     let fill = Update::Fill {
         order: 12,

@@ -1,8 +1,8 @@
-//! What a session came to: counts, profit and loss split exactly, latencies, tables for people.
+//! Results of a session: counts, exact profit and loss by component, latencies, and text tables.
 //!
-//! Everything is made from the engine's notes, the stream that logs and metrics are made from too, so
-//! that no two views can disagree. Pure: no clock, no file, no terminal; it knows core's types and
-//! nobody's numbers for refusals (the caller gives those).
+//! Everything is computed from the engine's notifications, from which logs and metrics are also made, so that the views
+//! cannot disagree. Pure: no clock, no file, no terminal. It knows core's types, and no venue's codes of refusals: the
+//! caller passes those.
 
 pub mod money;
 pub mod pnl;

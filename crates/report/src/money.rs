@@ -1,11 +1,11 @@
-//! An exact amount of a token as a fraction of base units, and its text and number for people.
+//! An exact amount of a token as a fraction of base units, with its text and its float.
 
 use std::fmt;
 
 /// `numerator / denominator` base units of a token with `decimals` decimals.
 ///
-/// The denominator is a product of twos and fives (it comes from lots and half ticks), so that the
-/// decimal text ends.
+/// The denominator has no prime factors but 2 and 5 (it comes from lots and half ticks), so that the decimal text is
+/// finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Money {
     /// Signed numerator.
@@ -26,7 +26,7 @@ impl Money {
         }
     }
 
-    /// The sum of two amounts of one token. `None` when it cannot be counted or the decimals differ.
+    /// The sum of two amounts of one token. `None` on overflow or if the decimals differ.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         if self.decimals != other.decimals {
             return None;
@@ -45,7 +45,7 @@ impl Money {
         })
     }
 
-    /// The difference of two amounts of one token. `None` when it cannot be counted or the decimals differ.
+    /// The difference of two amounts of one token. `None` on overflow or if the decimals differ.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.checked_add(other.negated()?)
     }
@@ -56,18 +56,18 @@ impl Money {
         Some(Self { numerator, ..self })
     }
 
-    /// Whole tokens as the nearest number that JSON readers keep.
+    /// Whole tokens as the nearest float, for JSON.
     pub fn to_f64(self) -> f64 {
         self.to_string().parse().unwrap_or(0.0)
     }
 
-    /// Digits and how many of them stand behind the point; `None` if they cannot be counted.
+    /// The digits and the number of decimal places; `None` on overflow.
     fn digits(self) -> Option<(i128, usize)> {
         let mut numerator = self.numerator;
         let mut places = usize::from(self.decimals);
         let mut rest = u128::from(self.denominator);
         while rest > 1 {
-            // One more decimal place takes one two and one five out of the denominator.
+            // One more decimal place removes one factor 2 and one factor 5 from the denominator.
             numerator = numerator.checked_mul(10)?;
             let divisor = greatest_divisor(rest, 10);
             if divisor == 1 {
@@ -93,7 +93,7 @@ impl fmt::Display for Money {
     }
 }
 
-/// `units` with `decimals` decimals as whole tokens, cut after `places` places, without trailing zeros.
+/// `units` with `decimals` decimals as whole tokens, truncated after `places` places, without trailing zeros.
 pub fn decimal_text(units: u128, decimals: usize, places: usize) -> String {
     let padded = format!("{units:0>width$}", width = decimals + 1);
     let (whole, part) = padded.split_at(padded.len() - decimals);

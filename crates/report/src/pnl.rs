@@ -1,21 +1,19 @@
-//! Where the money of one market came from, exactly.
+//! Profit and loss of one market by component, exactly.
 //!
-//! Equity is the base held at the mid, plus the quote that flowed, plus what shares of the pool beside the
-//! market are due of both tokens at the mid. Profit and loss is the change of equity less what came or
-//! went from outside (deposits, withdrawals: each at the mid when it was booked). It has four causes:
+//! Equity is the base held at the mid, plus the quote that flowed, plus the amounts of both tokens due to shares of the
+//! pool beside the market, at the mid. Profit and loss is the change of equity less external flows (deposits,
+//! withdrawals: each at the mid when it was booked). It has four components:
 //!
-//! - **spread**: what a fill's price was better than the mid at that moment;
-//! - **holdings**: what the mid's moves did to what was held, and to what was put into the pool as if it
-//!   were still held;
+//! - **spread**: fill prices against the mid at that moment;
+//! - **holdings**: price changes of what was held, including what was put into the pool as if it were still held;
 //! - **fees** of fills, negative, at the mid when booked;
 //! - **pool**: fee income, impermanent loss and the costs of joins and exits ([`crate::pool_pnl`]).
 //!
-//! Their sum is the profit and loss, to the last digit: [`MarketPnl::attribution`] computes both and tells
-//! nothing if they differ.
+//! They sum to the profit and loss, to the last digit: [`MarketPnl::attribution`] computes both and returns nothing if
+//! they differ.
 //!
-//! The unit of all sums is `1 / denominator` quote base units: base units times half ticks times the
-//! market's scale are whole numbers of it, so nothing is ever rounded but shares of base units that a pool
-//! owes, which round down.
+//! The unit of all sums is `1 / denominator` quote base units. Base units times half ticks times the market's scale are
+//! whole numbers of it, so nothing is rounded except the amounts that a pool owes for shares, which round down.
 
 mod state;
 
@@ -29,35 +27,35 @@ pub use state::PnlState;
 use crate::money::{Money, greatest_divisor};
 use crate::pool_pnl::{PoolParts, PoolPosition, Terms};
 
-/// Profit and loss by cause.
+/// Profit and loss by component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribution {
     /// Fill prices against the mid.
     pub spread: Money,
-    /// Moves of the mid against what was held, the opening holding included.
+    /// Price changes of what was held, the opening holdings included.
     pub holdings: Money,
     /// Fees of fills; negative.
     pub fees: Money,
     /// The pool beside the market, if there is one.
     pub pool: Option<PoolAttribution>,
-    /// Equity now less equity at the opening, less what came or went from outside.
+    /// Change of equity since the opening, less external flows.
     pub total: Money,
 }
 
-/// What a pool earned and cost.
+/// Profit and cost of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolAttribution {
-    /// What traders paid to the pool, our part of it.
+    /// Our share of the fees that traders paid.
     pub fee_income: Money,
-    /// What the pool's rebalancing lost against holding both tokens; negative but for a pool whose price
+    /// Loss from the pool's rebalancing against holding both tokens; negative unless the pool's price
     /// is away from the mid.
     pub impermanent_loss: Money,
-    /// What joins and exits cost: their fees, and what they brought less than they gave.
+    /// Costs of joins and exits: fees and slippage.
     pub move_costs: Money,
 }
 
 impl PoolAttribution {
-    /// All three.
+    /// The sum of all three.
     pub fn total(self) -> Option<Money> {
         self.fee_income
             .checked_add(self.impermanent_loss)?
@@ -74,7 +72,7 @@ impl PoolAttribution {
 }
 
 impl Attribution {
-    /// Part by part. `None` when it cannot be counted.
+    /// Component by component. `None` on overflow.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let pool = match (self.pool, other.pool) {
             (Some(one), Some(two)) => Some(one.checked_add(two)?),
@@ -89,7 +87,7 @@ impl Attribution {
         })
     }
 
-    /// Part by part, less what had been counted before. `None` when it cannot be counted.
+    /// The change since an earlier attribution, component by component. `None` on overflow.
     pub fn since(self, before: Self) -> Option<Self> {
         let negative = |money: Money| money.negated();
         let pool = match before.pool {
@@ -109,7 +107,7 @@ impl Attribution {
         })
     }
 
-    /// The sum of the causes, which is the total.
+    /// The sum of the components, which equals the total.
     pub fn sum(self) -> Option<Money> {
         let sum = self.spread.checked_add(self.holdings)?;
         let sum = sum.checked_add(self.fees)?;
@@ -120,7 +118,7 @@ impl Attribution {
     }
 }
 
-/// Signed flows that wait for the first mid.
+/// Signed flows before the first mid.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     base: i128,
@@ -130,7 +128,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Before fees, and the fees.
+    /// The flows before fees, and the fees.
     fn of(market: &MarketSpec, fill: &Fill) -> Self {
         let fee = i128::try_from(fill.fee).unwrap_or(i128::MAX);
         let gross = Fill {
@@ -157,7 +155,7 @@ impl Flow {
     }
 }
 
-/// The books of one market.
+/// The accounts of one market.
 #[derive(Clone, Debug)]
 pub struct MarketPnl {
     market: MarketSpec,
@@ -168,7 +166,7 @@ pub struct MarketPnl {
     waiting: Flow,
     base: i128,
     quote: i128,
-    /// Equity at the first mid, and everything since that was no profit and no loss.
+    /// Equity at the first mid, plus all external flows since.
     start: i128,
     spread: i128,
     holdings: i128,
@@ -178,7 +176,7 @@ pub struct MarketPnl {
 }
 
 impl MarketPnl {
-    /// Empty books.
+    /// Empty accounts.
     pub fn new(market: &MarketSpec) -> Self {
         let scale = scale(market);
         let (factor, denominator) = scale.unwrap_or((0, 1));
@@ -202,14 +200,13 @@ impl MarketPnl {
         }
     }
 
-    /// With the pool beside the market.
+    /// Adds the pool beside the market.
     pub fn add_pool(&mut self, pool: &PoolSpec) {
         let base_at = usize::from(pool.pooled[0] != self.market.base.id);
         self.pool = Some(PoolPosition::new(pool.lp.id, base_at));
     }
 
-    /// Begins with this much base and so many shares of the pool. What flowed before is part of the
-    /// opening.
+    /// Sets the opening: base and shares of the pool. Earlier flows are part of it.
     pub fn open(&mut self, base: Amount, shares: Amount) {
         if !self.open {
             self.open = true;
@@ -217,12 +214,12 @@ impl MarketPnl {
         }
     }
 
-    /// The mid moved, or was seen for the first time.
+    /// Sets the mid.
     pub fn mid(&mut self, mid: u64) {
         self.counted &= self.try_mid(mid).is_some();
     }
 
-    /// A fill was booked. One without a mid is measured against the last one, or the first to come.
+    /// A fill was booked. One without a mid is measured against the last one, or the first later one.
     pub fn fill(&mut self, fill: &Fill) {
         if self.open {
             self.counted &= self.try_fill(fill).is_some();
@@ -236,19 +233,19 @@ impl MarketPnl {
         }
     }
 
-    /// What the pool beside the market holds.
+    /// Sets the balances of the pool beside the market.
     pub fn pool_holds(&mut self, balances: PoolBalances) {
         self.counted &= self.try_pool(balances).is_some();
     }
 
-    /// Base or shares came from outside, or went there: neither profit nor loss.
+    /// Books an external flow of base or shares, which is neither profit nor loss.
     pub fn explain(&mut self, token: TokenId, amount: i128) {
         if self.open {
             self.counted &= self.try_explain(token, amount).is_some();
         }
     }
 
-    /// Base units held, if they can be counted.
+    /// Base units held. `None` on overflow.
     pub fn base(&self) -> Option<i128> {
         self.counted.then_some(self.base)
     }
@@ -258,15 +255,14 @@ impl MarketPnl {
         self.mark
     }
 
-    /// What our shares of the pool are worth at the mark, in whole quote units; nothing if that is not
-    /// known.
+    /// Value of our shares of the pool at the mark, in whole quote units; `None` if it is not known.
     pub fn pool_worth(&self) -> Option<Amount> {
         let pool = self.pool.as_ref().filter(|pool| !pool.waits())?;
         let worth = pool.worth(self.terms, self.mark?)?;
         u128::try_from(worth.div_euclid(i128::from(self.terms.denominator))).ok()
     }
 
-    /// Profit and loss so far. `None` if anything could not be counted, which no sane amounts cause.
+    /// Profit and loss so far. `None` after an overflow, which no realistic amounts cause.
     pub fn attribution(&self) -> Option<Attribution> {
         let total = if self.open && self.mark.is_some() {
             self.equity()?.checked_sub(self.start)?
@@ -302,7 +298,7 @@ impl MarketPnl {
         }
     }
 
-    /// Value of everything at the mark.
+    /// Value of all holdings at the mark.
     fn equity(&self) -> Option<i128> {
         let mark = self.mark?;
         let pool = match &self.pool {
@@ -369,8 +365,7 @@ impl MarketPnl {
         }
         let pool = self.pool.as_mut()?;
         if self.mark.is_none() || !pool.is_known() {
-            // What it was worth is not known yet: it is booked when it is, and until then as if it had
-            // not happened.
+            // Its value is not known yet. It is booked once it is, and until then it is left out.
             return pool.wait(moved);
         }
         self.book_move(moved)
@@ -386,7 +381,7 @@ impl MarketPnl {
         if open { self.pool_is_known() } else { Some(()) }
     }
 
-    /// What waited for a mid and for what the pool holds enters at what it is worth now.
+    /// Books the waiting flows at current values, once mid and pool balances are known.
     fn pool_is_known(&mut self) -> Option<()> {
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.is_known()) else {
             return Some(());
@@ -399,7 +394,7 @@ impl MarketPnl {
         moves.iter().try_for_each(|moved| self.book_move(moved))
     }
 
-    /// Shares that were not bought: what they are worth is no profit and no loss.
+    /// Adds shares that were not bought: their value is neither profit nor loss.
     fn shares_came(&mut self, shares: i128) -> Option<()> {
         let Some(pool) = &mut self.pool else {
             return Some(());
@@ -440,7 +435,7 @@ impl MarketPnl {
         self.hold(base, quote)
     }
 
-    /// A join or an exit whose shares can be valued.
+    /// Books a join or an exit whose shares can be valued.
     fn book_move(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         let (mark, postings) = (self.mark?, Postings::of_move(moved));
         let pool = self.pool.as_mut()?;
@@ -461,7 +456,7 @@ impl MarketPnl {
     }
 }
 
-/// `quote_per_lot_tick / (2 · lot)`, reduced: what a base unit is worth at a mid of one half tick.
+/// `quote_per_lot_tick / (2 · lot)`, reduced: the value of a base unit at a mid of one half tick.
 fn scale(market: &MarketSpec) -> Option<(i128, u64)> {
     let one = market.quote_per_lot_tick;
     let two = market.lot.checked_mul(2)?;

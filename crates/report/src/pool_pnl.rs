@@ -1,11 +1,10 @@
-//! What shares of a pool earned and cost, in three parts: fee income, impermanent loss, costs of joins and
-//! exits.
+//! Profit and loss of pool shares in three components: fee income, impermanent loss, costs of joins and exits.
 //!
-//! Shares are worth what they are due of both tokens by what the pool holds, rounded down, at the mid. The
-//! tokens that were put in for them, at the pool's ratio of that moment, are their *reference*: what the
-//! mid's moves do to it counts as holdings, as if it were still held. Whatever else happens to the worth of
-//! shares is fee income, as far as the root of the product of both reserves for each share has grown
-//! (trades without fees leave it unchanged), and impermanent loss for the rest.
+//! Shares are valued at the amounts of both tokens that they are due by the pool's balances, rounded down, at the mid.
+//! The tokens that were put in for them, at the pool's ratio of that moment, are their *reference*: its price changes
+//! count as holdings, as if it were still held. Of the other changes of the shares' value, fee income is the part by
+//! which the root of the product of both reserves has grown for each share (trades without fees leave it unchanged),
+//! and impermanent loss is the rest.
 //!
 //! The unit of all sums is that of [`crate::pnl`].
 
@@ -14,10 +13,10 @@ use cambist_core::notification::PoolTransactionSettlement;
 use cambist_core::pool::PoolBalances;
 use cambist_core::{Amount, TokenId, shares};
 
-/// Moves that may wait until the pool is known; it is asked within seconds.
+/// Most joins and exits that may wait until the pool's balances are known; these are polled within seconds.
 const WAITING_MAX: usize = 1_024;
 
-/// What base and quote are worth in the unit of the sums.
+/// Values of base and quote in the unit of the sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// Value of a base unit at a mid of one half tick.
@@ -36,7 +35,7 @@ impl Terms {
     }
 }
 
-/// The parts so far.
+/// The components so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolParts {
     pub(crate) fee_income: i128,
@@ -44,20 +43,20 @@ pub(crate) struct PoolParts {
     pub(crate) move_costs: i128,
 }
 
-/// Our part of one pool.
+/// Our position in one pool.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolPosition {
     /// Token of the shares.
     pub(crate) lp: TokenId,
-    /// Where the base token stands among the pooled ones.
+    /// Index of the base token among the pooled ones.
     pub(crate) base_at: usize,
-    /// What the pool held when last asked.
+    /// Balances of the pool when last polled.
     pub(crate) balances: Option<PoolBalances>,
     pub(crate) shares: i128,
     /// Base and quote that were put in for them.
     pub(crate) reference: [i128; 2],
     pub(crate) parts: PoolParts,
-    /// Shares and moves whose worth is not known yet.
+    /// Shares, joins and exits that cannot be valued yet.
     pub(crate) waiting_shares: i128,
     pub(crate) waiting_moves: Vec<PoolTransactionSettlement>,
 }
@@ -80,7 +79,7 @@ impl PoolPosition {
         }
     }
 
-    /// Whether it is the same pool, its tokens in the same order.
+    /// Whether it is the same pool, with its tokens in the same order.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.lp, self.base_at) == (other.lp, other.base_at)
     }
@@ -98,14 +97,14 @@ impl PoolPosition {
         self.reference[0]
     }
 
-    /// What the pool holds, before anything is valued. An empty pool says nothing about shares.
+    /// Sets the pool's balances before anything is valued. An empty pool gives shares no value.
     pub(crate) fn learn(&mut self, balances: PoolBalances) {
         if balances.supply > 0 {
             self.balances = Some(balances);
         }
     }
 
-    /// Base and quote that so many shares are due; nothing of none.
+    /// Base and quote due to these shares; zero for none.
     fn due(&self, shares: i128) -> Option<[i128; 2]> {
         if shares <= 0 {
             return Some([0; 2]);
@@ -120,29 +119,29 @@ impl PoolPosition {
         terms.value(base, quote, mark)
     }
 
-    /// What the shares are worth. Those that wait are not among them.
+    /// Value of the shares without those that wait.
     pub(crate) fn worth(&self, terms: Terms, mark: u64) -> Option<i128> {
         self.worth_of(self.shares, terms, mark)
     }
 
-    /// Whether shares or moves wait to be valued.
+    /// Whether shares, joins or exits wait to be valued.
     pub(crate) const fn waits(&self) -> bool {
         self.waiting_shares != 0 || !self.waiting_moves.is_empty()
     }
 
-    /// Shares that cannot be valued yet.
+    /// Adds shares that cannot be valued yet.
     pub(crate) fn wait_for(&mut self, shares: i128) -> Option<()> {
         self.waiting_shares = self.waiting_shares.checked_add(shares)?;
         Some(())
     }
 
-    /// A move that cannot be valued yet.
+    /// Adds a join or an exit that cannot be valued yet.
     pub(crate) fn wait(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         let fits = self.waiting_moves.len() < WAITING_MAX;
         fits.then(|| self.waiting_moves.push(moved.clone()))
     }
 
-    /// What waited.
+    /// Removes and returns what waited.
     pub(crate) fn take_waiting(&mut self) -> (i128, Vec<PoolTransactionSettlement>) {
         (
             std::mem::take(&mut self.waiting_shares),
@@ -150,8 +149,8 @@ impl PoolPosition {
         )
     }
 
-    /// The pool holds something else than before: what that did to the shares at an unchanged mid is fee
-    /// income as far as every share's root of the product has grown.
+    /// The pool's balances changed. The effect on the shares at an unchanged mid is fee income as far as the root of
+    /// the product has grown for each share.
     pub(crate) fn changes(
         &mut self,
         terms: Terms,
@@ -171,21 +170,21 @@ impl PoolPosition {
         self.rebalanced(now.checked_sub(then)?.checked_sub(grown)?)
     }
 
-    /// What the worth of shares did besides the reference and fee income.
+    /// Adds the change of the shares' value that is neither reference nor fee income.
     pub(crate) fn rebalanced(&mut self, gained: i128) -> Option<()> {
         let lost = &mut self.parts.impermanent_loss;
         *lost = lost.checked_add(gained)?;
         Some(())
     }
 
-    /// What a join or an exit brought more than it gave.
+    /// Adds the gain or cost of a join or an exit.
     pub(crate) fn cost(&mut self, gained: i128) -> Option<()> {
         let costs = &mut self.parts.move_costs;
         *costs = costs.checked_add(gained)?;
         Some(())
     }
 
-    /// Shares come or go; the answer is what their worth changes by.
+    /// Changes the number of shares; returns the change of their value.
     pub(crate) fn change(&mut self, terms: Terms, mark: u64, shares: i128) -> Option<i128> {
         let after = self.shares.checked_add(shares)?.max(0);
         let worth = self
@@ -209,7 +208,7 @@ impl PoolPosition {
     }
 }
 
-/// The part of a worth that the growth of a share's root of the product explains, between two states of a
+/// The part of a value that the growth of the root of the product for each share explains, between two states of a
 /// pool.
 fn growth(before: &PoolBalances, now: &PoolBalances, worth: i128) -> Option<i128> {
     let root = |pool: &PoolBalances| root_of_product(pool.pooled[0], pool.pooled[1]);
@@ -217,7 +216,7 @@ fn growth(before: &PoolBalances, now: &PoolBalances, worth: i128) -> Option<i128
         shortened([root(before), root(now)]),
         shortened([before.supply, now.supply]),
     );
-    // root of now for each share, against that of before
+    // Root for each share now, and before.
     let (grown, was) = (roots[1] * supplies[0], roots[0] * supplies[1]);
     if grown == 0 {
         return Some(0);
@@ -227,7 +226,7 @@ fn growth(before: &PoolBalances, now: &PoolBalances, worth: i128) -> Option<i128
     Some(if grown < was { -part } else { part })
 }
 
-/// Two numbers in their ratio, with at most 63 bits: their product with two others fits.
+/// Two numbers shortened to at most 63 bits at the same ratio: their product with two others fits.
 fn shortened(numbers: [u128; 2]) -> [u128; 2] {
     let most = numbers[0].max(numbers[1]);
     let beyond = (128 - most.leading_zeros()).saturating_sub(63);

@@ -1,4 +1,4 @@
-//! What became of the joins and exits of one pool.
+//! Counts of the joins and exits of one pool.
 
 use cambist_core::notification::{End, PoolStatus, PoolTransactionSettlement};
 use cambist_core::{Amount, MarketId, PoolSpec, PoolTransactionKind};
@@ -9,7 +9,7 @@ pub(crate) struct PoolCounts {
     pub(crate) spec: PoolSpec,
     pub(crate) joins: u64,
     pub(crate) exits: u64,
-    /// Moves whose end was proven and that moved nothing.
+    /// Joins and exits whose end is proven and that changed no balance.
     pub(crate) failed: u64,
     pub(crate) held: Amount,
 }

@@ -1,4 +1,4 @@
-//! Takes in the engine's notes and adds up, in bounded memory.
+//! Adds up the engine's notifications, in bounded memory.
 
 mod counts;
 mod told;
@@ -18,7 +18,7 @@ use crate::pools::PoolCounts;
 use crate::sides::Sides;
 use counts::Counts;
 
-/// Moves remembered, so that none is added up twice.
+/// Joins and exits that are remembered, so that none is counted twice.
 const MOVES_KEPT: usize = 4_096;
 
 #[derive(Debug)]
@@ -31,23 +31,23 @@ struct Market {
     quote_volume: u128,
 }
 
-/// Ledger and venue at the newest comparison.
+/// The newest comparison of ledger and venue.
 #[derive(Clone, Debug, Default)]
 struct Comparison {
-    /// Tokens of which they differ: ledger, venue.
+    /// Tokens whose amounts differ: ledger, venue.
     differs: BTreeMap<TokenId, Difference>,
-    /// The next difference belongs to a later comparison.
+    /// Whether the next difference belongs to a later comparison.
     closed: bool,
 }
 
-/// Adds up one session.
+/// The results of one session.
 #[derive(Debug)]
 pub struct Session {
     markets: Vec<Market>,
     pools: Vec<PoolCounts>,
-    /// Joins and exits whose end is not proven, and their expiry; at most one a pool.
+    /// Joins and exits whose end is not proven, and their expiry; at most one for each pool.
     moving: BTreeMap<ClientOrderId, u32>,
-    /// Moves that were added up; another life may tell the last one again.
+    /// Joins and exits that were counted; the next run of the daemon may report the last one again.
     moves_seen: BTreeSet<ClientOrderId>,
     tokens: BTreeMap<TokenId, TokenSpec>,
     counts: Counts,
@@ -57,7 +57,7 @@ pub struct Session {
     flows: BTreeMap<TokenId, i128>,
     comparison: Comparison,
     status: Status,
-    /// Requests sent and allowed in earlier lives.
+    /// Requests sent and allowed in earlier runs of the daemon.
     requests_before: [u64; 2],
 }
 
@@ -93,8 +93,8 @@ impl Session {
         }
     }
 
-    /// The daemon was gone from `now` on and begins another life: what it tells next is added to what it
-    /// has told, and time without it counts for nothing. Orders that it finds are told by `found`.
+    /// The daemon was not running from `now` on and starts again: later notifications add to the earlier ones, and the
+    /// time in between does not count. Recovered orders are passed to `found`.
     pub fn next_life(&mut self, now: Time) {
         for market in &mut self.markets {
             market.sides.pause(now);
@@ -119,17 +119,17 @@ impl Session {
         self
     }
 
-    /// A join or an exit of an earlier run that may be undecided, told before the first note.
+    /// A join or an exit of an earlier run that may be undecided, passed before the first notification.
     pub fn found_move(&mut self, id: ClientOrderId, valid_until_s: u32) {
         self.moving.insert(id, valid_until_s);
     }
 
-    /// An order of an earlier run that may be alive, told before the first note.
+    /// An order of an earlier run that may be alive, passed before the first notification.
     pub fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
         self.counts.found(order, valid_until_s, has_filled);
     }
 
-    /// Takes in one note.
+    /// Adds a notification.
     pub fn observe(&mut self, now: Time, note: &Notification) {
         match note {
             Notification::Ready { opening, .. } => self.open(opening),
@@ -234,7 +234,7 @@ impl Session {
         self.markets.iter_mut().find(|market| market.spec.id == id)
     }
 
-    /// A base token that two markets share is counted as opening of the first one only.
+    /// The opening of a base token that two markets share counts for the first market only.
     fn open(&mut self, opening: &Amounts) {
         if self.opening.is_some() {
             return;
@@ -267,14 +267,14 @@ impl Session {
         market.quote_volume = market.quote_volume.saturating_add(fill.quote);
         market.pnl.fill(fill);
         let postings = Postings::of_fill(&market.spec, fill);
-        // One found in the recovery is part of the opening that is about to be taken.
+        // A fill found during recovery is part of the opening that follows.
         if is_open {
             self.post(fill.market, &postings);
         }
     }
 
-    /// Books what a trade or a move at a market changed. What it paid or got in a token that another
-    /// market values came from outside there.
+    /// Books a fill, a join or an exit at a market. What it paid or received in a token that another market values is
+    /// an external flow there.
     fn post(&mut self, at: MarketId, postings: &Postings) {
         for (token, change) in postings.iter() {
             self.flow(token, change);
@@ -295,7 +295,7 @@ impl Session {
         self.markets.iter_mut().find(|m| m.spec.base.id == token)
     }
 
-    /// What came or went from outside is neither profit nor loss.
+    /// An external flow is neither profit nor loss.
     fn explained(&mut self, token: TokenId, amount: i128) {
         self.flow(token, amount);
         let of_pool = self.pools.iter().find(|pool| pool.spec.lp.id == token);
@@ -321,7 +321,7 @@ impl Session {
         }
     }
 
-    /// A move changes what is held.
+    /// Books a join or an exit.
     fn moved(&mut self, moved: &PoolTransactionSettlement) {
         while self.moves_seen.len() >= MOVES_KEPT {
             self.moves_seen.pop_first();

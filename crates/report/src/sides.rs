@@ -1,22 +1,22 @@
-//! For how much of its time a market was quoted on both sides.
+//! Share of the time that a market was quoted on both sides.
 
 use cambist_core::Time;
 
-/// Counts from the first moment with both sides live until it is closed, without what lies between two
-/// lives of the daemon.
+/// Counts from the first moment with both sides live until it is closed, without the time between two runs of the
+/// daemon.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sides {
     first: Option<Time>,
     since: Option<Time>,
     both_us: u64,
-    /// Since when the daemon is away, until it quotes both sides again.
+    /// Since when the daemon is not running; until it quotes both sides again.
     away: Option<Time>,
     away_us: u64,
     closed: Option<Time>,
 }
 
 impl Sides {
-    /// Both sides are live from now on, or no longer.
+    /// Sets whether both sides are live from now on.
     pub fn set(&mut self, now: Time, both: bool) {
         if self.closed.is_some() {
             return;
@@ -32,7 +32,7 @@ impl Sides {
         }
     }
 
-    /// The daemon is gone: nothing counts until both sides are live again. How long that took is told
+    /// The daemon is not running: nothing counts until both sides are live again. The length of that is reported
     /// elsewhere.
     pub fn pause(&mut self, now: Time) {
         self.set(now, false);
@@ -41,7 +41,7 @@ impl Sides {
         }
     }
 
-    /// The shutdown begins; nothing counts after it.
+    /// The shutdown begins: nothing counts from now on.
     pub fn close(&mut self, now: Time) {
         self.set(now, false);
         self.closed.get_or_insert(now);
@@ -57,7 +57,7 @@ impl Sides {
             .micros_since(first)
             .saturating_sub(self.away_us.saturating_add(away_us));
         if all_us == 0 {
-            // Closed in the moment it began.
+            // Closed at the moment it began.
             return if self.since.is_some() { 1.0 } else { 0.0 };
         }
         let both_us = self.both_us.saturating_add(open_us);

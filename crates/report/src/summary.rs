@@ -1,7 +1,7 @@
-//! The summary of a session, in the shape that scripts read.
+//! The summary of a session, in the format for scripts.
 //!
-//! Serialised, it has the fields of the demo's `--json` and four more that texts need; what is kept
-//! beside them (rows by market, exact money) is for later reports.
+//! Serialised, it has the fields of the demo's `--json` and four more that texts need; fields that are not serialised
+//! (rows by market, exact amounts) are for later reports.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::money::Money;
 use crate::pnl::{Attribution, PoolAttribution};
 
-/// What only the program knows at the end.
+/// Facts that only the program knows at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Closing {
     /// Seed of the world, where there is one.
     pub seed: Option<u64>,
-    /// How long it ran.
+    /// Duration.
     pub duration_s: f64,
-    /// Own orders that the venue still shows, if it was asked.
+    /// Own orders that the venue still lists, if it was queried.
     pub resting_after: Option<u64>,
     /// Ledger less the venue's books by token, in base units.
     pub residual_units: BTreeMap<TokenId, i128>,
@@ -26,25 +26,24 @@ pub struct Closing {
     pub replay_equal: Option<bool>,
 }
 
-/// Orders by what became of them.
+/// Counts of orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
     /// First transmissions.
     pub submitted: u64,
-    /// Taken by the venue.
+    /// Accepted by the venue.
     pub acknowledged: u64,
-    /// Ended by cancel.
+    /// Ended by a cancel.
     pub cancelled: u64,
-    /// Ended by complete fill.
+    /// Ended by a complete fill.
     pub filled: u64,
     /// Refused submits by the venue's code.
     pub refused: BTreeMap<String, u64>,
-    /// Orders that are not proven gone: nobody knows whether they live.
+    /// Orders that are not proven gone: they may be alive.
     pub unknown_left: u64,
 }
 
-/// Every end of an order, so that what came in and what went out add up:
-/// `recovered + submitted` is the sum of all ends and of `unknown_left`.
+/// Counts by end of an order. `recovered + submitted` is the sum of all ends and of `unknown_left`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
     /// Found in the store at the start, perhaps alive.
@@ -53,17 +52,17 @@ pub struct Ends {
     pub filled: u64,
     /// Cancelled.
     pub cancelled: u64,
-    /// Ran out of validity.
+    /// Reached their expiry.
     pub expired: u64,
     /// Refused by the venue, proven dead.
     pub rejected: u64,
     /// Failed after acceptance.
     pub failed_late: u64,
-    /// Never shown by the venue until after the fence.
+    /// Never listed by the venue until after the fence.
     pub fenced: u64,
-    /// Every transmission provably never left. What was sealed and not even tried is not counted.
+    /// No transmission left, provably. An order that was sealed and not tried is not counted.
     pub never_sent: u64,
-    /// Of all but `filled`: how many had filled in part.
+    /// Of all but `filled`: those that were filled in part.
     pub partly_filled: u64,
 }
 
@@ -72,27 +71,27 @@ pub struct Ends {
 pub struct PnlQuote {
     /// Fill prices against the mid.
     pub spread: f64,
-    /// Moves of the mid against what was held.
+    /// Price changes of what was held.
     pub inventory: f64,
     /// Fees; negative.
     pub fees: f64,
     /// The pools beside the markets; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<f64>,
-    /// All of it: the change of equity less what came or went from outside.
+    /// The sum: the change of equity less external flows.
     pub total: f64,
 }
 
-/// What pools earned and cost, whole quote tokens as decimal text.
+/// Profit and cost of pools, whole quote tokens as decimal text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolPnl {
     /// Our part of the fees that traders paid.
     pub fee_income: String,
-    /// Lost by the pool's rebalancing against holding both tokens.
+    /// Loss from the pool's rebalancing against holding both tokens.
     pub impermanent_loss: String,
     /// Fees and slippage of joins and exits.
     pub move_costs: String,
-    /// All three.
+    /// The sum of all three.
     pub total: String,
 }
 
@@ -114,7 +113,7 @@ pub struct PnlRow {
     pub quote: String,
     /// Fill prices against the mid.
     pub spread: String,
-    /// Moves of the mid against what was held.
+    /// Price changes of what was held.
     pub holdings: String,
     /// Fees; negative.
     pub fees: String,
@@ -158,7 +157,7 @@ impl From<Attribution> for PnlQuote {
 pub struct AckMs {
     /// Median.
     pub p50: Option<f64>,
-    /// The slowest hundredth begins here.
+    /// 99th percentile.
     pub p99: Option<f64>,
 }
 
@@ -167,9 +166,9 @@ pub struct AckMs {
 pub struct Requests {
     /// Sent.
     pub sent: u64,
-    /// What the budget would have allowed.
+    /// Number that the budget would have allowed.
     pub allowed: u64,
-    /// Answers 429.
+    /// Answers with HTTP status 429.
     pub http_429: u64,
 }
 
@@ -205,11 +204,11 @@ pub struct PoolRow {
     pub failed: u64,
     /// Shares held at the end, whole LP tokens.
     pub shares: String,
-    /// What they were worth, in quote tokens at the mid; null if the pool or the mid was not known.
+    /// Their value in quote tokens at the mid; null if the pool or the mid was not known.
     pub value_quote: Option<String>,
     /// Our part of the fees that traders paid, in quote tokens.
     pub fee_income_quote: Option<String>,
-    /// Lost by the pool's rebalancing against holding both tokens, in quote tokens.
+    /// Loss from the pool's rebalancing against holding both tokens, in quote tokens.
     pub impermanent_loss_quote: Option<String>,
     /// Fees and slippage of joins and exits, in quote tokens.
     pub move_costs_quote: Option<String>,
@@ -224,7 +223,7 @@ pub struct Summary {
     pub duration_s: f64,
     /// Orders.
     pub orders: Orders,
-    /// Every end of an order; for texts.
+    /// Counts by end of an order; for texts.
     #[serde(default)]
     pub ends: Ends,
     /// Fill increments booked.
@@ -242,9 +241,9 @@ pub struct Summary {
     pub ack_ms: AckMs,
     /// Requests.
     pub requests: Requests,
-    /// Own orders the venue still shows.
+    /// Own orders that the venue still lists.
     pub resting_after: Option<u64>,
-    /// Ledger less the venue's books for every token held: integers in base units, as text.
+    /// Ledger less the venue's balances for every token held: integers in base units, as text.
     pub residual_units: BTreeMap<String, String>,
     /// Whether the tape replayed to the same actions.
     pub replay_equal: Option<bool>,
@@ -253,9 +252,9 @@ pub struct Summary {
     /// `pnl_quote`, exactly.
     #[serde(skip)]
     pub pnl_exact: Option<Attribution>,
-    /// `inventory` as people write it: whole tokens.
+    /// `inventory` in whole tokens, for texts.
     pub inventory_tokens: BTreeMap<String, String>,
-    /// `residual_units` as people write it: whole tokens.
+    /// `residual_units` in whole tokens, for texts.
     pub residual_tokens: BTreeMap<String, String>,
     /// By market.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! What this room's tests share.
+//! Helpers shared by the tests of this crate.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -50,7 +50,7 @@ pub fn order(number: u64) -> ClientOrderId {
     }
 }
 
-/// A fill at a price in ticks, of so many lots.
+/// A fill at a price in ticks, of `lots` lots.
 pub fn fill(side: Side, price: u64, lots: u64, fee: u128, mid: Option<u64>) -> Fill {
     let market = market();
     Fill {

@@ -1,4 +1,4 @@
-//! The summary and the running line as text for people: no colours, at most 80 columns.
+//! The summary and the running line as text: no colours, at most 80 columns.
 
 use std::fmt::Write;
 
@@ -10,17 +10,17 @@ use crate::pnl::PoolAttribution;
 use crate::session::Session;
 use crate::summary::{Ends, PnlRow, PoolRow, Summary};
 
-/// Columns of the labels that facts stand behind.
+/// Width of the labels in front of values.
 pub const LABEL: usize = 22;
 
 /// Columns of the summary.
 pub const WIDTH: usize = 80;
 
-/// Between the parts of the running line; where it is too wide it is broken there.
+/// Between the parts of the running line; a line that is too wide is broken there.
 pub const SEPARATOR: &str = " | ";
 
-/// Why sides have no quotes, as names: one if it is the same for both. Sides that nobody quotes by design
-/// are left out.
+/// Why sides have no quotes, by name: one name if it is the same for both. Sides that are not quoted by design are left
+/// out.
 fn withheld(market: &MarketStatus) -> Option<String> {
     let reasons = market.withheld.map(|why| why.map(|why| why.control));
     let [buy, sell] = reasons.map(|why| why.filter(|why| !why.is_by_design()));
@@ -33,9 +33,9 @@ fn withheld(market: &MarketStatus) -> Option<String> {
     }
 }
 
-/// One line about now: mid, own quotes, inventory, fills, profit and loss, requests of the budget.
+/// One line about the current state: mid, own quotes, inventory, fills, profit and loss, requests and their budget.
 ///
-/// Numbers have a fixed count of places and a least width, so that lines below each other align.
+/// Numbers have a fixed number of places and a minimum width, so that consecutive lines align.
 pub fn line(session: &Session) -> String {
     let status = session.status();
     let mut parts = Vec::new();
@@ -88,7 +88,7 @@ pub fn line(session: &Session) -> String {
     parts.join(SEPARATOR)
 }
 
-/// The summary, a fact a line.
+/// The summary, one fact per line.
 pub fn summary(summary: &Summary) -> String {
     let mut out = Lines(String::new());
     if let Some(seed) = summary.seed {
@@ -168,7 +168,7 @@ pub fn summary(summary: &Summary) -> String {
     out.0
 }
 
-/// The total, and below it the parts that it is the sum of: as they are shown, too.
+/// The total, and below it the components, which sum to it as displayed.
 fn profit_and_loss(out: &mut Lines, row: &PnlRow) {
     let mut put = |label: &str, cents: i64| {
         #[expect(clippy::cast_precision_loss, reason = "for people, two places")]
@@ -205,7 +205,7 @@ fn cents(amount: &str) -> i64 {
     cents
 }
 
-/// Parts in hundredths that add up to their sum: what rounding leaves over goes to the largest of them.
+/// Components in hundredths that add up to their sum: the rounding remainder goes to the largest of them.
 fn rounded<const N: usize>(sum: i64, parts: [&str; N]) -> [i64; N] {
     let mut cents = parts.map(cents);
     let left = cents
@@ -217,7 +217,7 @@ fn rounded<const N: usize>(sum: i64, parts: [&str; N]) -> [i64; N] {
     cents
 }
 
-/// What became of orders: the usual ends always, the others where there were any.
+/// Counts of ended orders: the usual ends always, the others if there were any.
 fn ended(ends: Ends) -> String {
     format!(
         "{} cancelled, {} filled{}{}{}{}{}{}",
@@ -235,7 +235,7 @@ fn ended(ends: Ends) -> String {
     )
 }
 
-/// One more part of a list, if there is anything to say.
+/// One more part of a list, unless its count is zero.
 fn some(count: u64, what: &str) -> String {
     if count == 0 {
         String::new()
@@ -244,13 +244,13 @@ fn some(count: u64, what: &str) -> String {
     }
 }
 
-/// Half ticks as a price, cut to whole ticks.
+/// Half ticks as a price, truncated to whole ticks.
 fn half_ticks(spec: &MarketSpec, half: u64) -> String {
     let places = usize::from(spec.price_decimals);
     fixed_text(u128::from(half) * 5, places + 1, places)
 }
 
-/// Aligned lines; long ones go on below themselves.
+/// Aligned lines; long ones continue on the next line.
 struct Lines(String);
 
 impl Lines {
@@ -268,7 +268,7 @@ impl Lines {
     }
 }
 
-/// At most `width` characters, broken at a space where there is one.
+/// At most `width` characters, broken at a space if there is one.
 fn broken(text: &str, width: usize) -> (&str, &str) {
     let Some((end, _)) = text.char_indices().nth(width) else {
         return (text, "");

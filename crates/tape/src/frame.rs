@@ -1,19 +1,19 @@
-//! How records lie in a file.
+//! The file format of a tape.
 //!
 //! ```text
 //! file    = "CAMBTAPE" format:u16 types:u32 record*
 //! record  = length:u32 check(length):u32 check(payload):u32 payload      all little-endian
 //! ```
-//! The length has a check of its own: a damaged length is then known from a torn tail, and is never
-//! used to reserve memory. `types` names the version of the types inside (`versions`); formats 4 and 5
-//! had one version each and no `types`.
+//! The length has a check of its own, which distinguishes a damaged length from a torn tail; a damaged length is never
+//! used to reserve memory. `types` names the version of the types inside (`versions`); formats 4 and 5 had one version
+//! each and no `types`.
 
 use crate::versions;
 
 /// First bytes of every tape.
 pub const MAGIC: &[u8; 8] = b"CAMBTAPE";
 
-/// The format that is written.
+/// The format of tapes that are written.
 pub const FORMAT: u16 = 6;
 
 /// Formats without `types`, which name their version themselves.
@@ -31,7 +31,7 @@ pub const PREFIX_BYTES: usize = MARK_BYTES + TYPES_BYTES;
 /// Bytes before a payload.
 pub const FRAME_BYTES: usize = 12;
 
-/// No record is longer: an event is one bounded answer, an action list one bounded decision.
+/// Longest record: an event is one bounded answer, an action list one bounded decision.
 pub const RECORD_MAX_BYTES: usize = 16 << 20;
 
 /// The first bytes of a tape that is written now.
@@ -43,7 +43,7 @@ pub fn prefix() -> [u8; PREFIX_BYTES] {
     bytes
 }
 
-/// Length and check of a payload, as they stand before it.
+/// Length and check of a payload, stored in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Bytes of the payload.
@@ -53,7 +53,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The frame of a payload; `None` if it is too long.
+    /// The frame of a payload; `None` if the payload is too long.
     pub fn of(payload: &[u8]) -> Option<Self> {
         let length = u32::try_from(payload.len()).ok()?;
         (payload.len() <= RECORD_MAX_BYTES).then(|| Self {
@@ -72,7 +72,7 @@ impl Frame {
         bytes
     }
 
-    /// Reads a frame; `None` if its length does not check or is too long.
+    /// Reads a frame; `None` if the check of its length fails or it is too long.
     pub fn from_bytes(bytes: [u8; FRAME_BYTES]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let (length_check, rest) = rest.split_first_chunk::<4>()?;
@@ -86,7 +86,7 @@ impl Frame {
         sound.then_some(frame)
     }
 
-    /// Whether a payload is the one that was written.
+    /// Whether the payload has the length and check of this frame.
     pub fn fits(self, payload: &[u8]) -> bool {
         crc32fast::hash(payload) == self.check
     }

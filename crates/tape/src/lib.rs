@@ -1,9 +1,9 @@
-//! Recordings: what the engine heard, with times, and what it did.
+//! Tapes: recordings of the engine's events, with times, and of its actions.
 //!
-//! A tape is enough to run the same engine again and to compare every action. This room knows the
-//! format, how to write it in bounded segments, how to read what a crash has left, and how to compare;
-//! it does not know the engine (replay takes a function), a clock, or where tapes are kept beyond one
-//! folder. No secret is on a tape, because events and actions carry none.
+//! A tape is enough to run the same engine again and to compare every action. This crate defines the format, writes it
+//! in bounded segments, reads tapes that a crash has cut off, and compares. It does not depend on the engine (replay
+//! takes a function) or on a clock, and knows of the file system only one folder of segments. Events and actions carry
+//! no secrets, so a tape holds none.
 
 pub mod reader;
 pub mod record;

@@ -1,8 +1,8 @@
-//! Reads a tape, including one whose end a crash has torn off.
+//! Reads a tape, including one that a crash has cut off.
 //!
-//! A crash leaves a file that ends too early, or (where the file system had already grown it) ends in
-//! zeros or in one unfinished record. That is a torn tail: everything before it is good and is given
-//! out. Damage anywhere else is refused with its offset, because what follows cannot be trusted.
+//! A crash leaves a file that ends too early, or (if the file system had already extended it) ends in zeros or in one
+//! unfinished record. That is a torn tail: everything before it is valid and is returned. Damage anywhere else is an
+//! error with its offset, because what follows cannot be trusted.
 
 use std::io::{self, Read};
 
@@ -20,7 +20,7 @@ pub enum ReadError {
     /// The input failed.
     #[error("tape cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// Not a tape.
+    /// The file is not a tape.
     #[error("not a tape: it does not begin with the mark of one")]
     NotATape,
     /// Written by a later program.
@@ -28,44 +28,44 @@ pub enum ReadError {
         "tape holds types that this program does not know (format {format}, types {types:#x}): it was written by a later one, which reads it"
     )]
     Version {
-        /// Its format.
+        /// Format in the file.
         format: u16,
-        /// What it calls the types inside.
+        /// Identifier of the types in the file.
         types: u32,
     },
-    /// Ends before its header.
+    /// The file ends before its header is complete.
     #[error("tape ends before its header is complete, at byte {offset}")]
     NoHeader {
         /// Where it ends.
         offset: u64,
     },
-    /// A record was changed, or was never one.
+    /// A record was changed, or the bytes are not a record.
     #[error("tape is damaged at byte {offset}: {what}")]
     Damaged {
         /// Where the record begins.
         offset: u64,
-        /// What does not fit.
+        /// The check that failed.
         what: &'static str,
     },
 }
 
-/// One entry after the opening.
+/// One entry after the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "one entry at a time is in memory"
 )]
 pub enum Entry {
-    /// The engine heard this.
+    /// An event of the engine.
     Heard {
-        /// At this time.
+        /// Time of the event.
         now: Time,
-        /// What it heard.
+        /// The event.
         event: Event,
     },
-    /// And then did this.
+    /// The actions that followed.
     Did {
-        /// Everything it did, in order.
+        /// All of them, in order.
         actions: Vec<Action>,
     },
 }
@@ -73,9 +73,9 @@ pub enum Entry {
 /// How a tape ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// After a whole record.
+    /// After a complete record.
     Clean,
-    /// In the middle of one, which was left out.
+    /// Within a record, which was left out.
     Torn {
         /// Where the unfinished record begins.
         offset: u64,
@@ -91,7 +91,7 @@ enum Found {
 #[derive(Debug)]
 pub struct Reader<R: Read> {
     input: R,
-    /// Its format.
+    /// Format in the file.
     format: u16,
     /// Version of the types inside.
     version: u32,
@@ -99,15 +99,15 @@ pub struct Reader<R: Read> {
     offset: u64,
     header: Header,
     snapshot: Option<Vec<u8>>,
-    /// An entry read while looking for a snapshot.
+    /// An entry that was read while looking for a snapshot.
     ahead: Option<Entry>,
     tail: Option<Tail>,
     after_heard: bool,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the opening: mark, format, types, header and snapshot, as they are written now or as an
-    /// earlier program wrote them. `input` should be buffered.
+    /// Reads magic bytes, format, types, header and snapshot, in the current format or that of an earlier program.
+    /// `input` should be buffered.
     pub fn open(mut input: R) -> Result<Self, ReadError> {
         let mut first = [0; MARK_BYTES];
         let got = fill(&mut input, &mut first)?;
@@ -178,12 +178,12 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// The state to restore before the first event; `None` where the first event is a start.
+    /// The state to restore before the first event; `None` if the first event is a start.
     pub fn snapshot(&self) -> Option<&[u8]> {
         self.snapshot.as_deref()
     }
 
-    /// The next entry; `None` at the end, which [`Self::tail`] describes.
+    /// The next entry; `None` at the end, of which [`Self::tail`] tells the kind.
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         if let Some(entry) = self.ahead.take() {
             return Ok(Some(entry));
@@ -201,17 +201,17 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Its format: where that is an old one, what the snapshot holds goes by it.
+    /// The format in the file, which determines the layout of the snapshot.
     pub const fn format(&self) -> u16 {
         self.format
     }
 
-    /// How the tape ended, once it has.
+    /// How the tape ended; `None` before its end.
     pub const fn tail(&self) -> Option<Tail> {
         self.tail
     }
 
-    /// Bytes of everything given out so far.
+    /// Bytes of all entries returned so far.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
@@ -235,7 +235,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// An error after which nothing more is given out.
+    /// An error after which no entry is returned.
     fn damaged(&mut self, offset: u64, what: &'static str) -> ReadError {
         self.tail = Some(Tail::Torn { offset });
         ReadError::Damaged { offset, what }
@@ -251,7 +251,7 @@ impl<R: Read> Reader<R> {
             _ => return Ok(torn),
         }
         let Some(frame) = Frame::from_bytes(bytes) else {
-            // A file that had grown before its content came ends in zeros.
+            // A file that was extended before its content was written ends in zeros.
             if self.only_zeros_follow()? {
                 return Ok(torn);
             }

@@ -1,4 +1,4 @@
-//! Round trips, and everything that can happen to a file.
+//! Round trips, and every kind of damage to a file.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -22,7 +22,7 @@ fn entries(turns: &[Turn]) -> Vec<Entry> {
         .collect()
 }
 
-/// Everything that can be had from a file, and how it ended.
+/// All entries of a file, and how it ended.
 fn read(tape: &[u8]) -> (Vec<Entry>, Result<Tail, ReadError>) {
     let mut entries = Vec::new();
     let mut reader = match Reader::open(tape) {
@@ -62,7 +62,7 @@ fn every_event_and_action_comes_back() {
         assert!(got == entries(&turns), "seed {seed}");
         assert_eq!(end.unwrap(), Tail::Clean);
     }
-    // As many as arms below, where a new variant does not compile until it is named.
+    // The number of arms below, where a new variant does not compile until it is named.
     assert_eq!(seen.len(), 80, "{seen:?}");
 }
 
@@ -78,14 +78,14 @@ fn a_tape_may_end_after_any_byte() {
         match end {
             Ok(Tail::Torn { offset }) => assert!(offset < cut as u64),
             Ok(Tail::Clean) => {
-                // Only where a record ends.
+                // Only at the end of a record.
                 given.insert(got.len());
             }
             Err(ReadError::NoHeader { offset }) => assert!(offset <= cut as u64),
             Err(error) => panic!("cut at {cut}: {error}"),
         }
     }
-    // Clean cuts: behind the header, the snapshot, and every entry but the last.
+    // Clean cuts: after the header, the snapshot, and every entry but the last.
     assert_eq!(given.len(), all.len());
 }
 
@@ -127,14 +127,14 @@ fn no_changed_bit_goes_unseen() {
         );
         match end {
             Err(ReadError::Damaged { offset, .. }) => {
-                // Where another format is named, its first record begins elsewhere.
+                // In another format the first record begins elsewhere.
                 let named = (8..10).contains(&(bit / 8));
                 assert!(named || offset <= (bit / 8) as u64, "bit {bit}");
                 damaged += 1;
             }
             Err(ReadError::NotATape) => assert!(bit / 8 < 8),
             Err(ReadError::Version { .. }) => assert!((8..14).contains(&(bit / 8))),
-            // Only the last record cannot be told from an unfinished one.
+            // Only damage in the last record cannot be distinguished from an unfinished record.
             Ok(Tail::Torn { offset }) => assert_eq!(got.len(), all.len() - 1, "{offset}"),
             Err(ReadError::NoHeader { .. } | ReadError::Io(_)) | Ok(Tail::Clean) => {
                 panic!("bit {bit}: {end:?}")
@@ -151,7 +151,7 @@ fn what_is_no_record_of_ours_is_refused() {
         let mut tape = opening.clone();
         tape.extend(Frame::of(payload).unwrap().to_bytes());
         tape.extend(payload);
-        // Something follows, so that it is not a tail.
+        // More bytes follow, so that it is not a tail.
         tape.extend(Frame::of(b"x").unwrap().to_bytes());
         tape.push(b'x');
         read(&tape).1.unwrap_err().to_string()

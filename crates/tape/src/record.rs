@@ -1,11 +1,11 @@
-//! What is on a tape: a header, perhaps a snapshot, then what was heard and done, in turns.
+//! Records of a tape: a header, optionally a snapshot, then events and actions, alternating.
 
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::{MarketId, Time};
 use serde::{Deserialize, Serialize};
 
-/// A strategy as configured, so that a replay builds the same one.
+/// A configured strategy, so that a replay builds the same one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyText {
     /// Its name in the registry.
@@ -16,20 +16,20 @@ pub struct StrategyText {
     pub parameters: String,
 }
 
-/// What a replay must know before the first event.
+/// What a replay needs before the first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of the program that wrote the tape.
     pub program: String,
-    /// The configuration's text as it was in force, without what it refers to.
+    /// The text of the configuration in force, without the files it refers to.
     pub config: String,
-    /// Hash of the configuration, as the program shows it.
+    /// Hash of the configuration, as the program reports it.
     pub config_hash: String,
     /// Strategies in the order of their ids.
     pub strategies: Vec<StrategyText>,
 }
 
-/// One record as it is read.
+/// A record as it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Record {
     Header(Header),
@@ -38,7 +38,7 @@ pub(crate) enum Record {
     Did { actions: Vec<Action> },
 }
 
-/// One record as it is written: the same encoding, borrowed.
+/// A record as it is written: the same encoding, borrowed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) enum RecordRef<'a> {
     Header(&'a Header),

@@ -1,4 +1,4 @@
-//! Runs an engine over a tape and compares what it does with what was done.
+//! Runs an engine over a tape and compares its actions with the recorded ones.
 
 use std::fmt;
 use std::io::Read;
@@ -9,17 +9,17 @@ use cambist_core::event::Event;
 
 use crate::reader::{Entry, ReadError, Reader, Tail};
 
-/// Most characters of a difference's two texts.
+/// Most characters of each text in a difference.
 const TEXT_MAX: usize = 2_000;
 
-/// The first place where the engine did something else.
+/// The first action that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Number of the event on this tape, from 0.
     pub event_number: u64,
-    /// When it was heard.
+    /// Time of the event.
     pub now: Time,
-    /// What was heard.
+    /// The event.
     pub event: String,
     /// Index of the action after that event.
     pub action_number: usize,
@@ -42,30 +42,30 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     /// Events compared.
     pub events: u64,
     /// Actions compared.
     pub actions: u64,
-    /// The first difference; nothing after it was compared.
+    /// The first difference; the comparison ends there.
     pub first_difference: Option<Difference>,
     /// How the tape ended, if it was read to its end.
     pub tail: Option<Tail>,
 }
 
 impl Replay {
-    /// Whether every action was the same.
+    /// Whether all actions were equal.
     pub const fn is_equal(&self) -> bool {
         self.first_difference.is_none()
     }
 }
 
-/// Gives every event to `engine` and compares its actions, up to the first difference.
+/// Passes every event to `engine` and compares its actions, up to the first difference.
 ///
-/// Where the tape has a snapshot, the caller has restored it (see [`Reader::snapshot`]). An event whose
-/// actions were torn off is not given to the engine.
+/// If the tape has a snapshot, the caller must have restored it (see [`Reader::snapshot`]). An event whose actions are
+/// cut off is not passed to the engine.
 pub fn compare<R: Read>(
     reader: &mut Reader<R>,
     mut engine: impl FnMut(Time, &Event, &mut Vec<Action>),
@@ -101,7 +101,7 @@ pub fn compare<R: Read>(
     Ok(replay)
 }
 
-/// The first of an event's actions that is not the recorded one. `number` is the event's on its tape.
+/// The first of an event's actions that is not the recorded one. `number` is that of the event on its tape.
 pub fn first_difference(
     number: u64,
     (now, event): (Time, &Event),
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::testing::{Random, turns, written};
 
-    /// The engine of these tests answers from a script, one list of actions an event.
+    /// The engine of these tests is a script: one list of actions for each event.
     fn replay(tape: &[u8], script: &[Vec<Action>]) -> Replay {
         let mut answers = script.iter();
         compare(&mut Reader::open(tape).unwrap(), |_, _, actions| {

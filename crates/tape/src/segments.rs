@@ -1,8 +1,8 @@
-//! A tape in segments, so that recording may go on for ever in bounded space.
+//! A tape in segments, so that recording can continue without end in bounded space.
 //!
-//! Each segment is a whole tape. The first of a run begins with the start event; each later one begins
-//! with a snapshot of the running engine, taken by the caller between two events. When all segments
-//! together exceed their limit, the oldest are removed, and so is what was last written too long ago.
+//! Each segment is a complete tape. The first of a run begins with the start event; each later one begins with a
+//! snapshot of the running engine, which the caller takes between two events. When all segments together exceed their
+//! limit, the oldest are removed, and so are segments that were last written too long ago.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +17,7 @@ use cambist_core::event::Event;
 use crate::record::Header;
 use crate::writer::{WriteError, Writer};
 
-/// A segment that exists.
+/// An existing segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its number.
@@ -28,39 +28,39 @@ pub struct Segment {
     pub written_s: u64,
 }
 
-/// Where segments are kept, by number.
+/// Storage of segments, by number.
 pub trait Shelf {
     /// One open segment.
     type File: Write;
 
-    /// Segments that exist, lowest number first.
+    /// Existing segments, lowest number first.
     fn list(&self) -> io::Result<Vec<Segment>>;
-    /// Begins a segment that must not exist yet.
+    /// Creates a segment that must not exist yet.
     fn create(&mut self, number: u64) -> io::Result<Self::File>;
-    /// Takes a segment away.
+    /// Removes a segment.
     fn remove(&mut self, number: u64) -> io::Result<()>;
 }
 
-/// How large things may become.
+/// Limits of size and age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A segment of this size is due for the next one.
+    /// Size at which the next segment is due.
     pub segment_bytes: u64,
-    /// A segment that spans this time is due for the next one, milliseconds.
+    /// Span of time at which the next segment is due, milliseconds.
     pub segment_ms: u64,
-    /// All segments together, the one being written included.
+    /// Size of all segments together, including the one being written.
     pub total_bytes: u64,
-    /// Segments last written longer ago are removed, seconds.
+    /// Age since its last write after which a segment is removed, seconds.
     pub keep_s: u64,
 }
 
-/// Why recording cannot go on.
+/// Why recording cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
     /// A record was not written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A segment could not be listed, begun or removed.
+    /// A segment could not be listed, created or removed.
     #[error("tape segment {number}: {source}")]
     Shelf {
         /// Its number.
@@ -68,7 +68,7 @@ pub enum SegmentError {
         /// Why.
         source: io::Error,
     },
-    /// The segment was due for the next one long ago, and the caller gave no snapshot.
+    /// The next segment was due long ago, and the caller gave no snapshot.
     #[error("tape segment {number} has reached the limit of all segments, {limit} bytes")]
     Full {
         /// Its number.
@@ -88,13 +88,12 @@ pub struct Segments<S: Shelf> {
     finished: VecDeque<Segment>,
     number: u64,
     writer: Writer<S::File>,
-    /// Times of the first and the newest event of the segment being written.
+    /// Times of the first and the newest event of the current segment.
     span: Option<(Time, Time)>,
 }
 
 impl<S: Shelf> Segments<S> {
-    /// Begins the first segment of a run after those that exist. `now_s` is the time in seconds since the
-    /// Unix epoch.
+    /// Starts the first segment of a run after the existing ones. `now_s` is the time in seconds since the Unix epoch.
     pub fn begin(
         mut shelf: S,
         header: Header,
@@ -148,8 +147,8 @@ impl<S: Shelf> Segments<S> {
         self.writer.written() >= self.limits.segment_bytes || self.span.is_some_and(is_long)
     }
 
-    /// Ends the segment and begins the next with the state of the engine as it is now. `now_s` is the time
-    /// in seconds since the Unix epoch.
+    /// Ends the current segment and starts the next one with the current state of the engine. `now_s` is the time in
+    /// seconds since the Unix epoch.
     pub fn rotate(&mut self, snapshot: &[u8], now_s: u64) -> Result<(), SegmentError> {
         self.writer.flush()?;
         let next = self.number.saturating_add(1);
@@ -172,7 +171,7 @@ impl<S: Shelf> Segments<S> {
         self.make_room(now_s)
     }
 
-    /// Number of the segment being written.
+    /// Number of the current segment.
     pub const fn number(&self) -> u64 {
         self.number
     }
@@ -182,13 +181,13 @@ impl<S: Shelf> Segments<S> {
         self.writer.get_ref()
     }
 
-    /// Flushes and gives the last segment back.
+    /// Flushes and returns the last segment.
     pub fn finish(self) -> Result<S::File, SegmentError> {
         Ok(self.writer.finish()?)
     }
 
-    /// Removes the oldest segments until those left, with one full segment, keep the limit, and none of
-    /// them is too old.
+    /// Removes the oldest segments until the rest, together with one full segment, is within the limit and none is too
+    /// old.
     fn make_room(&mut self, now_s: u64) -> Result<(), SegmentError> {
         let room = self
             .limits
@@ -215,14 +214,14 @@ impl<S: Shelf> Segments<S> {
     }
 }
 
-/// Segments as files `0000000001.tape` of one folder, readable by their owner only.
+/// Segments as files `0000000001.tape` in one folder, readable by their owner only.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// A folder that exists.
+    /// An existing folder.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -267,7 +266,7 @@ impl Shelf for Folder {
     }
 }
 
-/// The number in a segment's file name; anything else in the folder is not ours.
+/// The number in a segment's file name; `None` for other files in the folder.
 fn number_of(path: &Path) -> Option<u64> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".tape")?;
     let digits = stem.len() == 10 && stem.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! Arbitrary events and actions, made without naming a single field: small random bytes are decoded as
-//! the wanted type until they happen to be one. A field that core adds is covered from then on.
+//! Arbitrary events and actions, generated without naming a field: small random bytes are decoded as the wanted type
+//! until they are valid. Fields that core adds later are covered without a change.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -31,8 +31,8 @@ impl Random {
         self.next() % bound
     }
 
-    /// Mostly small numbers: valid switches, tags and lengths; sometimes a long one. How many are nothing is
-    /// drawn as well: what has many parts is only ever read where most of them are empty.
+    /// Mostly small numbers, which are valid flags, tags and lengths; sometimes a long one. The share of zeros is drawn
+    /// as well, because a value with many parts only decodes if most of them are empty.
     fn bytes(&mut self) -> Vec<u8> {
         let tag = u8::try_from(self.below(64)).unwrap();
         let mut bytes = vec![tag];
@@ -46,7 +46,7 @@ impl Random {
                 0..8 => bytes.push(0),
                 8..14 => bytes.push(1),
                 14..19 => bytes.push(u8::try_from(self.below(40)).unwrap()),
-                // The longest number of 64 bits.
+                // The longest encoding of a 64-bit number.
                 _ => bytes.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
             }
         }
@@ -72,9 +72,9 @@ pub fn turns(random: &mut Random, count: u64) -> Vec<Turn> {
         .collect()
 }
 
-/// The kinds with many kinds inside get their share.
+/// Kinds with many kinds inside are drawn more often.
 fn event(random: &mut Random) -> Event {
-    // The largest of all, which chance alone hardly meets.
+    // The largest of all, which random bytes hardly ever decode to.
     if random.below(300) == 0 {
         return Event::Start(random.any());
     }

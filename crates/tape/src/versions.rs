@@ -1,8 +1,7 @@
 //! The versions of what tapes hold, and the steps from each to the next (`crates/schema`).
 //!
-//! `types.txt` says what every version looked like. Where an event or an action changes, the test below
-//! fails: `NEW_VERSION=1 cargo test -p cambist-tape stored_types` appends the new version, and `STEPS` gets
-//! one list more.
+//! `types.txt` holds the types of every version. When an event or an action changes, the test below fails:
+//! `NEW_VERSION=1 cargo test -p cambist-tape stored_types` appends the new version, and `STEPS` needs one more list.
 
 use std::sync::OnceLock;
 
@@ -11,7 +10,7 @@ use cambist_schema::{History, Step, Value};
 /// The root type of a tape.
 pub(crate) const RECORD: &str = "record";
 
-/// The versions and the ways between them.
+/// The versions and the steps between them.
 pub(crate) fn history() -> &'static History {
     static HISTORY: OnceLock<History> = OnceLock::new();
     HISTORY.get_or_init(|| {
@@ -20,9 +19,9 @@ pub(crate) fn history() -> &'static History {
     })
 }
 
-/// What leads to version 2, 3, and so on.
+/// The steps to version 2, 3, and so on.
 ///
-/// Version 8 has a reason more.
+/// Version 8 has one more reason.
 const STEPS: &[&[Step]] = &[
     SIDES,
     INSTANCES,
@@ -41,7 +40,7 @@ const AT_LEAST: &[Step] = &[Step::Add {
     value: || Value::Bool(false),
 }];
 
-/// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
+/// Version 7: the ledger may be below zero while fills of an earlier run are being found.
 const TOTALS: &[Step] = &[
     Step::ConvertField {
         of: "Booking",
@@ -65,7 +64,7 @@ const TOTALS: &[Step] = &[
     },
 ];
 
-/// Version 2: why nothing is quoted is said for each side, with the numbers compared.
+/// Version 2: the reason for no quotes is kept for each side, with the numbers compared.
 const SIDES: &[Step] = &[
     Step::ConvertField {
         of: "MarketStatus",
@@ -92,8 +91,8 @@ const INSTANCES: &[Step] = &[Step::Add {
     value: || Value::List(Vec::new()),
 }];
 
-/// Version 5: what is signed and unexpired has a limit. Before, it had none, and what earlier runs had signed
-/// was not counted.
+/// Version 5: orders that are signed and unexpired have a limit. Before, there was none, and orders signed by earlier
+/// runs were not counted.
 const SIGNED: &[Step] = &[
     Step::Add {
         of: "MarketConfig",
@@ -216,7 +215,7 @@ const NAMES: &[Step] = &[
     },
 ];
 
-/// A reason that compares nothing.
+/// A reason without numbers.
 fn plain(control: Value) -> Value {
     Value::Struct(vec![
         ("control".to_owned(), control),
@@ -227,8 +226,8 @@ fn plain(control: Value) -> Value {
     ])
 }
 
-/// Version 4: a start brings the durable books, and what earlier runs lost outside of the levels; a limit
-/// of what may differ, which nothing had; lowering a level forgot losses without a word.
+/// Version 4: a start contains the durable books and the losses of earlier runs outside the levels; differences have a
+/// limit, which did not exist before; lowering a level reset losses without an operator's confirmation.
 const BOOKS: &[Step] = &[
     Step::Convert {
         of: "Start",
@@ -266,7 +265,7 @@ fn nothing() -> Value {
     Value::Map(Vec::new())
 }
 
-/// A start without books takes the opening balances, as all starts did.
+/// A start without books takes the opening balances, as every start did.
 fn start(mut start: Value) -> Result<Value, String> {
     let levels = start.field_mut("levels").ok_or("a start has levels")?;
     let lost = take(levels, "lost")?;
@@ -283,7 +282,7 @@ fn start(mut start: Value) -> Result<Value, String> {
     Ok(start)
 }
 
-/// No difference was too large: the limit of every quote token is one that nothing reaches.
+/// No difference was too large: the limit of every quote token is one that cannot be reached.
 fn any_difference(mut risk: Value) -> Result<Value, String> {
     let Some(Value::Map(gross)) = risk.field("gross_max") else {
         return Err("every quote token has a limit".to_owned());

@@ -1,4 +1,4 @@
-//! Writes one tape to anything that takes bytes.
+//! Writes one tape to any output.
 
 use std::io::{self, BufWriter, Write};
 
@@ -9,7 +9,7 @@ use cambist_core::event::Event;
 use crate::frame::{FRAME_BYTES, Frame, RECORD_MAX_BYTES, prefix};
 use crate::record::{Header, RecordRef};
 
-/// Why a record was not written. The tape is then at its end: what follows would not replay.
+/// Why a record was not written. The tape then ends: later records could not be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The output failed.
@@ -36,7 +36,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a tape; `snapshot` is the state of an engine that is already running, opaque here.
+    /// Begins a tape; `snapshot` is the state of an engine that is already running, not interpreted here.
     pub fn new(out: W, header: &Header, snapshot: Option<&[u8]>) -> Result<Self, WriteError> {
         let mut writer = Self {
             out: BufWriter::new(out),
@@ -54,17 +54,18 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Before the engine hears it, so that a crash in the engine leaves its cause on tape.
+    /// Writes an event. To be called before the engine handles it, so that a crash in the engine leaves its cause on
+    /// tape.
     pub fn heard(&mut self, now: Time, event: &Event) -> Result<(), WriteError> {
         self.record(RecordRef::Heard { now, event })
     }
 
-    /// After the engine answered, whether or not there was anything to do.
+    /// Writes the actions of the last event, also if there are none.
     pub fn did(&mut self, actions: &[Action]) -> Result<(), WriteError> {
         self.record(RecordRef::Did { actions })
     }
 
-    /// Hands everything to the output.
+    /// Passes everything to the output.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         Ok(self.out.flush()?)
     }
@@ -79,7 +80,7 @@ impl<W: Write> Writer<W> {
         self.out.get_ref()
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         self.out
@@ -91,7 +92,7 @@ impl<W: Write> Writer<W> {
         if self.ended {
             return Err(WriteError::Ended);
         }
-        // A record behind a missing or half-written one would turn a torn tail into damage.
+        // A record after a missing or incomplete one would turn a torn tail into damage.
         let result = self.try_record(record);
         self.ended = result.is_err();
         result

@@ -1,4 +1,4 @@
-//! Segments on disk: numbering across runs, snapshots, and the limit of all together.
+//! Segments on disk: numbering across runs, snapshots, and the limit of their total size.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -16,7 +16,7 @@ const LIMITS: Limits = Limits {
     total_bytes: 3_500,
     keep_s: 86_400,
 };
-/// A time before all files, which are therefore not old.
+/// A time before all files, none of which is therefore old.
 const EARLY: u64 = 1_000_000_000;
 
 fn folder(name: &str) -> PathBuf {
@@ -157,7 +157,7 @@ fn what_was_written_too_long_ago_is_removed() {
     let written_s = Folder::new(&path).list().unwrap()[0].written_s;
     let mut segments = begin(written_s + LIMITS.keep_s);
     assert_eq!(numbers(), [1, 2], "as old as is kept");
-    // A run that goes on removes what has become too old, also of its own.
+    // A running recording removes segments that have become too old, also its own.
     segments.rotate(&[], written_s + LIMITS.keep_s + 1).unwrap();
     assert_eq!(numbers(), [2, 3]);
     segments

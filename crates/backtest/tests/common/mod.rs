@@ -152,7 +152,7 @@ pub fn setup_of(name: &str, params: &str, data: Recording, assumptions: Assumpti
     }
 }
 
-/// Keeps all rows.
+/// A sink that keeps all rows.
 #[derive(Default)]
 pub struct Kept {
     pub fills: Vec<FillRow>,
@@ -177,7 +177,7 @@ pub fn run(setup: Setup) -> (Report, Kept) {
     (outcome.report, kept)
 }
 
-/// Rows in memory.
+/// A recording in memory.
 pub struct Rows<T> {
     left: std::vec::IntoIter<T>,
     row: Option<T>,

@@ -1,4 +1,4 @@
-//! A market in which things happen one after the other, and what is reported of our orders.
+//! A market that is driven event by event, and the reports about our orders.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
@@ -14,7 +14,7 @@ pub struct Market {
     time: i64,
 }
 
-/// A part of a report that is easy to compare: what happened to which order.
+/// The part of a report that tests compare.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Seen {
     Resting(u64),
@@ -43,7 +43,7 @@ impl Market {
         Self { simulator, time: 0 }
     }
 
-    /// Something happens in the recorded market.
+    /// Applies an event of the recorded market.
     pub fn happens(&mut self, update: Update) -> Vec<Seen> {
         self.time += 1;
         let mut reports = Vec::new();
@@ -70,7 +70,7 @@ impl Market {
         })
     }
 
-    /// The next snapshot, of prices and quantities, best first.
+    /// Applies the next snapshot, of prices and quantities, best first.
     pub fn shows(&mut self, bids: &[(u64, u64)], asks: &[(u64, u64)]) -> Vec<Seen> {
         self.time += 1;
         let levels = |levels: &[(u64, u64)]| {
@@ -110,7 +110,7 @@ impl Market {
         seen(&reports)
     }
 
-    /// What is believed to be in front of an order.
+    /// The estimated quantity in front of an order.
     pub fn in_front(&self, id: u64) -> Option<u64> {
         self.simulator.in_front(OrderId(id)).map(|qty| qty.0)
     }

@@ -1,5 +1,4 @@
-//! The pool's part by hand, and the whole against plain balances on random paths of everything that can
-//! happen.
+//! The pool component by hand, and the whole against plain balances on random paths of all events.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -107,7 +106,7 @@ fn a_price_that_moves_and_comes_back_loses_nothing_but_earns_fees() {
     // Both reserves have grown by a twentieth: fees.
     pnl.pool_holds(holds(105, 262_500, 1_000));
     assert_eq!(parts(&pnl), ["0", "2500", "0", "0", "2500"]);
-    // Both have shrunk to nineteen twentieths of the beginning.
+    // Both are now nineteen twentieths of the opening reserves.
     pnl.pool_holds(holds(95, 237_500, 1_000));
     assert_eq!(parts(&pnl), ["0", "-2500", "0", "0", "-2500"]);
 }
@@ -130,7 +129,7 @@ fn an_exit_leaves_the_parts_and_the_rest_goes_on() {
         Some(4 * MID),
     ));
     assert_eq!(parts(&pnl), ["150000", "0", "-25000", "-1", "124999"]);
-    // What was taken out is held, and what stayed is in the pool: 12.5 and 2.5 ETH.
+    // What was taken out is held, and the rest stays in the pool: 12.5 and 2.5 ETH.
     pnl.mid(4 * MID + 2_000);
     assert_eq!(parts(&pnl)[4], "125149", "15 ETH by 10");
 }
@@ -155,14 +154,14 @@ fn shares_from_outside_are_no_profit_and_count_from_then_on() {
     assert_eq!(parts(&pnl)[4], "41", "withdrawals are no loss");
 }
 
-/// Plain balances and what was said about the outside.
+/// Plain balances and external flows.
 struct Plain {
     base: i128,
     quote: i128,
     shares: i128,
     pool: Option<PoolBalances>,
     mid: Option<u64>,
-    /// Equity at the first mid, and everything from outside since.
+    /// Equity at the first mid, plus all external flows since.
     start: Option<i128>,
     /// Base and quote of fills before the first mid.
     waiting: (i128, i128),
@@ -199,7 +198,7 @@ fn profit_and_loss_is_the_change_of_equity_on_every_path() {
     for seed in 0..400 {
         let mut random = Random(seed);
         let mut pnl = books();
-        // Shares of the opening are told about before or after the pool and the mid are known.
+        // Opening shares are reported before or after the pool and the mid are known.
         let opened = [
             u128::from(random.below(50)) * ETH,
             u128::from(random.below(90)),
@@ -214,7 +213,7 @@ fn profit_and_loss_is_the_change_of_equity_on_every_path() {
             start: None,
             waiting: (0, 0),
         };
-        // Until both are known they are in no equity.
+        // Until both are known they count in no equity.
         let mut known = false;
         for _ in 0..80 {
             let now = known;

@@ -1,8 +1,8 @@
-//! The state of one market's profit and loss between runs: everything that counting goes on from, and what
-//! has been counted so far.
+//! The state of one market's profit and loss between runs: everything that the next run continues from, and the results
+//! so far.
 //!
-//! All amounts are numerators in the unit of [`crate::pnl`], whose terms the state carries: it can be read
-//! without the market's listing, and is continued only where that still has the same terms.
+//! All amounts are numerators in the unit of [`crate::pnl`], whose terms are part of the state: it can be read without
+//! the market's listing, and is continued only if the listing still has the same terms.
 
 use cambist_core::notification::PoolTransactionSettlement;
 use cambist_core::pool::PoolBalances;
@@ -14,7 +14,7 @@ use crate::money::Money;
 use crate::pnl::{Attribution, Flow, MarketPnl, PoolAttribution};
 use crate::pool_pnl::{PoolParts, PoolPosition, Terms};
 
-/// What profit and loss has come to, and what it goes on from.
+/// Results of profit and loss so far, and the state to continue from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PnlState {
     /// Value of a base unit at a mid of one half tick, in `1 / denominator` quote units.
@@ -36,7 +36,7 @@ pub struct PnlState {
     pool: Option<PoolState>,
 }
 
-/// The pool's part of it.
+/// The part of the pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct PoolState {
     lp: TokenId,
@@ -69,21 +69,21 @@ impl PnlState {
         self.mark
     }
 
-    /// Base units held, with those that wait for a price.
+    /// Base units held, including those that wait for a price.
     pub fn base(&self) -> i128 {
         let [base, _, fee, _] = self.waiting;
         let base = self.base.saturating_add(base).saturating_sub(fee);
         base.saturating_add(self.waiting_moves(self.tokens[0]))
     }
 
-    /// Quote units that flowed by fills, joins and exits, with those that wait for a price.
+    /// Quote units that flowed by fills, joins and exits, including those that wait for a price.
     pub fn quote(&self) -> i128 {
         let [_, quote, _, fee] = self.waiting;
         let quote = self.quote.saturating_add(quote).saturating_sub(fee);
         quote.saturating_add(self.waiting_moves(self.tokens[1]))
     }
 
-    /// Shares of the pool, if there is one, and their token, with those that wait for a price.
+    /// Shares of the pool, if there is one, and their token, including those that wait for a price.
     pub fn shares(&self) -> Option<(TokenId, i128)> {
         let pool = self.pool.as_ref()?;
         let shares = pool.shares.checked_add(pool.waiting_shares)?;
@@ -97,8 +97,7 @@ impl PnlState {
         })
     }
 
-    /// Equity when counting began and the value of everything that came or went from outside since;
-    /// nothing before the first mid.
+    /// Equity at the start of the count plus the value of all external flows since; `None` before the first mid.
     pub fn brought(&self) -> Option<Money> {
         self.mark.map(|_| self.money(self.start))
     }
@@ -122,7 +121,7 @@ impl PnlState {
         Some(self.money(self.equity?.checked_sub(held)?))
     }
 
-    /// What has been counted so far; nothing if its parts are not the whole.
+    /// The results so far; `None` if the components do not sum to the total.
     pub fn attribution(&self) -> Option<Attribution> {
         let total = match self.equity {
             Some(equity) => equity.checked_sub(self.start)?,
@@ -148,7 +147,7 @@ impl PnlState {
 }
 
 impl MarketPnl {
-    /// Everything that another run goes on from; nothing if anything could not be counted.
+    /// The state that another run continues from; `None` after an overflow.
     pub fn state(&self) -> Option<PnlState> {
         self.attribution()?;
         let Flow {
@@ -178,8 +177,8 @@ impl MarketPnl {
         })
     }
 
-    /// Goes on from a state. Nothing if the market's tokens or units, or the pool beside it, are not those
-    /// that it was counted in.
+    /// Continues from a state. `None` if the market's tokens or units, or the pool beside it, differ from those of the
+    /// state.
     pub fn resume(market: &MarketSpec, pool: Option<&PoolSpec>, state: PnlState) -> Option<Self> {
         let mut pnl = Self::new(market);
         let terms = (pnl.terms.factor, pnl.terms.denominator);
@@ -269,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Counting that is put down and taken up at every step comes to what counting in one go comes to.
+    /// Counting that is stopped and continued at every step gives the same result as counting without a stop.
     #[test]
     fn counting_goes_on_from_its_state_as_if_it_had_not_stopped() {
         let market = testing::market();
@@ -296,7 +295,7 @@ mod tests {
         let state = whole.state().unwrap();
         assert_ne!(state.attribution().unwrap().total.numerator, 0);
         assert_eq!(state.base(), 5_000 + 97 - 300 - 40);
-        // What its units are not is not continued.
+        // A state in other units is not continued.
         let mut other = market.clone();
         other.lot *= 10;
         assert!(MarketPnl::resume(&other, None, state.clone()).is_none());

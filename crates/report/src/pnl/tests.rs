@@ -46,7 +46,7 @@ fn the_parts_add_up_on_every_path() {
         let market = market();
         let mut pnl = MarketPnl::new(&market);
         let opening = u128::from(random.below(1_000_000)) * 10u128.pow(13);
-        // Independent books: plain balances in base units, first and last mid.
+        // An independent account: plain balances in base units, first and last mid.
         let (mut base, mut quote) = (i128::try_from(opening).unwrap(), 0i128);
         let mut mid = None;
         let mut first_mid = None;

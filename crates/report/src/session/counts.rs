@@ -1,4 +1,4 @@
-//! What became of orders and requests: counts, and how long acknowledgements took. Knows no money.
+//! Counts of orders and requests, and acknowledgement times. No amounts.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use hdrhistogram::Histogram;
 
 use crate::summary::{AckMs, Ends, Orders};
 
-/// Kinds of refusal counted apart; a hostile venue may invent codes for ever.
+/// Most kinds of refusal that are counted separately; a hostile venue could invent codes without end.
 pub(super) const REASONS_MAX: usize = 64;
 
-/// The slowest acknowledgement told apart from slower ones: one hour.
+/// The longest acknowledgement time that is distinguished: one hour.
 const ACK_MAX_US: u64 = 3_600_000_000;
 
-/// What is known of an order that may be alive.
+/// State of an order that may be alive.
 #[derive(Clone, Copy, Debug, Default)]
 struct Alive {
     valid_until_s: u32,
@@ -116,7 +116,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// What became of orders; `code` spells a refusal as the venue does.
+    /// Counts of orders by end; `code` gives the venue's code of a refusal.
     pub(super) fn orders(&self, unknown_left: u64, code: impl Fn(Reason) -> String) -> Orders {
         let mut orders = self.orders.clone();
         orders.unknown_left = unknown_left;
@@ -136,7 +136,7 @@ impl Counts {
         self.alive.values().map(|alive| alive.valid_until_s)
     }
 
-    /// How long acknowledgements took.
+    /// Acknowledgement times.
     pub(super) fn ack(&self) -> AckMs {
         AckMs {
             p50: self.ack_ms(0.50),

@@ -1,4 +1,4 @@
-//! A session from its notes to JSON and text.
+//! A session from notifications to JSON and text.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -97,7 +97,7 @@ fn status(unknown: u32) -> Notification {
     }))
 }
 
-/// A small session, each note one second after the one before.
+/// A small session, each notification one second after the previous one.
 fn session() -> (Session, Time) {
     let mut session = Session::new(&[market()]);
     let notes = [
@@ -241,7 +241,7 @@ fn only_the_engine_says_how_many_orders_are_unknown() {
     assert_eq!(left(&[status(3)]), 3, "found in the store at start");
 }
 
-/// Whatever came in went out or is left, and the sentence for people shows every part of it.
+/// Recovered and submitted orders are the sum of all ends and those left, and the text shows every end.
 #[test]
 fn ends_add_up() {
     let mut session = Session::new(&[market()]);
@@ -250,7 +250,7 @@ fn ends_add_up() {
     for (number, _) in all.clone() {
         session.observe(Time(0), &submitted(number));
     }
-    // Sealed, and never tried: neither came in nor went out.
+    // Sealed and never tried: counted nowhere.
     session.observe(Time(0), &ended(80, End::NeverSent));
     session.observe(Time(0), &submitted(90));
     // Order 1 of these fills completely, order 2 in part.
@@ -321,7 +321,7 @@ fn the_last_expiry_is_that_of_orders_that_may_be_alive() {
     assert_eq!(session.last_expiry_s(), Some(20));
 }
 
-/// The newest comparison counts, and a difference that has gone is gone.
+/// The newest comparison counts, and a difference that has disappeared is not reported.
 #[test]
 fn differences_are_those_of_the_newest_comparison() {
     let mut session = Session::new(&[market()]);
@@ -405,7 +405,7 @@ fn a_base_token_of_two_markets_is_owned_once() {
     assert_eq!(total.to_string(), "10", "10 ETH moved by 1, once");
 }
 
-/// A session that held shares of a pool: joined, earned, and was paid in from outside.
+/// A session that held shares of a pool: joined, earned fees, received a deposit.
 fn pooled() -> (Session, Time) {
     let mut session = Session::new(&[market()]).with_pools(&[pool()]);
     let mut joined = cambist_core::notification::PoolTransactionSettlement {
@@ -457,7 +457,7 @@ fn pooled() -> (Session, Time) {
     for note in &notes {
         session.observe(Time(0), note);
     }
-    // Told again by another life.
+    // Reported again by the next run.
     joined.mid = Some(1);
     session.observe(Time(0), &Notification::PoolTransactionSettled(joined));
     (session, Time(0))
@@ -468,7 +468,7 @@ fn the_pool_is_a_part_of_profit_and_loss() {
     let (session, now) = pooled();
     let summary = session.summary(now, &Closing::default(), code);
     let json = serde_json::to_value(&summary).unwrap();
-    // 9 ETH and the 1.9 that were put in, by 1; due are 4940 USDC instead of 4750.
+    // 9 ETH and the 1.9 that were put in, times 1; due are 4940 USDC instead of 4750.
     let row = &json["pnl"][0];
     assert_eq!(row["holdings"], "10.9");
     assert_eq!(row["pool"]["move_costs"], "-503");
@@ -501,7 +501,7 @@ fn the_pool_is_a_part_of_profit_and_loss() {
             "{part} does not stand below the total:\n{shown}"
         );
     }
-    // As they are shown, too: 188.21 and 1.79 of -313.
+    // The rounded numbers add up, too: 188.21 and 1.79 of -313.
     let amount = |name: &str| -> f64 {
         let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
         line[text::LABEL..]

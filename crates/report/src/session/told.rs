@@ -1,4 +1,4 @@
-//! What a session can tell: its summary, what is held and what is not proven gone.
+//! The results of a session: its summary, holdings, and orders that are not proven gone.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::pools::PoolCounts;
 use crate::summary::{Closing, MarketRow, PnlQuote, PnlRow, PoolRow, Requests, Summary};
 
 impl Session {
-    /// The summary as of `now`. `code` spells a refusal as the venue does.
+    /// The summary as of `now`. `code` gives the venue's code of a refusal.
     pub fn summary(
         &self,
         now: Time,
@@ -86,8 +86,8 @@ impl Session {
         }
     }
 
-    /// Orders, joins and exits that are not proven gone, as of the newest status. Only the engine knows: a lost answer may
-    /// be told after its order was seen elsewhere.
+    /// Orders, joins and exits that are not proven gone, as of the newest status. Only the engine knows: a lost answer
+    /// may be reported after the order was listed elsewhere.
     pub fn left(&self) -> u64 {
         let of = |market: &MarketStatus| {
             let live = market.live.map(u64::from);
@@ -105,12 +105,12 @@ impl Session {
         self.counts.expiries_s().chain(moves).max()
     }
 
-    /// Tokens of which ledger and venue differed at the newest comparison: ledger, venue.
+    /// Tokens whose amounts differed at the newest comparison: ledger, venue.
     pub const fn differences(&self) -> &BTreeMap<TokenId, Difference> {
         &self.comparison.differs
     }
 
-    /// Ledger less what the venue said last, for every token of the ledger.
+    /// Ledger less the venue's last balance, for every token of the ledger.
     pub fn residual(&self) -> BTreeMap<TokenId, i128> {
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         let each = self.status.ledger.iter().map(|(token, ledger)| {
@@ -125,8 +125,7 @@ impl Session {
         self.pnl_in(self.markets.first()?.spec.quote.id)
     }
 
-    /// Profit and loss in every quote token, in the order of the markets. One that cannot be counted is
-    /// left out.
+    /// Profit and loss in every quote token, in the order of the markets. One that overflowed is left out.
     fn pnl_by_quote(&self) -> Vec<PnlRow> {
         let mut quotes: Vec<TokenId> = Vec::new();
         for market in &self.markets {
@@ -138,8 +137,8 @@ impl Session {
         quotes.iter().filter_map(row).collect()
     }
 
-    /// Profit and loss so far over the markets of a quote token: the change of what is held of their base
-    /// tokens and shares, at the mid, and of the quote, less what came or went from outside.
+    /// Profit and loss so far over the markets of a quote token: the change of their base tokens and shares, at the
+    /// mid, and of the quote, less external flows.
     pub fn pnl_in(&self, quote: TokenId) -> Option<Attribution> {
         let mut parts = self
             .markets
@@ -150,7 +149,7 @@ impl Session {
         parts.try_fold(first, |sum, part| sum.checked_add(part?))
     }
 
-    /// Held now by token in base units: opening and everything booked since.
+    /// Holdings by token in base units: opening and everything booked since.
     pub fn held(&self) -> BTreeMap<TokenId, i128> {
         let opening = self.opening.iter().flatten();
         let mut held: BTreeMap<TokenId, i128> = opening
@@ -184,14 +183,14 @@ impl Session {
         self.markets.iter().map(|market| &market.spec)
     }
 
-    /// The symbol of a token, or its number where no market names it.
+    /// The symbol of a token, or its number if no market has it.
     pub fn symbol(&self, token: TokenId) -> String {
         self.tokens
             .get(&token)
             .map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
     }
 
-    /// Base units as whole tokens, cut after `places`; base units where decimals are not known.
+    /// Base units as whole tokens, truncated after `places`; base units if the decimals are not known.
     pub fn whole(&self, token: TokenId, units: i128, places: usize) -> String {
         let text = decimal_text(units.unsigned_abs(), self.decimals(token), places);
         format!("{}{text}", sign(units))
