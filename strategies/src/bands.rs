@@ -1,13 +1,12 @@
 //! Bands: keeps the amount resting in each margin band between a minimum and a maximum.
 //!
-//! A band is a range of margins from the mid. What rests inside a band stays there, at whatever price,
-//! while the mid moves; only what falls out of every band, or exceeds a band's maximum (outermost
-//! first), is cancelled, and only when a band holds less than its minimum is it topped up to its
-//! average with one order at its average margin. That hysteresis makes few cancels per unit of
-//! liquidity, which is why it is the default where requests are limited.
+//! A band is a range of margins from the mid. Orders inside a band stay at their prices while the mid moves. Orders
+//! that are in no band, or exceed a band's maximum (outermost first), are cancelled. A band that holds less than its
+//! minimum is topped up to its average with one order at its average margin. This hysteresis needs few cancels per unit
+//! of liquidity, which is why bands are the default where requests are limited.
 //!
-//! Amounts of **both** sides are in whole base tokens. Own orders are the memory; besides, it remembers
-//! where the moving price band is.
+//! Amounts of **both** sides are in whole base tokens. Own orders are the state; the only other state is where the
+//! moving price band is.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
@@ -21,7 +20,7 @@ use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
 use crate::sizing::{BPS, FEE, Funds, is_orderable, passive, price_at, unorderable};
 
-/// The registry's line.
+/// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: "bands",
     summary: "Keeps the amount in each margin band between a minimum and a maximum: cancels only \
@@ -130,7 +129,7 @@ struct Band {
 }
 
 impl Band {
-    /// A fill nearer to the mid than the fee would not earn it: the inner edge is not below it.
+    /// Checks one band. The inner edge is at least the fee, because a fill nearer to the mid would not earn it.
     fn new(params: &Params, market: &MarketSpec, fee_bps: u32) -> Result<Self, ParamError> {
         let mut band = Self {
             margin_min_bps: params.whole("min_margin_bps")?,
@@ -169,7 +168,7 @@ impl Band {
         Ok(band)
     }
 
-    /// Whether a price lies in the band: inner edge included, outer edge excluded. Exact.
+    /// Whether a price is in the band: inner edge included, outer edge excluded. Exact.
     fn holds(&self, side: Side, price: Price, mid: u64) -> bool {
         let price = u128::from(price.0) * u128::from(2 * BPS);
         let edge = |bps: u32| u128::from(mid) * u128::from(bps);
@@ -183,8 +182,8 @@ impl Band {
         }
     }
 
-    /// The price of a new order: the average margin rounded away from the mid, or one tick towards it
-    /// if that falls out of a narrow band; `None` if the band holds no passive tick there.
+    /// The price of a new order: the average margin rounded away from the mid, or one tick towards it if that falls out
+    /// of a narrow band; `None` if the band has no passive tick there.
     fn entry(&self, view: &View<'_>, side: Side, limits: &PriceLimits) -> Option<Price> {
         let average = price_at(side, view.mid, self.margin_avg_bps);
         let away = passive(view, side, limits.limit(side, average));
@@ -210,7 +209,7 @@ pub struct Bands {
 }
 
 impl Bands {
-    /// Checks what concerns several parameters and converts amounts to lots.
+    /// Checks conditions on several parameters and converts amounts to lots.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let fee_bps = params.whole("fee_bps")?;
         let buy = side_bands(params, "buy_bands", market, fee_bps)?;
@@ -262,7 +261,7 @@ impl Bands {
                 total -= u128::from(outermost.remaining.0);
             }
             for order in members {
-                // What rests already is kept as it is, covered or not: the engine knows the locks.
+                // Resting orders are kept as they are, covered or not: the engine knows the locks.
                 let _ = funds.take(view.market, side, order.price, order.remaining);
                 wanted.push((order.price, order.remaining));
             }
@@ -271,7 +270,7 @@ impl Bands {
                 short.push((band, Qty(band.avg.0 - total.0)));
             }
         }
-        // Kept orders have been paid for; what is left goes to the innermost gap first.
+        // Kept orders have been paid for; the remaining funds go to the innermost shortfall first.
         for (band, missing) in short {
             let Some(price) = band.entry(view, side, &self.limits) else {
                 let beyond = self.limits.beyond(view, side);
@@ -353,8 +352,8 @@ fn side_bands(
     Ok(bands)
 }
 
-/// Own orders of one side that may stay: not being cancelled, not reaching the other side, not already
-/// replaced. Nearest to the mid first, older before newer.
+/// Own orders of one side that may stay: not being cancelled, not crossing the other side, not already replaced.
+/// Nearest to the mid first, older before newer.
 fn resting(view: &View<'_>, side: Side, limits: &PriceLimits) -> Vec<OwnOrder> {
     let mut own: Vec<OwnOrder> = view
         .own
@@ -372,8 +371,8 @@ fn resting(view: &View<'_>, side: Side, limits: &PriceLimits) -> Vec<OwnOrder> {
     own
 }
 
-/// Whether an order close to its expiry only rests until the younger one at its price does: wanting
-/// both would double the amount at every renewal.
+/// Whether an order close to its expiry only rests until the newer one at its price does: targets for both would double
+/// the amount at every replacement.
 fn is_replaced(view: &View<'_>, old: &OwnOrder) -> bool {
     let alike = |new: &&OwnOrder| new.side == old.side && new.price == old.price;
     old.expiring

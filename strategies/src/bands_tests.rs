@@ -93,7 +93,7 @@ fn only_overflow_and_strays_are_cancelled_outermost_first() {
         .with_own(Buy, 249_200, 9_000)
         .with_own(Buy, 249_400, 9_000)
         .with_own(Buy, 248_000, 10_000)
-        // Nearer than any band, between the bands' sides, and beyond the last band.
+        // Nearer than any band, between the bands, and beyond the last band.
         .with_own(Buy, 249_800, 1)
         .with_own(Buy, 247_500, 1)
         .with_own(Sell, 252_000, 1);
@@ -166,7 +166,7 @@ fn a_narrow_band_takes_the_tick_it_has_or_none() {
 
 #[test]
 fn a_seed_price_beyond_the_other_side_does_not_make_a_taker() {
-    // The seed says 2500, but somebody offers at 2490: 50 to 100 bps below 2500 is all that is left.
+    // The seed price is 2500, but the best ask is 2490: only 50 to 100 bps below 2500 are possible.
     let mut scene = Scene::new(248_000, 249_000, 0, 50_000).with_own(Buy, 249_500, 10_000);
     scene.mid = 500_000;
     check(&scene, "buy 248999 x 10000 @0\nbuy 248000 x 20000 @1\n");
@@ -226,7 +226,7 @@ fn unreasonable_bands_are_refused_by_name() {
     }
 }
 
-/// Every decision that could be made from any state, whatever the parameters.
+/// Properties of decisions in random states with random parameters.
 #[test]
 fn properties_of_every_decision() {
     let mut quoted = 0;
@@ -339,8 +339,8 @@ fn the_fee_moves_the_inner_edge_and_must_be_covered() {
     );
 }
 
-/// A pair of stable tokens: nothing is bought above the peg's lower price or sold below its upper one,
-/// and nothing is quoted when the peg has gone.
+/// A pair of stable tokens: no bid above the peg's lower price, no ask below its upper one, and no quotes when the mid
+/// has left the peg.
 #[test]
 fn a_peg_is_kept_and_left_when_it_breaks() {
     let table = "buy_price_max = 2495\nsell_price_min = 2505\ndepeg_bps = 100\n\
@@ -368,7 +368,7 @@ fn a_peg_is_kept_and_left_when_it_breaks() {
     assert_eq!(why.key(), Some("market.strategy.params.depeg_bps"));
 }
 
-/// What the tests of the registry try: each parameter has to change a decision.
+/// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
         table: "dust_cutoff = 0.1\nbuy_price_max = 2499\nsell_price_min = 2501\n\

@@ -1,11 +1,11 @@
-//! Glft: quotes by the model of Guéant, Lehalle and Fernandez-Tapia ("Dealing with the inventory risk",
-//! arXiv 1105.3115), whose half-spread and inventory skew follow from volatility, fill intensity and risk
-//! aversion; or by that of Avellaneda and Stoikov, as a yardstick.
+//! Glft: quotes by the model of Guéant, Lehalle and Fernandez-Tapia ("Dealing with the inventory risk", arXiv
+//! 1105.3115), whose half-spread and inventory skew follow from volatility, fill intensity and risk aversion; or by
+//! that of Avellaneda and Stoikov, for comparison.
 //!
-//! Inventory is counted in orders from a target share of base. Half-spread and skew are in bps of the mid,
-//! so that parameters carry over between markets. Volatility and intensity are estimated while it trades
-//! (`glft/estimates.rs`). A further level is quoted as if the one before had filled. What the model
-//! answers with no finite number is not quoted.
+//! Inventory is counted in orders from a target share of base. Half-spread and skew are in bps of the mid, so that
+//! parameters are valid for any market. Volatility and intensity are estimated while it trades (`glft/estimates.rs`).
+//! Each further level is quoted as if the one before had filled. Where the model has no finite result, nothing is
+//! quoted.
 
 mod estimates;
 mod model;
@@ -34,7 +34,7 @@ const POSITIVE: Kind = Kind::Decimal {
     max: "1000000",
 };
 
-/// The registry's line.
+/// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: "glft",
     summary: "Optimal quotes under an inventory bound (Guéant, Lehalle and Fernandez-Tapia) from \
@@ -229,12 +229,12 @@ pub struct Glft {
     reference: Reference,
     limits: PriceLimits,
     estimators: Estimators,
-    /// The solved model and what it was solved for.
+    /// The solved model and the estimates it was solved for.
     solved: Option<(Estimates, Distances)>,
 }
 
 impl Glft {
-    /// Checks what concerns several parameters and solves the model once.
+    /// Checks conditions on several parameters and solves the model once.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let size = lots_floor(params, "order_amount", market)?;
         if size.0 == 0 {
@@ -303,7 +303,7 @@ impl Glft {
         Ok(glft)
     }
 
-    /// Solves the model for what is now estimated.
+    /// Solves the model for the current estimates.
     fn solve(&mut self, view: &View<'_>) -> cambist_quant::Result<()> {
         self.estimators.observe(view)?;
         let estimates = self.estimators.estimates(view)?;
@@ -314,7 +314,7 @@ impl Glft {
         Ok(())
     }
 
-    /// Wanted prices and sizes of one side, nearest first, one entry a tick; or why there are none.
+    /// Target prices and sizes of one side, nearest first, one entry a tick; or why there are none.
     fn wanted(
         &self,
         view: &View<'_>,
@@ -378,7 +378,7 @@ impl Glft {
 }
 
 impl Glft {
-    /// Gives levels the prices of the orders that rest for them, where those are near enough.
+    /// Replaces level prices by those of resting orders that are within the tolerance.
     fn keep(&self, view: &View<'_>, side: Side, quotes: &mut [(Price, Qty)]) {
         let mut own: Vec<Price> = view
             .own
@@ -390,7 +390,7 @@ impl Glft {
             .filter(|&price| at_least(side, price, view.mid, self.minimum_spread_bps))
             .collect();
         own.sort();
-        // An order close to its expiry and the one that replaces it are one level.
+        // An order close to its expiry and its replacement count as one level.
         own.dedup();
         if side == Side::Buy {
             own.reverse();
@@ -409,7 +409,7 @@ impl Glft {
                 }
             })
             .collect();
-        // An old price may have come to lie beyond the next level's new one.
+        // A kept price may be beyond the next level's new price.
         if kept
             .windows(2)
             .all(|pair| pair[0] != pair[1] && side.reaches(pair[0], pair[1]))
@@ -449,7 +449,7 @@ impl Strategy for Glft {
     }
 
     fn save(&self) -> Vec<u8> {
-        // Only types without a serialized form of unknown length could fail.
+        // Serialisation can only fail for types of unknown length, which these are not.
         postcard::to_stdvec(&(MEMORY_VERSION, &self.estimators, self.limits.band()))
             .unwrap_or_default()
     }
@@ -468,7 +468,7 @@ impl Strategy for Glft {
             return false;
         };
         self.limits.set_band(band);
-        // What was seen under other parameters is in other bins and windows: it begins afresh.
+        // Observations under other parameters are in other bins and windows: they are dropped.
         if *estimators.assumed() == assumed {
             self.estimators = estimators;
         }
@@ -477,7 +477,7 @@ impl Strategy for Glft {
 }
 
 const MEMORY_VERSION: u8 = 1;
-/// What is remembered: after the version, what was seen and where the moving price band is.
+/// The saved state: version, observations, and where the moving price band is.
 type Memory = (u8, Estimators, Option<Band>);
 
 #[allow(

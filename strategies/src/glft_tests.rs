@@ -1,4 +1,4 @@
-//! The model's published numbers as prices, estimates from what is seen, and properties.
+//! Published numbers of the models as prices, estimates from simulated observations, and properties.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -30,8 +30,7 @@ fn refused(table: &str) -> String {
     built.err().unwrap().to_string()
 }
 
-/// A mid of 2.5 million, so that a tick is 0.00004 bps, and holdings of so many orders of 1 ETH above a
-/// target of 15.
+/// A mid of 2.5 million, so that a tick is 0.00004 bps, and holdings of `above` orders of 1 ETH above a target of 15.
 fn scene(above: i32) -> Scene {
     let eth = u128::try_from(15 + above).unwrap();
     Scene::new(249_999_999, 250_000_001, eth, (30 - eth) * 2_500_000)
@@ -61,8 +60,8 @@ fn near(got: &[f64], expected: &[f64]) {
     }
 }
 
-/// Distances by inventory as solved by others: with the paper's parameters, Q = 30, 600 s; and with those
-/// of Avellaneda and Stoikov's experiment, Q = 10, 1 s.
+/// Distances by inventory as computed by other programs: with the paper's parameters, Q = 30, 600 s; and with those of
+/// Avellaneda and Stoikov's experiment, Q = 10, 1 s.
 #[test]
 fn prices_are_the_exact_table_s() {
     let mut paper = glft(PAPER);
@@ -78,7 +77,7 @@ fn prices_are_the_exact_table_s() {
         near(&bids, &[bid]);
         near(&asks, &[ask]);
     }
-    // At the exact distances the asks of this table cross the mid; the minimum spread holds there.
+    // At the exact distances the asks of this table cross the mid; the minimum spread applies there.
     let mut experiment = glft(EXPERIMENT);
     for (inventory, bid) in [
         (0, 0.724_123),
@@ -97,7 +96,7 @@ fn avellaneda_and_stoikov_lean_as_published() {
     // Half-spread γσ²τ/2 + ln(1+γ/k)/γ = 0.2 + 0.645385, reservation price mid − qγσ²τ.
     let (bids, asks) = distances(&scene(3), &mut glft(&table));
     near(&bids, &[2.045_385]);
-    // 0.845385 − 1.2 is across the mid.
+    // 0.845385 − 1.2 is beyond the mid.
     near(&asks, &[1.0]);
     let (bids, asks) = distances(&scene(-3), &mut glft(&table));
     near(&bids, &[1.0]);
@@ -161,7 +160,7 @@ fn an_order_near_its_level_keeps_its_price() {
         let bids = targets.quotes().iter().filter(|quote| quote.side == Buy);
         bids.map(|quote| quote.price.0).collect::<Vec<_>>()
     };
-    // Wanted are 3.313045 and 3.381168 bps below 250,000,000; 1 bp of a price is 25,000 ticks.
+    // The targets are 3.313045 and 3.381168 bps below 250,000,000; 1 bp of a price is 25,000 ticks.
     let (first, second) = (249_917_173, 249_915_470);
     assert_eq!(quoted(&[]), [first, second]);
     assert_eq!(
@@ -172,7 +171,7 @@ fn an_order_near_its_level_keeps_its_price() {
         quoted(&[first + 1_000, second - 25_000]),
         [first + 1_000, second]
     );
-    // One order for two levels: nobody knows for which.
+    // One order for two levels: it is not known which level it belongs to.
     assert_eq!(quoted(&[first - 1_000]), [first, second]);
     // Beyond the next level's new price.
     assert_eq!(quoted(&[first - 2_000, second - 25_000]), [first, second]);
@@ -190,7 +189,7 @@ fn nothing_is_quoted_that_would_lead_beyond_the_bound() {
     assert_eq!(sides(1), (2, 3));
     assert_eq!(sides(3), (0, 3));
     assert_eq!(sides(-3), (3, 0));
-    // Beyond the bound it is quoted as at the bound: three levels are one order.
+    // Beyond the bound it quotes as at the bound: three levels are one order.
     assert_eq!(sides(7), (0, 1));
     let why = scene(4).decide(&mut glft(&table)).withheld(Buy).unwrap();
     assert_eq!(
@@ -206,7 +205,7 @@ fn nothing_is_quoted_that_would_lead_beyond_the_bound() {
 
 #[test]
 fn what_the_model_cannot_answer_is_not_quoted() {
-    // A day left and a tenth of it in the skew of every order: the bid would be far below zero.
+    // A day left, and a tenth of it in the skew of every order: the bid would be far below zero.
     let table = EXPERIMENT
         .replace("horizon_s = 1\n", "horizon_s = 86400\n")
         .replace("volatility_bps = 2", "volatility_bps = 0.5");
@@ -292,7 +291,7 @@ fn parameters_that_do_not_go_together_are_refused_by_name() {
     }
 }
 
-/// A mid that walks by `step` half ticks of either sign every second, without bouncing.
+/// Moves the mid by `step` half ticks up or down every second, a random walk.
 fn walk(random: &mut Random, scene: &mut Scene, step: u64) {
     scene.now = scene.now.plus_ms(1_000);
     let up = random.chance(5);
@@ -351,11 +350,12 @@ fn a_mid_that_bounces_between_two_prices_is_not_volatile() {
         estimators.observe(&scene.view()).unwrap();
     }
     let sigma = estimators.estimates(&scene.view()).unwrap().sigma;
-    // Squared changes would say 0.5; two scales say little or nothing (then it is what is assumed).
+    // Squared changes would give 0.5; the two-scale estimate gives little, or nothing (then the configured value
+    // applies).
     assert!(sigma < 0.1 || (sigma - 1.0).abs() < 1e-12, "{sigma}");
 }
 
-/// Orders at 3 and 9 bps, filled as often as an intensity of 0.5·e^(−0.3δ) says.
+/// Orders at 3 and 9 bps, filled as often as by an intensity of 0.5·e^(−0.3δ).
 #[test]
 fn intensity_is_that_of_own_fills() {
     let mut estimators = Estimators::new(assumed(100.0)).unwrap();
@@ -368,7 +368,7 @@ fn intensity_is_that_of_own_fills() {
         scene.fills.clear();
         number += 2;
         let (near, far) = (250_000_000 - 75_000, 250_000_000 - 225_000);
-        // Every order rests a second: seen now, filled or gone at the next decision.
+        // Every order rests a second: it is observed now, and filled or gone at the next decision.
         scene.own.push(own(number, Buy, near, 10_000));
         scene.own.push(own(number + 1, Buy, far, 10_000));
         estimators.observe(&scene.view()).unwrap();
@@ -378,7 +378,7 @@ fn intensity_is_that_of_own_fills() {
                 let mut filled = scene.clone().with_fill(Buy).fills.remove(0);
                 filled.order.number = order;
                 scene.fills.push(filled.clone());
-                // What is left of it fills too: still one fill.
+                // The rest of it fills too: still one fill.
                 scene.fills.push(filled);
             }
         }
@@ -393,7 +393,7 @@ fn intensity_is_that_of_own_fills() {
     // A filled order does not rest after its fill, so rates are those of orders that did not fill.
     assert!((0.4..0.75).contains(&intensity), "{intensity}");
     assert!((0.25..0.36).contains(&decay), "{decay}");
-    // Fills that stay away lower the intensity, and quotes move in towards the bound, never to nothing.
+    // Without fills the intensity falls, and quotes move in to the bound, but stay.
     let mut quiet = Estimators::new(assumed(5.0)).unwrap();
     scene.own = vec![own(1, Buy, 250_000_000 - 75_000, 10_000)];
     for _ in 0..20_000 {
@@ -500,7 +500,7 @@ fn random_markets_get_sound_quotes() {
     }
 }
 
-/// What the tests of the registry try: each parameter has to change a decision.
+/// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
         table: "order_amount = 1\norder_levels = 2\nvolatility_bps = 1\nintensity_per_s = 0.1\n\

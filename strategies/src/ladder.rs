@@ -1,11 +1,9 @@
-//! Ladder: levels of bids and asks around the mid, with the names users of hummingbot's pure market
-//! making know.
+//! Ladder: levels of bids and asks around the mid, with the parameter names of hummingbot's pure market making.
 //!
-//! Prices are rounded away from the mid and moved away from the other side's best: never narrower than
-//! asked, never taking. Sizes may lean so that the share of base drifts to a target. It remembers until
-//! when each side pauses after a fill, which orders hang (`ladder/hanging.rs`) and where the moving price
-//! band is. How old orders become is not its business: that follows from their ttl, which the engine
-//! watches.
+//! Prices are rounded away from the mid and kept behind the other side's best: never nearer than configured, never
+//! taking. Sizes may be skewed so that the share of base drifts to a target. Its state is how long each side pauses
+//! after a fill, which orders hang (`ladder/hanging.rs`) and where the moving price band is. The engine limits the age
+//! of orders by their time to live.
 
 mod hanging;
 mod levels;
@@ -40,7 +38,7 @@ const LEVELS: Kind = Kind::Tables {
     max: 32,
 };
 
-/// The registry's line.
+/// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: "ladder",
     summary: "Levels of bids and asks around the mid with inventory skew, known as pure market \
@@ -188,7 +186,7 @@ const OWN: [Parameter; 16] = [
 pub struct Ladder {
     /// Levels of bids and asks, nearest first.
     levels: [Vec<Level>; 2],
-    /// Nothing is nearer to the mid.
+    /// Smallest distance from the mid.
     floor_bps: u32,
     /// Target share and range of the skew, if it is on.
     skew: Option<(u32, Qty)>,
@@ -201,18 +199,18 @@ pub struct Ladder {
     memory: Memory,
 }
 
-/// What is remembered.
+/// The saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Memory {
-    /// When each side may ask for new orders again, bids then asks.
+    /// When each side may place new orders again, bids then asks.
     paused_until: [Time; 2],
     hanging: Hanging,
-    /// Where the moving price band is; kept in the limits while it runs.
+    /// Where the moving price band is; held in the limits while the strategy runs.
     band: Option<Band>,
 }
 
 impl Ladder {
-    /// Checks what concerns several parameters and converts amounts to lots and prices to ticks.
+    /// Checks conditions on several parameters and converts amounts to lots and prices to ticks.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let floor_bps = params.whole("minimum_spread_bps")? + params.whole("fee_bps")?;
         let [buy, sell] = Side::BOTH.map(|side| levels::of_side(params, market, side, floor_bps));
@@ -239,8 +237,7 @@ impl Ladder {
         }
     }
 
-    /// The prices of the levels of a side, nearest first. All are moved as far as the first by order
-    /// optimisation.
+    /// The prices of the levels of a side, nearest first. Order optimisation moves all of them by as much as the first.
     fn prices(&self, view: &View<'_>, side: Side) -> Vec<Price> {
         let at = |level: &Level| price_at(side, view.mid, level.spread_bps);
         let first = self.levels(side).first().map(at);
@@ -257,8 +254,8 @@ impl Ladder {
             .collect()
     }
 
-    /// Wanted prices and sizes of one side, nearest first, one entry a tick, covered by what is held; or
-    /// why there are none.
+    /// Target prices and sizes of one side, nearest first, one entry a tick, covered by the holdings; or why there are
+    /// none.
     fn wanted(
         &self,
         view: &View<'_>,
@@ -299,7 +296,7 @@ impl Ladder {
         Ok(covered)
     }
 
-    /// The skew leaves nothing of a side: the share of base against the target.
+    /// Skew leaves no size for a side: the share of base and the target.
     fn skewed(&self, view: &View<'_>) -> Withheld {
         let target_bps = self.skew.map_or(0, |(target_bps, _)| target_bps);
         let key = "market.strategy.params.inventory_range_multiplier";
@@ -326,7 +323,7 @@ impl Ladder {
             };
             (away, order.expiring)
         });
-        // An order close to its expiry and the one that replaces it are one level.
+        // An order close to its expiry and its replacement count as one level.
         own.dedup_by_key(|order| order.price);
         own.into_iter()
             .map(|order| (order.price, order.remaining))
@@ -337,7 +334,7 @@ impl Ladder {
         if let Some(why) = self.limits.blocked(view.mid, side) {
             return targets.withhold(side, why);
         }
-        // What hangs is kept as it is; the levels get what it leaves of the funds.
+        // Hanging orders are kept as they are; the levels get the remaining funds.
         let mut hanging = self.memory.hanging.of_side(view, side);
         hanging.retain(|&(price, _)| {
             at_least(side, price, view.mid, self.floor_bps) && self.limits.allows(side, price)
@@ -362,7 +359,7 @@ impl Ladder {
             Side::Sell => paused_sell,
         };
         if view.now < paused_until {
-            // Nothing new; of what rests, nothing narrower than asked.
+            // No new orders; of the resting ones, none nearer than configured.
             targets.withhold(side, delayed(paused_until.ms_since(view.now)));
             quotes = own;
             quotes.retain(|&(price, _)| {
@@ -400,7 +397,7 @@ impl Strategy for Ladder {
                 Side::Sell => *sell = latest,
             }
         }
-        // A memory from before a restart may count from another origin: it may delay, never lock.
+        // Times saved before a restart may have another origin: they may delay a side, but not forever.
         for until in paused_until {
             *until = (*until).min(latest);
         }
@@ -425,7 +422,7 @@ impl Strategy for Ladder {
             band: self.limits.band(),
             ..self.memory.clone()
         };
-        // Only types of unknown length could fail.
+        // Serialisation can only fail for types of unknown length.
         postcard::to_stdvec(&(MEMORY_VERSION, memory)).unwrap_or_default()
     }
 
@@ -461,7 +458,7 @@ fn first_version(times: &[u8]) -> Option<Memory> {
     })
 }
 
-/// A side asks for nothing new for so long after a fill.
+/// A side places no new orders for a time after a fill.
 fn delayed(left_ms: u64) -> Withheld {
     let compared = Compared {
         key: "market.strategy.params.filled_order_delay_ms",

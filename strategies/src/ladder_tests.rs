@@ -97,7 +97,7 @@ fn sizes_lean_to_the_target() {
         skewed,
         "sell 250500 x 20000 @0\n",
     );
-    // Nothing held: nothing wanted.
+    // Nothing held: no quotes.
     check(&Scene::new(249_900, 250_100, 0, 0), skewed, "");
 }
 
@@ -123,7 +123,7 @@ fn a_side_within_the_tolerance_keeps_its_prices() {
         "order_refresh_tolerance_bps = 2\n",
         "buy 249500 x 10000 @0\nsell 250530 x 10000 @0\n",
     );
-    // The tolerance does not let an order stay nearer than the minimum spread.
+    // The tolerance does not keep an order that is nearer than the minimum spread.
     let nearer = scene().with_own(Buy, 249_510, 10_000);
     let tolerant = "order_refresh_tolerance_bps = 1000\nminimum_spread_bps = ";
     check(
@@ -219,7 +219,7 @@ fn each_side_can_have_levels_of_its_own() {
         "ask_levels = [{ spread_bps = 40, amount = 0.2 }, { spread_bps = 25, amount = 0.3 }]\n",
         "buy 249500 x 10000 @0\nsell 250625 x 3000 @0\nsell 251000 x 2000 @1\n",
     );
-    // With lists on both sides nothing else about levels has to be given.
+    // With lists on both sides no other parameter of levels is needed.
     let table = "bid_levels = [{ spread_bps = 10, amount = 1 }]\n\
                  ask_levels = [{ spread_bps = 30, amount = 2 }]\n";
     let mut built = INFO.build_from(&table.parse().unwrap(), &market()).unwrap();
@@ -252,7 +252,7 @@ fn no_distance_is_accepted_that_would_not_earn_the_fee() {
         refused(level),
         Some(format!("bid_levels[0].spread_bps: {below}"))
     );
-    // A resting order that the mid has come nearer to is not kept either.
+    // A resting order that the mid has come too near to is not kept either.
     let near = scene().with_own(Buy, 249_530, 10_000);
     let kept = "order_refresh_tolerance_bps = 1000\nfee_bps = ";
     let asks = "sell 250500 x 10000 @0\n";
@@ -279,7 +279,7 @@ fn an_order_goes_one_tick_before_the_others_where_that_is_further_away() {
         "buy 249001 x 10000 @0\nbuy 248751 x 10000 @1\n\
          sell 250999 x 10000 @0\nsell 251249 x 10000 @1\n",
     );
-    // What is worth no more than the depth is not outbid; the next is.
+    // A quantity of at most the depth is not outbid; the next level is.
     wide.bids[0].qty = Qty(500);
     wide.bids.push(cambist_core::strategy::BookLevel {
         price: Price(248_000),
@@ -294,14 +294,14 @@ fn an_order_goes_one_tick_before_the_others_where_that_is_further_away() {
             &format!("buy {bid} x 10000 @0\nsell 250999 x 10000 @0\n"),
         );
     }
-    // Beyond everything that is there nobody is before us.
+    // Beyond the whole book there is nobody to outbid.
     let all = "order_optimization_enabled = true\norder_optimization_depth = 5\n";
     check(
         &wide,
         all,
         "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n",
     );
-    // Others who are nearer are not followed.
+    // Better prices of others are not followed.
     check(
         &scene(),
         "order_optimization_enabled = true\n",
@@ -311,11 +311,11 @@ fn an_order_goes_one_tick_before_the_others_where_that_is_further_away() {
 
 #[test]
 fn no_bid_is_above_the_most_that_is_paid() {
-    // A pair that is worth 2494: bids rest at it at most, asks not below 2506.
+    // A pair with a value of 2494: bids are at most that, asks not below 2506.
     let peg = "buy_price_max = 2494\nsell_price_min = 2506\n";
     let quotes = "buy 249400 x 10000 @0\nsell 250600 x 10000 @0\n";
     check(&scene(), peg, quotes);
-    // Nor is one kept there.
+    // A resting order beyond the limit is not kept either.
     let near = scene()
         .with_own(Buy, 249_401, 10_000)
         .with_own(Sell, 250_599, 10_000);
@@ -339,7 +339,7 @@ fn after_a_fill_the_nearest_order_of_the_other_side_hangs() {
         .with_own(Buy, 249_500, 10_000)
         .with_own(Sell, 250_500, 10_000);
     first.decide(&mut strategy);
-    // Order 0, the bid, fills; the mid goes on by 50: the ask of then stays beside the new quotes.
+    // Order 0, the bid, fills; the mid rises by 50: the ask of that moment stays beside the new quotes.
     let mut filled = at(244_900).with_fill(Buy);
     filled.own = vec![own(1, Sell, 246_500, 9_000)];
     let new = "buy 244510 x 10000 @0\nsell 245490 x 10000 @0\n";
@@ -347,8 +347,8 @@ fn after_a_fill_the_nearest_order_of_the_other_side_hangs() {
         text(&filled.decide(&mut strategy)),
         format!("{new}sell 246500 x 9000 @1\n")
     );
-    // Its replacement hangs too, a further part of the same fill leaves nothing more hanging, and what
-    // was filled meanwhile is gone from it.
+    // Its replacement hangs too. A further fill of the same order leaves no further order hanging, and the filled
+    // quantity is missing from the remainder.
     let mut later = at(244_900).with_fill(Buy);
     later.own = vec![
         own(1, Sell, 246_500, 9_000),
@@ -358,7 +358,7 @@ fn after_a_fill_the_nearest_order_of_the_other_side_hangs() {
     later.own[0].expiring = true;
     let hangs = format!("{new}sell 246500 x 2000 @1\n");
     assert_eq!(text(&later.decide(&mut strategy)), hangs);
-    // It survives a snapshot.
+    // The state survives a snapshot.
     let mut restored = ladder(HANGING);
     assert!(restored.restore(&strategy.save()));
     assert_eq!(text(&later.clone().decide(&mut restored)), hangs);
@@ -387,7 +387,7 @@ fn an_order_that_hangs_ends_when_it_is_filled_or_cancelled() {
             "buy 249500 x 10000 @0\nsell 250500 x 10000 @0\n"
         );
     }
-    // Off, nothing hangs.
+    // When off, no order hangs.
     let off = scene().with_own(Buy, 249_000, 10_000).with_fill(Sell);
     check(
         &off,
@@ -474,7 +474,7 @@ fn more_base_never_means_more_bids_or_fewer_asks() {
         let mut scene = random.scene();
         scene.own.clear();
         scene.fills.clear();
-        // Enough to pay for every bid: lots of a short purse rise when cheaper levels get their turn.
+        // Enough to pay for every bid: otherwise lots could rise when cheaper levels get the remaining funds.
         scene.holdings.quote += 1 << 50;
         // From below the target's left edge to beyond its right one.
         let quote = u64::try_from(scene.holdings.quote).unwrap();
@@ -532,8 +532,8 @@ fn a_memory_that_is_not_understood_is_refused() {
     let mut longer = saved.clone();
     longer.push(0);
     assert!(!strategy.restore(&longer));
-    // The first version held two times. A pause from a clock with a later origin delays for the
-    // configured time at most.
+    // The first version contained two times. A pause from a clock with a later origin delays for the configured time at
+    // most.
     let mut far = vec![1];
     far.extend([0xff; 16]);
     assert!(strategy.restore(&far));
@@ -580,7 +580,7 @@ fn random_ladder(random: &mut Random) -> Ladder {
     }
 }
 
-/// What the tests of the registry try: each parameter has to change a decision.
+/// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
         table: "bid_spread_bps = 20\nask_spread_bps = 20\nminimum_spread_bps = 10\n\

@@ -1,7 +1,7 @@
-//! Strategies and their registry: one file a strategy.
+//! Strategies and their registry: one file for each strategy.
 //!
-//! A strategy here sees a `View` and writes `Targets`; it never sees requests, budgets, risk limits,
-//! JSON or a clock. How to add one in ten minutes is in this package's `README.md`.
+//! The input of a strategy is a `View`, its output `Targets`; it has no access to requests, budgets, risk limits, JSON
+//! or a clock. This package's `README.md` explains how to add one in ten minutes.
 
 pub mod bands;
 pub mod glft;
@@ -21,13 +21,13 @@ mod template;
 #[cfg(test)]
 mod testing;
 
-/// Makes the registry of the names of modules.
+/// Builds the registry from module names.
 macro_rules! strategies {
     ($($name:ident)*) => {
-        /// Every strategy, in the order of a listing.
+        /// Every strategy, in the order of listings.
         static ALL: &[StrategyInfo] = &[$($name::INFO),*];
 
-        /// What the tests of the registry try of each.
+        /// Samples of each strategy for the tests of the registry.
         #[cfg(test)]
         static SAMPLES: &[&[testing::Sample]] = &[$($name::tests::SAMPLES),*];
     };
@@ -44,7 +44,7 @@ pub use lp_manager::LP_MANAGER;
 pub use parameter::{Kind, ParamError, Parameter, Params, Problem};
 pub use registry::{Promise, StrategyInfo, all, find};
 
-/// The worked example is compiled and run.
+/// Compiles and runs the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,10 +1,10 @@
-//! LP manager: holds a share of what we have in the pool beside the market.
+//! LP manager: holds a share of the assets in the pool beside the market.
 //!
-//! The share is the worth of our shares over the worth of base, quote and shares together, all at the
-//! mid. Below `enter_below_bps` it joins, above `leave_above_bps` it exits, each time towards
-//! `target_share_bps`; between the two it says nothing, and nothing happens. After every join or exit,
-//! whatever came of it, it rests for `cool_down_s`; while pool and book disagree it waits, because who
-//! moves then pays for the difference. It quotes nothing and has no memory: what is held is it.
+//! The share is the value of our pool shares over the value of base, quote and pool shares together, all at the mid.
+//! Below `enter_below_bps` it joins, above `leave_above_bps` it exits, each time towards `target_share_bps`; between
+//! the two it states no target, and nothing happens. After every join or exit, whatever its result, it pauses for
+//! `cool_down_s`. While the prices of pool and book differ it waits, because a join or exit at such a moment pays for
+//! the difference. It places no quotes and keeps no state besides the holdings.
 
 use cambist_core::control::Control;
 use cambist_core::math::mul_div_floor;
@@ -16,12 +16,12 @@ use crate::parameter::{Kind, ParamError, Parameter, Params};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::quote_floor;
 
-/// Its name: the configuration wants a pool where it stands.
+/// Its name: in the configuration it requires a pool at the same market.
 pub const LP_MANAGER: &str = "lp_manager";
 
 const WHOLE: Amount = 10_000;
 
-/// The registry's line.
+/// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: LP_MANAGER,
     summary: "Holds a share of the holdings in the pool beside the market: joins below one bound, \
@@ -85,7 +85,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     build,
 };
 
-/// One manager; its parameters are all it is.
+/// The strategy: its parameters, without state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LpManager {
     target_bps: u32,
@@ -93,7 +93,7 @@ struct LpManager {
     leave_bps: u32,
     cool_down_ms: u64,
     pause_bps: u32,
-    /// Quote units; 0 is none.
+    /// Quote units; 0 means no limit.
     step: Amount,
 }
 
@@ -130,8 +130,7 @@ impl Strategy for LpManager {
 }
 
 impl LpManager {
-    /// The shares to hold, if something should be done about them now. A pool without shares is not
-    /// begun, and what cannot be counted is left alone.
+    /// The shares to hold, if a join or exit is due. `None` for a pool without shares, and on overflow.
     fn wanted(&self, view: &View<'_>, pool: &PoolView) -> Option<Amount> {
         let rests = pool
             .moved

@@ -1,4 +1,4 @@
-//! Every rule of the manager, on both sides of its bound.
+//! Every rule of the strategy, on both sides of its bound.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -21,7 +21,7 @@ const PLAIN: &str = "target_share_bps = 2000\nenter_below_bps = 1500\nleave_abov
 
 #[test]
 fn it_joins_below_and_exits_above_and_leaves_alone_between() {
-    // 50,000 held outside; a share of the pool is worth 500.
+    // 50,000 held outside the pool; a pool share is worth 500.
     let joins = wanted(PLAIN, &scene(0)).unwrap();
     assert_eq!(joins, 20, "a fifth of 50,000 at 500 a share");
     // 17 shares: 8,500 of 58,500 = 14.5 %, 18: 9,000 of 59,000 = 15.3 %.

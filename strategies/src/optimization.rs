@@ -1,6 +1,6 @@
-//! Order optimisation: not paying more than it takes to be first. Where the others' best price, beyond a
-//! small amount that is not worth outbidding, is further from the mid than the wanted one, the order goes
-//! one tick before it.
+//! Order optimisation: not paying more than it takes to be first. If the others' best price, ignoring a small amount
+//! that is not worth outbidding, is further from the mid than the target price, the order is placed one tick in front
+//! of it.
 
 use cambist_core::strategy::View;
 use cambist_core::{MarketSpec, Price, Qty, Side};
@@ -9,7 +9,7 @@ use crate::parameter::{Kind, ParamError, Parameter, Params};
 use crate::scale::lots_floor;
 use crate::sizing::further;
 
-/// What a strategy with order optimisation declares besides its own parameters.
+/// Parameters that a strategy with order optimisation declares besides its own.
 pub const PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "order_optimization_enabled",
@@ -32,12 +32,12 @@ pub const PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// How much is ignored, if it is on.
+/// The amount that is ignored; `None` if off.
 #[derive(Clone, Copy, Debug)]
 pub struct Optimization(Option<Qty>);
 
 impl Optimization {
-    /// As configured.
+    /// Reads the configured values.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let depth = lots_floor(params, "order_optimization_depth", market)?;
         Ok(Self(
@@ -47,7 +47,7 @@ impl Optimization {
         ))
     }
 
-    /// The wanted price, or the one before the others' best if that is further from the mid.
+    /// The target price, or the one in front of the others' best if that is further from the mid.
     pub fn price(self, view: &View<'_>, side: Side, wanted: Price) -> Price {
         let Some(depth) = self.0 else {
             return wanted;

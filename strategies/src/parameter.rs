@@ -1,16 +1,16 @@
-//! Parameters as a strategy declares them, and as the user's table is read against the declaration.
+//! Parameters: declarations of strategies, and reading the user's table by a declaration.
 //!
-//! The declaration is the only place where unit, default, range and meaning are written: the listing
-//! of the program, the check of a table and the defaults all come from it. This file does not know
-//! any strategy, nor where in which file the table stood: errors carry the key's path inside the
-//! table (`buy_bands[1].min_amount`), from which the program finds the line.
+//! The declaration is the only place for unit, default, range and meaning: listings, the check of a table and the
+//! defaults are derived from it. This file does not depend on any strategy, nor on the position of the table in its
+//! file: errors carry the key's path inside the table (`buy_bands[1].min_amount`), from which the caller finds the
+//! line.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use rust_decimal::Decimal;
 
-/// What a parameter's value may be. Ranges are inclusive.
+/// Kind and range of a parameter's value. Ranges are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number.
@@ -36,9 +36,9 @@ pub enum Kind {
     },
     /// `true` or `false`.
     Bool,
-    /// One of these words.
+    /// One of a set of words.
     Choice {
-        /// Every word that is allowed.
+        /// The allowed words.
         of: &'static [&'static str],
     },
     /// A list of tables, each with these parameters.
@@ -51,7 +51,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// One word for people: `integer`, `bps`, `decimal`, `bool`, `choice`, `tables`.
+    /// Name of the kind in listings: `integer`, `bps`, `decimal`, `bool`, `choice`, `tables`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Integer { .. } => "integer",
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The range for people.
+    /// The range in listings and errors.
     pub fn range(&self) -> String {
         match self {
             Self::Integer { min, max } | Self::Bps { min, max } => format!("{min} to {max}"),
@@ -80,9 +80,9 @@ impl Kind {
 pub struct Parameter {
     /// Key in the table.
     pub name: &'static str,
-    /// Unit for people; empty where there is none.
+    /// Unit in listings; empty if there is none.
     pub unit: &'static str,
-    /// What the value may be, with its range.
+    /// Kind and range of the value.
     pub kind: Kind,
     /// Default in TOML spelling; `None` means that the parameter must be given.
     pub default: Option<&'static str>,
@@ -90,10 +90,10 @@ pub struct Parameter {
     pub meaning: &'static str,
 }
 
-/// Declarations one after the other: those of a strategy and those of the parts that it shares.
+/// Concatenates declarations: those of a strategy and of the parts it shares.
 ///
 /// # Panics
-/// While compiling, if they are not `N` together.
+/// At compile time, if their number is not `N`.
 pub const fn joined<const N: usize>(parts: &[&[Parameter]]) -> [Parameter; N] {
     const NONE: Parameter = Parameter {
         name: "",
@@ -123,37 +123,37 @@ pub const fn joined<const N: usize>(parts: &[&[Parameter]]) -> [Parameter; N] {
 pub struct ParamError {
     /// Path of the key inside the table.
     pub key: String,
-    /// What is wrong with it.
+    /// The error.
     pub problem: Problem,
 }
 
-/// What is wrong with a parameter.
+/// An error of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// No such parameter.
     Unknown {
-        /// The nearest known key, if any is near.
+        /// The nearest known key, if any is similar.
         nearest: Option<&'static str>,
     },
-    /// Must be given.
+    /// Not given and without a default.
     Missing,
-    /// Of another kind.
+    /// The value has another kind.
     WrongKind {
-        /// What it should be.
+        /// Expected kind.
         expected: &'static str,
-        /// What was written.
+        /// Kind and value in the table.
         found: String,
     },
     /// Outside the range.
     OutOfRange {
-        /// What was written.
+        /// Value in the table.
         value: String,
         /// The range.
         range: String,
     },
-    /// Does not go with another value or with the market.
+    /// Contradicts another value or the market.
     Conflict(String),
-    /// The strategy asked for a parameter that it does not declare: a bug of the strategy.
+    /// The strategy read a parameter that it does not declare: a bug of the strategy.
     Undeclared,
 }
 
@@ -192,7 +192,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Reads a table as written by the user. The first problem in key order is the error.
+    /// Reads a table as written by the user. Returns the first error in key order.
     pub fn read(parameters: &'static [Parameter], table: &toml::Table) -> Result<Self, ParamError> {
         Self::read_at(parameters, table, String::new())
     }
@@ -219,7 +219,7 @@ impl Params {
         Ok(Self { path, values })
     }
 
-    /// A whole number or a number of ten-thousandths.
+    /// An integer or a number of ten-thousandths.
     pub fn whole(&self, name: &str) -> Result<u32, ParamError> {
         match self.values.get(name) {
             Some(Value::Whole(value)) => Ok(*value),
@@ -235,7 +235,7 @@ impl Params {
         }
     }
 
-    /// A switch.
+    /// A boolean.
     pub fn switch(&self, name: &str) -> Result<bool, ParamError> {
         match self.values.get(name) {
             Some(Value::Bool(value)) => Ok(*value),
@@ -264,7 +264,7 @@ impl Params {
         error(&self.path, name, problem)
     }
 
-    /// An error about values that do not go together.
+    /// An error about values that contradict each other.
     pub fn conflict(&self, name: &str, what: impl Into<String>) -> ParamError {
         self.error(name, Problem::Conflict(what.into()))
     }
@@ -279,7 +279,7 @@ fn error(path: &str, key: &str, problem: Problem) -> ParamError {
     ParamError { key, problem }
 }
 
-/// The known key that most resembles `key`, if it resembles it at all.
+/// The known key that most resembles `key`, if it is similar enough.
 fn nearest(parameters: &'static [Parameter], key: &str) -> Option<&'static str> {
     parameters
         .iter()
@@ -292,7 +292,7 @@ fn nearest(parameters: &'static [Parameter], key: &str) -> Option<&'static str> 
 fn default_value(parameter: &'static Parameter, path: &str) -> Result<Value, ParamError> {
     let missing = || error(path, parameter.name, Problem::Missing);
     let text = parameter.default.ok_or_else(missing)?;
-    // A default goes through the same gate as a written value; a test reads every one of them.
+    // A default is checked like a written value; a test reads every one of them.
     let table: toml::Table = format!("value = {text}").parse().map_err(|_| missing())?;
     let written = table.get("value").ok_or_else(missing)?;
     read_value(parameter, written, path)
@@ -370,13 +370,13 @@ fn read_value(
     }
 }
 
-/// Exactly what was written: a TOML float is taken by its shortest spelling, not by its binary value.
+/// The decimal as written: a TOML float is taken by its shortest spelling, not by its binary value.
 fn decimal(written: &toml::Value) -> Option<Decimal> {
     match written {
         toml::Value::Integer(number) => Some(Decimal::from(*number)),
         toml::Value::Float(number) => Decimal::from_str_exact(&number.to_string()).ok(),
         toml::Value::String(text) => {
-            // Stricter than the decimal type: no sign games, no underscores, no exponent.
+            // Stricter than the decimal type: no plus sign, no underscores, no exponent.
             let plain = text
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -392,7 +392,7 @@ fn decimal(written: &toml::Value) -> Option<Decimal> {
     }
 }
 
-/// The written value for a message, without the risk of repeating a novel.
+/// The written value for a message, shortened.
 fn shortened(written: &toml::Value) -> String {
     let text = match written {
         toml::Value::String(text) => format!("{text:?}"),

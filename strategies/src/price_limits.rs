@@ -1,5 +1,5 @@
-//! Price limits of a strategy, the same for every one that quotes: where it stops bidding or offering,
-//! and the most that it pays and the least that it takes.
+//! Price limits, the same for every quoting strategy: where it stops bidding or offering, and its highest bid and
+//! lowest ask.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::View;
@@ -16,7 +16,7 @@ const PRICE: Kind = Kind::Decimal {
     max: "1000000000",
 };
 
-/// What a strategy with price limits declares besides its own parameters.
+/// Parameters that a strategy with price limits declares besides its own.
 pub const PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "price_floor",
@@ -87,12 +87,12 @@ pub struct PriceLimits {
     sell_min: Option<Price>,
     /// The peg in half ticks, and how far the mid may be from it.
     depeg: Option<(u64, u32)>,
-    /// Width, and milliseconds between two settings.
+    /// Width, and milliseconds between two updates.
     moving: Option<(u32, u64)>,
     set: Option<Band>,
 }
 
-/// Where the moving band was set, and when.
+/// Where and when the moving band was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Band {
     at: Time,
@@ -100,7 +100,7 @@ pub struct Band {
 }
 
 impl PriceLimits {
-    /// Checks what concerns several of them and converts prices to ticks, towards the stricter side.
+    /// Checks conditions on several parameters and converts prices to ticks, towards the stricter side.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let on = |name: &str, price: Price| {
             let is_on = !params.decimal(name)?.is_zero();
@@ -149,7 +149,7 @@ impl PriceLimits {
         })
     }
 
-    /// Sets the moving band when it is due. A time of another origin sets it.
+    /// Sets the moving band when it is due, or when the time has another origin.
     pub fn observe(&mut self, view: &View<'_>) {
         let Some((_, every_ms)) = self.moving else {
             return;
@@ -199,7 +199,7 @@ impl PriceLimits {
         }
     }
 
-    /// The price, or the most that is paid or the least that is taken.
+    /// The price, limited by the highest bid or lowest ask.
     pub fn limit(&self, side: Side, price: Price) -> Price {
         let hard = match side {
             Side::Buy => self.buy_max,
@@ -213,8 +213,7 @@ impl PriceLimits {
         self.limit(side, price) == price
     }
 
-    /// Where the mid is so far beyond the most that is paid, or the least that is taken, that a strategy
-    /// finds no price: that limit.
+    /// The limit, where the mid is so far beyond the highest bid or lowest ask that a strategy has no price.
     pub fn beyond(&self, view: &View<'_>, side: Side) -> Option<Withheld> {
         let (key, hard) = match side {
             Side::Buy => ("market.strategy.params.buy_price_max", self.buy_max?),
@@ -236,12 +235,12 @@ impl PriceLimits {
         self.set
     }
 
-    /// Puts the moving band where it was.
+    /// Restores the moving band.
     pub fn set_band(&mut self, band: Option<Band>) {
         self.set = band;
     }
 
-    /// For a strategy that remembers nothing else.
+    /// The saved state of a strategy that has no other state.
     pub fn save(&self) -> Vec<u8> {
         let Some(band) = self.set else {
             return Vec::new();
@@ -250,7 +249,7 @@ impl PriceLimits {
         postcard::to_stdvec(&(MEMORY_VERSION, band)).unwrap_or_default()
     }
 
-    /// What `save` gave; false, and no band, if it is not understood.
+    /// Restores what `save` returned; false, and no band, if it cannot be decoded.
     pub fn restore(&mut self, saved: &[u8]) -> bool {
         self.set = None;
         if saved.is_empty() {

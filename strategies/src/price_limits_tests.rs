@@ -1,4 +1,4 @@
-//! Price limits alone: both sides of every one.
+//! Price limits alone: both sides of every limit.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -82,7 +82,7 @@ fn the_moving_band_moves_when_it_is_due_and_not_before() {
     assert_eq!(at(3_000, 2_201), [Some(("moving_band_bps", 2_200)), None]);
     assert_eq!(at(4_000, 1_799), [None, Some(("moving_band_bps", 1_800))]);
     assert_eq!(at(60_999, 2_201), [Some(("moving_band_bps", 2_200)), None]);
-    // Set to this mid: from now on it is the middle.
+    // Set to this mid, which is the middle from now on.
     assert_eq!(at(61_000, 2_201), [None, None]);
     assert_eq!(at(61_001, 1_980), [None, Some(("moving_band_bps", 1_981))]);
     // A clock of another origin sets it at once.

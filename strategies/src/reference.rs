@@ -1,9 +1,8 @@
-//! Reference prices: what a strategy takes for the fair price in place of the book's mid, from one or
-//! several sources, as their median or weighted mean, if enough are there and agree.
+//! Reference prices: the fair price that replaces the book's mid, from one or several sources, as their median or
+//! weighted mean, if enough are available and agree.
 //!
-//! A source that is missing is missing: it never becomes a neutral value. How old sources may be is the
-//! engine's: it asks no strategy with a depth older than `poll.depth_age_max_ms`, and shows no pool older
-//! than `market.pool.age_max_ms`.
+//! A missing source counts as missing, never as a neutral value. The age of sources is limited by the engine: it asks
+//! no strategy with a depth older than `poll.depth_age_max_ms`, and shows no pool older than `market.pool.age_max_ms`.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::{BookLevel, Targets, View};
@@ -23,7 +22,7 @@ const POOL: &str = "pool";
 const FIXED: &str = "fixed";
 const MEDIAN: &str = "median";
 const WEIGHTED: &str = "weighted";
-/// A price or an amount of tokens; 0 where the source needs none.
+/// A price or an amount of tokens; 0 if the source needs none.
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
     max: "1000000000",
@@ -67,7 +66,7 @@ const SOURCE: &[Parameter] = &[
     },
 ];
 
-/// What a strategy with a reference price declares besides its own parameters.
+/// Parameters that a strategy with a reference price declares besides its own.
 pub const PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "reference",
@@ -106,7 +105,7 @@ pub const PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// Where one price comes from.
+/// Source of a price.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
     Mid,
@@ -121,7 +120,7 @@ enum Origin {
 /// The sources and how they are combined.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// With their weights.
+    /// Sources and their weights.
     sources: Vec<(Origin, f64)>,
     rule: Rule,
     least: usize,
@@ -129,7 +128,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Checks that every source has what it needs.
+    /// Checks that every source has the values it needs.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let read = params.tables("reference")?.iter().map(|table| {
             let from = match table.choice("source")? {
@@ -167,7 +166,7 @@ impl Reference {
         })
     }
 
-    /// The view with the fair price in the place of the mid, or why there is none.
+    /// The view with the fair price in place of the mid, or why there is none.
     fn apply<'a>(&self, view: &View<'a>) -> Result<View<'a>, Withheld> {
         Ok(View {
             mid: self.price(view)?,
@@ -245,7 +244,7 @@ fn positive(params: &Params, name: &str, market: &MarketSpec) -> Result<Qty, Par
     Ok(lots)
 }
 
-/// Levels that hold something.
+/// Levels with a quantity.
 fn levels(side: &[BookLevel]) -> Vec<Level<f64>> {
     let held = side.iter().filter(|level| level.qty.0 > 0);
     held.map(|level| Level {
@@ -255,7 +254,7 @@ fn levels(side: &[BookLevel]) -> Vec<Level<f64>> {
     .collect()
 }
 
-/// Ticks: quote for each base of what the pool holds.
+/// The pool's price in ticks: quote per base of its balances.
 fn pool_price(view: &View<'_>) -> Option<f64> {
     let pool = view.pool?;
     let (base, quote) = (units(pool.base), units(pool.quote));

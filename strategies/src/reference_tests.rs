@@ -45,9 +45,9 @@ fn price(table: &str, scene: &Scene) -> Result<u64, Why> {
 fn every_source_has_its_price() {
     for (source, half_ticks) in [
         ("source = \"mid\"", 500_000),
-        // A quarter of what rests at the best prices is bid: a quarter of the way to the ask.
+        // A quarter of the quantity at the best prices is bid: a quarter of the way to the ask.
         ("source = \"micro_price\"", 499_900),
-        // Selling 2 ETH is worth 2498.5, buying them 2501.
+        // Selling 2 ETH yields 2498.5, buying them costs 2501.
         ("source = \"depth\", amount = 2", 499_950),
         ("source = \"pool\"", 500_000),
         ("source = \"fixed\", price = 2499.999", 499_998),
@@ -91,7 +91,7 @@ fn a_missing_source_is_missing() {
     let mut empty = scene();
     empty.pool = Some(cambist_core::strategy::PoolView { base: 0, ..pool(0) });
     assert_eq!(missing("{ source = \"pool\" }", &empty), none);
-    // All are needed, unless fewer are enough.
+    // All are required, unless a smaller number is configured.
     let two = "reference = [{ source = \"pool\" }, { source = \"fixed\", price = 2500 }]\n";
     assert_eq!(
         price(two, &bare),

@@ -1,4 +1,4 @@
-//! What the program knows of a strategy before it is built, and finding one. The list is in `lib.rs`.
+//! Facts about a strategy before it is built, and lookup by name. The list is in `lib.rs`.
 
 use cambist_core::MarketSpec;
 use cambist_core::strategy::Strategy;
@@ -6,10 +6,10 @@ use cambist_core::strategy::Strategy;
 use crate::ALL;
 use crate::parameter::{ParamError, Parameter, Params};
 
-/// Builds a strategy from a table that was read against its declaration, for one market.
+/// Builds a strategy for one market from a table that was checked against its declaration.
 pub type Build = fn(&Params, &MarketSpec) -> Result<Box<dyn Strategy>, ParamError>;
 
-/// What a strategy is there for, and what it is judged by.
+/// The output of a strategy, by which the demo assesses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Quotes resting on both sides.
@@ -18,19 +18,19 @@ pub enum Promise {
     PoolShares,
 }
 
-/// What the program knows of a strategy before it is built.
+/// Facts about a strategy before it is built.
 #[derive(Debug)]
 pub struct StrategyInfo {
     /// The name in configurations and on the command line.
     pub name: &'static str,
     /// One or two sentences.
     pub summary: &'static str,
-    /// What it is judged by, in the demo.
+    /// What the demo checks.
     pub promise: Promise,
     /// Every parameter.
     pub parameters: &'static [Parameter],
-    /// Builds it from a table that was read against `parameters`; checks what concerns several
-    /// parameters or the market.
+    /// Builds it from a table that was checked against `parameters`; checks conditions on several parameters or the
+    /// market.
     pub build: Build,
 }
 
@@ -45,17 +45,17 @@ impl StrategyInfo {
     }
 }
 
-/// Every strategy, in the order of a listing.
+/// Every strategy, in the order of listings.
 pub fn all() -> &'static [StrategyInfo] {
     ALL
 }
 
-/// The strategy of that name.
+/// The strategy with this name.
 pub fn find(name: &str) -> Option<&'static StrategyInfo> {
     ALL.iter().find(|info| info.name == name)
 }
 
-/// The known name that most resembles `name`, for an error message.
+/// The known name that is most similar to `name`, for an error message.
 pub fn nearest(name: &str) -> Option<&'static str> {
     ALL.iter()
         .map(|info| (strsim::damerau_levenshtein(info.name, name), info.name))

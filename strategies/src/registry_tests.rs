@@ -1,4 +1,4 @@
-//! What holds for every strategy of the registry: its declaration is sound and none of it is idle.
+//! Checks of every strategy in the registry: its declaration is valid and every parameter has an effect.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -10,14 +10,14 @@ use super::*;
 use crate::parameter::Kind;
 use crate::testing::{Random, Sample, Scene, market, pool, text};
 
-/// Every strategy with what is tried of it; and what `cambist strategy new` copies.
+/// Every strategy with its samples; includes the template that `cambist strategy new` copies.
 fn samples() -> Vec<(&'static StrategyInfo, &'static [Sample])> {
     let all = all().iter().zip(crate::SAMPLES.iter().copied());
     let template = (&crate::template::INFO, crate::template::tests::SAMPLES);
     all.chain([template]).collect()
 }
 
-/// Decisions of one strategy over a few moments: empty, resting, one fill, three seconds later.
+/// Decisions of one strategy at several moments: no orders, resting orders, one fill, three seconds later.
 fn decisions(info: &StrategyInfo, table: &Table) -> String {
     let mut built = info.build_from(table, &market()).unwrap();
     let empty = Scene::new(249_900, 250_100, 11, 26_000);
@@ -45,7 +45,7 @@ fn decisions(info: &StrategyInfo, table: &Table) -> String {
         pool.quote += pool.quote / 100;
     }
     let pools = [beside(0), beside(15), beside(40), rests, dear];
-    // Minutes of a mid that moves, own orders that rest, and a fill of the first.
+    // Minutes of a moving mid, own orders that rest, and a fill of the first.
     let minutes = (0..150_u64).map(|second| {
         let mut scene = empty.clone();
         scene.now = later.now.plus_ms(second * 1_000);
@@ -100,7 +100,7 @@ fn changed(table: &Table, key: &str, value: &str) -> Table {
             let Some(Value::Array(tables)) = table.get_mut(list) else {
                 panic!("{list} is not a list");
             };
-            // In the first table that has it.
+            // The first table that has the key.
             let has = |table: &Value| table.get(inner).is_some();
             let at = tables.iter().position(has).unwrap_or(0);
             let first = tables[at].as_table_mut().unwrap();
@@ -141,7 +141,7 @@ fn every_parameter_changes_a_decision() {
     }
 }
 
-/// `config/strategies` explains every key of a strategy, with a value that can be pasted.
+/// `config/strategies` explains every key of a strategy, with a value to copy.
 #[test]
 fn the_sample_files_set_every_parameter() {
     for (name, file) in [
@@ -157,7 +157,7 @@ fn the_sample_files_set_every_parameter() {
         let choice = &table["market"]["strategy"][0];
         assert_eq!(choice["name"].as_str(), Some(name));
         let params = choice["params"].as_table().unwrap();
-        // Prices of four decimals need a market that has them.
+        // Prices with four decimals need a market that has them.
         let mut market = market();
         market.price_decimals = 4;
         info.build_from(params, &market).unwrap();
@@ -179,7 +179,7 @@ fn every_declaration_is_sound() {
             assert!(!parameter.kind.range().is_empty());
             assert!(!parameter.kind.name().is_empty());
             if let Some(default) = parameter.default {
-                // A default must pass its own gate: alone in a declaration, it needs no table.
+                // A default must be in its own range: declared alone, it needs no table.
                 let alone = std::slice::from_ref(parameter);
                 let read = Params::read(alone, &Table::new());
                 assert!(read.is_ok(), "{} = {default}: {read:?}", parameter.name);
@@ -199,7 +199,7 @@ fn every_declaration_is_sound() {
     assert_eq!(nearest("twap"), None);
 }
 
-/// Whatever the market: a strategy that wants nothing of a side says why, and names a key of its own.
+/// In any market: a side without targets has a reason, and that reason names one of the strategy's own keys.
 #[test]
 fn every_strategy_says_why_it_wants_nothing() {
     for (info, sample) in samples()
@@ -257,7 +257,7 @@ fn what_a_strategy_says_holds_the_numbers_it_compared() {
         why("ladder", &ceiling, &scene, Buy),
         (Control::StrategyPrice, Some(500_000), Some(480_000), key)
     );
-    // Nothing is held of either token: a lot of 0.0001 ETH needs that, or 0.24975 USDC.
+    // No holdings of either token: a lot needs 0.0001 ETH, or 0.24975 USDC.
     let poor = Scene::new(249_900, 250_100, 0, 0);
     let key = Some("market.strategy.params");
     assert_eq!(
@@ -268,7 +268,7 @@ fn what_a_strategy_says_holds_the_numbers_it_compared() {
         why("ladder", ladder, &poor, Buy),
         (Control::StrategyFunds, Some(0), Some(249_750), key)
     );
-    // The venue takes no order below 3 ETH.
+    // The venue accepts no order below 3 ETH.
     let mut large = scene.clone();
     large.market.base.minimum = 3 * 10_u128.pow(18);
     assert_eq!(

@@ -1,13 +1,13 @@
-//! From what people write (whole tokens, decimal prices) to lots and ticks, exactly, with the
-//! rounding direction in the name.
+//! Conversion of configured values (whole tokens, decimal prices) to lots and ticks, exactly, with the rounding
+//! direction in the function's name.
 
 use cambist_core::{Amount, MarketSpec, Price, Qty};
 use rust_decimal::Decimal;
 
 use crate::parameter::{ParamError, Params};
 
-/// Whole base tokens under `name` as lots, rounded down. A positive amount below one lot is an error:
-/// it would silently mean nothing.
+/// Whole base tokens under `name` as lots, rounded down. A positive amount below one lot is an error, because it would
+/// have no effect.
 pub fn lots_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Qty, ParamError> {
     let tokens = params.decimal(name)?;
     let lots = floor_scaled(tokens, u32::from(market.base.decimals))
@@ -58,7 +58,7 @@ pub fn ticks_ceil(params: &Params, name: &str, market: &MarketSpec) -> Result<Pr
     Ok(if exact { down } else { Price(down.0 + 1) })
 }
 
-/// A number under `name` for a model: the float nearest to what was written.
+/// A number under `name` for a model: the nearest float.
 pub fn float(params: &Params, name: &str) -> Result<f64, ParamError> {
     let text = params.decimal(name)?.to_string();
     text.parse()
@@ -76,7 +76,7 @@ fn floor_scaled(value: Decimal, shift: u32) -> Option<u128> {
     }
 }
 
-/// An amount of base units as a decimal text of whole tokens.
+/// An amount in base units as decimal text in whole tokens.
 fn whole_tokens(units: u128, decimals: u8) -> String {
     i128::try_from(units)
         .ok()

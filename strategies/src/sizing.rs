@@ -1,5 +1,5 @@
-//! What every strategy needs when it turns margins into orders: prices at a margin from the mid, the
-//! passive clamp, and dividing what is held among what is wanted. Knows no strategy.
+//! Conversion of margins into orders, for all strategies: prices at a margin from the mid, the passive clamp, and
+//! dividing holdings among targets.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::{Holdings, View};
@@ -11,7 +11,7 @@ use crate::parameter::{Kind, Parameter};
 /// Ten-thousandths in one.
 pub const BPS: u32 = 10_000;
 
-/// The fee, for strategies that quote at configured distances: it is part of the least one.
+/// The fee parameter of strategies that quote at configured distances: it is part of the smallest one.
 pub const FEE: Parameter = Parameter {
     name: "fee_bps",
     unit: "bps",
@@ -21,7 +21,7 @@ pub const FEE: Parameter = Parameter {
               would not earn it.",
 };
 
-/// The price `margin_bps` away from the mid, rounded away from it: never narrower than asked.
+/// The price `margin_bps` away from the mid, rounded away from it: never nearer than configured.
 ///
 /// The mid is in half ticks, so the price is `mid · (10000 ∓ margin) / 20000`.
 pub fn price_at(side: Side, mid: u64, margin_bps: u32) -> Price {
@@ -34,8 +34,8 @@ pub fn price_at(side: Side, mid: u64, margin_bps: u32) -> Price {
     Price(u64::try_from(ticks).unwrap_or(u64::MAX))
 }
 
-/// The price a model's distance (bps, negative across the mid) from the mid, rounded away from it. `None`
-/// where there is no such price: at or below zero, above 2^53 ticks, or from what is no number.
+/// The price at a model's distance (bps, negative beyond the mid) from the mid, rounded away from it. `None` if there
+/// is no such price: at or below zero, above 2^53 ticks, or if the distance is not a number.
 pub fn price_from(side: Side, mid: u64, bps: f64) -> Option<Price> {
     #[allow(clippy::cast_precision_loss, reason = "a model's price, below 2^53")]
     let mid = mid as f64 / 2.0;
@@ -60,8 +60,7 @@ pub fn further(side: Side, one: Price, other: Price) -> Price {
     }
 }
 
-/// Lots of base that make this share of the value of everything held, rounded down. `None` when they
-/// cannot be counted.
+/// Lots of base that make up this share of the value of all holdings, rounded down. `None` on overflow.
 pub fn target_lots(view: &View<'_>, target_bps: u32) -> Option<Qty> {
     let lot_value = view
         .market
@@ -83,7 +82,7 @@ pub fn at_least(side: Side, price: Price, mid: u64, margin_bps: u32) -> bool {
     }
 }
 
-/// Whether a resting price is within so many bps of a wanted one.
+/// Whether a resting price is within `bps` of a target price.
 pub fn is_within(own: Price, wanted: Price, bps: u32) -> bool {
     u128::from(own.0.abs_diff(wanted.0)) * u128::from(BPS) <= u128::from(wanted.0) * u128::from(bps)
 }
@@ -97,7 +96,7 @@ pub fn opposite_best(view: &View<'_>, side: Side) -> Option<Price> {
     levels.first().map(|level| level.price)
 }
 
-/// The price moved so far away from the mid that it does not reach the other side's best.
+/// The price moved away from the mid so far that it does not reach the other side's best.
 pub fn passive(view: &View<'_>, side: Side, price: Price) -> Price {
     match (side, opposite_best(view, side)) {
         (_, None) => price,
@@ -106,7 +105,7 @@ pub fn passive(view: &View<'_>, side: Side, price: Price) -> Price {
     }
 }
 
-/// Whether the venue would take an order of this size at all.
+/// Whether the venue accepts an order of this size.
 pub fn is_orderable(market: &MarketSpec, price: Price, qty: Qty) -> bool {
     let base = market.base_amount(qty);
     let quote = market.quote_amount(price, qty);
@@ -115,7 +114,7 @@ pub fn is_orderable(market: &MarketSpec, price: Price, qty: Qty) -> bool {
         && quote.is_some_and(|amount| amount >= market.quote.minimum)
 }
 
-/// The fewest lots that the venue takes at a price, and at least so many.
+/// The smallest quantity that the venue accepts at a price, and at least `least`.
 fn least_lots(market: &MarketSpec, price: Price, least: Qty) -> Qty {
     let lots = |amount: Amount, one: Option<Amount>| {
         let lots = one.and_then(|one| amount.checked_add(one - 1)?.checked_div(one));
@@ -128,8 +127,8 @@ fn least_lots(market: &MarketSpec, price: Price, least: Qty) -> Qty {
     Qty(base.max(quote).max(least.0).max(1))
 }
 
-/// Why no order of `wanted` lots, or of fewer down to `least`, can be made at a price: they are too few
-/// for the venue, or what is held does not pay for the fewest.
+/// Why no order of `wanted` lots, or of fewer down to `least`, can be placed at a price: they are too few for the
+/// venue, or the holdings do not pay for the smallest order.
 pub fn unorderable(view: &View<'_>, side: Side, price: Price, wanted: Qty, least: Qty) -> Withheld {
     let (market, fewest) = (view.market, least_lots(view.market, price, least));
     if wanted < fewest {
@@ -148,10 +147,10 @@ pub fn unorderable(view: &View<'_>, side: Side, price: Price, wanted: Qty, least
     Withheld::compared(Control::StrategyFunds, compared)
 }
 
-/// What is held and not yet given to a quote of this decision.
+/// The part of the holdings that is not yet assigned to a quote of this decision.
 ///
-/// Holdings include what own orders bind, and a decision names every order that is wanted, kept ones
-/// included, so each decision divides the whole.
+/// Holdings include the amounts that own orders lock, and a decision names every target, kept orders included, so each
+/// decision divides the whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Funds {
     base: Amount,
@@ -159,7 +158,7 @@ pub struct Funds {
 }
 
 impl Funds {
-    /// Everything held.
+    /// All holdings.
     pub const fn new(holdings: Holdings) -> Self {
         Self {
             base: holdings.base,
@@ -167,7 +166,7 @@ impl Funds {
         }
     }
 
-    /// Takes as much of `wanted` as is covered, in whole lots, and returns it.
+    /// Takes the part of `wanted` that is covered, in whole lots, and returns it.
     #[must_use]
     pub fn take(&mut self, market: &MarketSpec, side: Side, price: Price, wanted: Qty) -> Qty {
         match side {

@@ -1,7 +1,7 @@
 //! Template: one order on each side, at a distance from the mid.
 //!
-//! What it wants, what it remembers and where the idea is from belongs here. `README.md` of this package
-//! has the rules.
+//! Describe here what it quotes, what state it keeps and where the idea comes from. `README.md` of this package has the
+//! rules.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::{Strategy, Targets, View};
@@ -13,7 +13,7 @@ use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
 use crate::sizing::{Funds, is_orderable, passive, price_at, unorderable};
 
-/// The registry's line.
+/// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: "template",
     summary: "One order on each side, at a distance from the mid.",
@@ -48,7 +48,7 @@ struct Template {
 }
 
 impl Template {
-    /// Checks what concerns several parameters and converts amounts to lots.
+    /// Checks conditions on several parameters and converts amounts to lots.
     fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         let size = lots_floor(params, "order_amount", market)?;
         if size.0 == 0 {
@@ -98,7 +98,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::testing::{Sample, Scene, market, text};
 
-    /// What the tests of the registry try: each parameter has to change a decision.
+    /// Samples for the tests of the registry: each parameter must change a decision.
     pub(crate) const SAMPLES: &[Sample] = &[Sample {
         table: "spread_bps = 10\norder_amount = 0.5\n",
         changes: &[("spread_bps", "11"), ("order_amount", "0.6")],

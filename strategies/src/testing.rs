@@ -1,4 +1,4 @@
-//! What the strategies' tests share: a market, views made from text, decisions as text, random views.
+//! Shared helpers of the strategies' tests: a market, views made from text, decisions as text, random views.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -9,18 +9,17 @@ use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
-/// What the tests of the registry try of a strategy.
+/// Samples of a strategy for the tests of the registry.
 pub struct Sample {
-    /// A table that uses everything.
+    /// A table that sets every parameter.
     pub table: &'static str,
-    /// For every parameter another value: `key`, or `list.key`, which is changed in the list's first
-    /// table that has it.
+    /// Another value for every parameter: `key`, or `list.key`, which is changed in the list's first table that has it.
     pub changes: &'static [(&'static str, &'static str)],
-    /// Every reason for wanting nothing that it states in random markets, sorted.
+    /// Every reason for no quotes that it states in random markets, sorted.
     pub reasons: &'static [&'static str],
 }
 
-/// Another value for every parameter of the reference price, which is the same for every quoter.
+/// Another value for every parameter of the reference price, which all quoting strategies share.
 pub const REFERENCE_CHANGES: &[(&str, &str)] = &[
     (
         "reference",
@@ -52,7 +51,7 @@ pub fn market() -> MarketSpec {
     MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap()
 }
 
-/// Everything a view borrows.
+/// The data that a view borrows.
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub now: Time,
@@ -114,7 +113,7 @@ impl Scene {
         self
     }
 
-    /// The scene in which exactly the targets rest.
+    /// The scene in which exactly the targets rest as orders.
     pub fn resting(&self, targets: &Targets) -> Self {
         let mut next = self.clone();
         next.fills.clear();
@@ -158,7 +157,7 @@ pub fn own(number: u64, side: Side, price: u64, lots: u64) -> OwnOrder {
     }
 }
 
-/// A pool at 2,500 with 1,000 shares, worth 500 each, of which some are ours.
+/// A pool at 2,500 with 1,000 shares, worth 500 each, of which `held` are ours.
 pub fn pool(held: u128) -> PoolView {
     PoolView {
         base: 100 * 10u128.pow(18),
@@ -170,7 +169,7 @@ pub fn pool(held: u128) -> PoolView {
     }
 }
 
-/// One line a quote: `buy 249750 x 1000 @0`; and one for what is wanted of the pool.
+/// One line per quote: `buy 249750 x 1000 @0`; and one for the target of the pool.
 pub fn text(targets: &Targets) -> String {
     let shares = targets.shares();
     let shares = shares.map_or_else(String::new, |shares| format!("shares {shares}\n"));
@@ -181,7 +180,7 @@ pub fn text(targets: &Targets) -> String {
     })
 }
 
-/// A splitmix generator: the tests' only randomness, printed seeds reproduce a failure.
+/// A splitmix generator: the tests' only randomness; printed seeds reproduce a failure.
 pub struct Random(pub u64);
 
 impl Random {
@@ -201,7 +200,7 @@ impl Random {
         self.below(10) < in_ten
     }
 
-    /// A market in any state: thin, one-sided, seeded off the book, with own orders anywhere.
+    /// A market in any state: thin, one-sided, priced away from the book, with own orders anywhere.
     pub fn scene(&mut self) -> Scene {
         let digits = 3 + self.below(20);
         let bid = 1 + self.below(1 << digits);
@@ -219,7 +218,7 @@ impl Random {
             scene.asks.clear();
         }
         if scene.bids.is_empty() || scene.asks.is_empty() {
-            // A seed price may contradict the side that is there.
+            // A seed price may contradict the side that exists.
             scene.mid = 2 * (1 + bid - self.below(bid) / 10 + self.below(1 + bid / 10));
         }
         for number in 0..self.below(8) {

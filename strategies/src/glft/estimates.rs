@@ -1,12 +1,12 @@
-//! What a market's volatility and fill intensity are, from polled mids and from own fills.
+//! Estimates of a market's volatility and fill intensity from polled mids and own fills.
 //!
-//! Volatility is the two-scale estimate of the mids of the last minutes, once a second. Intensity is the
-//! most likely `A·e^(−kδ)` of how long own orders rested at which distance and which of them filled, with
-//! a prior. Both stay between the configured numbers divided and multiplied by one factor, and are the
-//! configured numbers while nothing is known. Distances are those from the mid when an order was first
-//! seen; an order counts one fill, and rests until its first.
+//! Volatility is the two-scale estimate over the mids of the last minutes, one a second. Intensity is the most likely
+//! `A·e^(−kδ)` given how long own orders rested at each distance and which of them filled, with a prior. Both stay
+//! between the configured number divided and multiplied by one factor, and equal the configured numbers while there are
+//! no data. Distances are from the mid at the time an order was first observed; an order counts one fill, and its
+//! exposure ends with it.
 //!
-//! All of it is stored and restored, so that a replay from a snapshot decides the same.
+//! All state is saved and restored, so that a replay from a snapshot decides the same.
 
 use std::collections::VecDeque;
 
@@ -20,20 +20,19 @@ use serde::{Deserialize, Serialize};
 
 /// Seconds between two mids that are kept.
 const MID_INTERVAL_S: f64 = 1.0;
-/// The slow scale of the volatility: every tenth mid, so that a mid that bounces between two prices
-/// does not count as volatile.
+/// The slow scale of the volatility: every tenth mid, so that a mid that alternates between two prices does not count
+/// as volatile.
 const MIDS_EVERY: usize = 10;
-/// Bins of distance, of a quarter of `1/k` each: beyond ten times `1/k` nothing fills that could be
-/// counted.
+/// Bins of distance, of a quarter of `1/k` each: beyond ten times `1/k` fills are too rare to be counted.
 const BINS: usize = 40;
 const BINS_PER_DECAY: f64 = 4.0;
-/// How firmly the configured intensity is believed: as after so many fills.
+/// Weight of the configured intensity: as after this many fills.
 const PRIOR_FILLS: f64 = 5.0;
-/// Orders whose distance is remembered. A fill may be booked after its order has ended.
+/// Orders whose distance is kept. A fill may be booked after its order has ended.
 const ORDERS_MAX: usize = 256;
-/// Longer than this between two decisions says nothing about what happened between them.
+/// After a longer gap between two decisions nothing is known about the time between them.
 const GAP_MS: u64 = 60_000;
-/// Estimates are made anew after this.
+/// Estimates are recomputed after this time.
 const REFIT_MS: u64 = 5_000;
 
 /// The numbers a model needs of a market, in bps of the mid and seconds.
@@ -47,8 +46,7 @@ pub struct Estimates {
     pub decay: f64,
 }
 
-/// What is assumed until something is known, how far estimates may be from it, and how long what was
-/// seen counts.
+/// The prior: what is assumed without data, how far estimates may deviate from it, and the half-life of observations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
     /// The configured numbers.
@@ -84,13 +82,13 @@ pub struct Estimators {
     mid_at: Option<Time>,
     fills: Calibration,
     orders: VecDeque<Quoted>,
-    /// When own orders were last seen.
+    /// When own orders were last observed.
     last: Option<Time>,
     newest: Option<(Time, Estimates)>,
 }
 
 impl Estimators {
-    /// Knows nothing but what is assumed.
+    /// Estimators without observations.
     pub fn new(assumed: Assumed) -> Result<Self> {
         let width = 1.0 / (assumed.estimates.decay * BINS_PER_DECAY);
         Ok(Self {
@@ -104,23 +102,23 @@ impl Estimators {
         })
     }
 
-    /// What it was made with.
+    /// The prior they were created with.
     pub fn assumed(&self) -> &Assumed {
         &self.assumed
     }
 
-    /// Takes in a moment: the mid, the orders that rest and the fills since the last.
+    /// Adds the current mid, the resting orders, and the fills since the last call.
     pub fn observe(&mut self, view: &View<'_>) -> Result<()> {
         self.observe_mid(view)?;
         self.observe_orders(view)
     }
 
-    /// A seed price in place of an empty side is no mid that moved.
+    /// A seed price in place of an empty side is not an observed mid.
     fn observe_mid(&mut self, view: &View<'_>) -> Result<()> {
         if view.bids.is_empty() || view.asks.is_empty() || self.mid_at == Some(view.now) {
             return Ok(());
         }
-        // A time of another origin is a gap: it empties the window.
+        // A time of another origin counts as a gap, which empties the window.
         let seconds = match self.mid_at {
             Some(last) if last <= view.now => seconds(view.now.ms_since(last).max(1)),
             Some(_) | None => seconds(GAP_MS),
@@ -168,7 +166,7 @@ impl Estimators {
         });
     }
 
-    /// The estimates, made anew every few seconds.
+    /// The estimates, recomputed every few seconds.
     pub fn estimates(&mut self, view: &View<'_>) -> Result<Estimates> {
         if let Some((at, newest)) = self.newest
             && at <= view.now

@@ -17,7 +17,7 @@ pub enum Model {
     AvellanedaStoikov,
 }
 
-/// What is wanted of the model besides what the market is.
+/// Settings of the model other than the estimates of the market.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Which model.
@@ -28,11 +28,11 @@ pub struct Settings {
     pub drift: f64,
     /// Adverse selection ξ, bps.
     pub impact: f64,
-    /// What a fill costs, bps.
+    /// Cost of a fill, bps.
     pub fee: f64,
     /// The bound Q, orders.
     pub bound: u32,
-    /// Time left, s; 0 is without an end.
+    /// Time left, s; 0 means no end.
     pub horizon_s: f64,
 }
 
@@ -45,7 +45,7 @@ pub enum Distances {
     Formula {
         /// The mid is 0: distances do not depend on it.
         market: Market,
-        /// Fee and half of the adverse selection, which the formula does not know.
+        /// Fee and half of the adverse selection, which the formula does not contain.
         costs: f64,
     },
 }
@@ -94,8 +94,8 @@ impl Distances {
         }
     }
 
-    /// Distance of a bid or ask from the mid at an inventory of so many orders above the target, bps.
-    /// Between two whole inventories it is interpolated.
+    /// Distance of a bid or ask from the mid at an inventory in orders above the target, bps. Between two whole
+    /// inventories it is interpolated.
     pub fn at(&self, side: Side, inventory: f64) -> Result<f64> {
         let none = Error::NoSolution { name: "quotes" };
         let distance = match self {

@@ -1,5 +1,5 @@
-//! Hanging orders: after a fill, the nearest order of the other side stays where it is until it fills or
-//! the mid is far from it, while the ladder moves on. Known to hummingbot's users by that name.
+//! Hanging orders, as in hummingbot: after a fill, the nearest order of the other side stays until it fills or the mid
+//! is far from it, while the ladder moves.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::sizing::{BPS, passive};
 
-/// Orders that may hang at once; after that fills leave nothing hanging.
+/// Most hanging orders; beyond that a fill leaves no further order hanging.
 const HANGING_MAX: usize = 16;
-/// Filled orders that are remembered, so that a partly filled one leaves one order hanging.
+/// Filled orders that are remembered, so that several fills of one order leave one order hanging.
 const FILLED_MAX: usize = 64;
 
-/// The orders that hang, by place: an order that expires is replaced at its price.
+/// The hanging orders, by price: an order that expires is replaced at its price.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hanging {
     places: Vec<(Side, Price)>,
@@ -23,8 +23,8 @@ pub struct Hanging {
 }
 
 impl Hanging {
-    /// Takes in the fills since the last decision, and lets go of what does not rest any more or is
-    /// `cancel_bps` from the mid.
+    /// Handles the fills since the last decision, and drops orders that no longer rest or are `cancel_bps` from the
+    /// mid.
     pub fn observe(&mut self, view: &View<'_>, cancel_bps: u32) {
         if cancel_bps == 0 {
             return;
@@ -57,7 +57,7 @@ impl Hanging {
         }
     }
 
-    /// Lets go of what rests at the price of a level: it is the level's order.
+    /// Drops the order at the price of a level: it is the level's order.
     pub fn release(&mut self, side: Side, levels: &[Price]) {
         self.places
             .retain(|place| place.0 != side || !levels.contains(&place.1));
@@ -68,7 +68,7 @@ impl Hanging {
         self.places.contains(&(side, price))
     }
 
-    /// Prices and remainders of the orders of a side that hang.
+    /// Prices and remainders of the hanging orders of a side.
     pub fn of_side(&self, view: &View<'_>, side: Side) -> Vec<(Price, Qty)> {
         let places = self.places.iter().filter(|place| place.0 == side);
         places
@@ -77,7 +77,7 @@ impl Hanging {
     }
 }
 
-/// What is left of the order at a price: of its replacement, where it is close to its expiry.
+/// The remainder of the order at a price, or of its replacement if it is close to its expiry.
 fn rests(view: &View<'_>, side: Side, price: Price) -> Option<Qty> {
     let here = |own: &&OwnOrder| own.side == side && own.price == price && !own.cancelling;
     let newest = view.own.iter().filter(here).min_by_key(|own| own.expiring);

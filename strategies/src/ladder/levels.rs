@@ -1,4 +1,4 @@
-//! The levels of a ladder as configured: the same steps on both sides, or each side level by level.
+//! The configured levels of a ladder: equal steps on both sides, or each side level by level.
 
 use cambist_core::{MarketSpec, Qty, Side};
 
@@ -7,7 +7,7 @@ use crate::parameter::{ParamError, Parameter, Params};
 use crate::scale::lots_floor;
 use crate::sizing::BPS;
 
-/// A level of a list.
+/// Parameters of one level in a list.
 pub const LEVEL: &[Parameter] = &[
     Parameter {
         name: "spread_bps",

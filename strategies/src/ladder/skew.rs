@@ -1,6 +1,5 @@
-//! Inventory skew as hummingbot's users know it: order sizes of the two sides shift so that the share
-//! of base in everything held drifts to a target. Exact integers; no floats, no rounding before the
-//! last division.
+//! Inventory skew, as in hummingbot: order sizes of the two sides shift so that the share of base in everything held
+//! drifts to a target. Exact integers; no floats, no rounding before the last division.
 
 use cambist_core::strategy::Holdings;
 use cambist_core::{MarketSpec, Qty, Side};
@@ -16,7 +15,7 @@ impl Ratios {
     /// No skew: both sides as configured.
     pub const NONE: Self = Self { bid: 1, one: 1 };
 
-    /// A quantity times the side's factor, rounded down. `None` when it cannot be counted.
+    /// A quantity times the side's factor, rounded down. `None` on overflow.
     pub fn apply(self, side: Side, qty: Qty) -> Option<Qty> {
         let factor = match side {
             Side::Buy => self.bid,
@@ -27,13 +26,13 @@ impl Ratios {
     }
 }
 
-/// The factors for what is held.
+/// The factors for given holdings.
 ///
-/// With B the value of base, T the target's value and R the value of the range: below the target bids
-/// grow linearly from 1 at T to 2 at T − R (or at 0, if that is higher); above it they shrink from 1 at
-/// T to 0 at T + R. Asks are what remains of 2. Values are counted in quote units times 2 (the mid is in
-/// half ticks) times 10000 (the target is in ten-thousandths). `None` when nothing is held, the range
-/// is empty, or the values cannot be counted: then nothing can be said about sizes.
+/// With B the value of base, T the target's value and R the value of the range: below the target bids grow linearly
+/// from 1 at T to 2 at T − R (or at 0, if that is higher); above it they shrink from 1 at T to 0 at T + R. Asks are 2
+/// less the bids' factor. Values are counted in quote units times 2 (the mid is in half ticks) times 10000 (the target
+/// is in ten-thousandths). `None` when nothing is held, the range is empty, or the values overflow: then there are no
+/// sizes.
 pub fn ratios(
     market: &MarketSpec,
     holdings: Holdings,
@@ -74,8 +73,8 @@ mod tests {
 
     type Case = (u128, u128, u64, u32, u64, Option<(u64, u64)>);
 
-    /// Base, quote, price, target share, range; and the published factors, in millionths. The cases
-    /// are those by which hummingbot documents its calculator.
+    /// Base, quote, price, target share, range; and the published factors, in millionths. The cases are those in
+    /// hummingbot's documentation of its calculator.
     #[test]
     fn the_factors_are_those_users_know() {
         // Prices in units of 0.0001 of the case's price unit; whole tokens elsewhere.
