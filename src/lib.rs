@@ -7,7 +7,6 @@
 pub mod address;
 pub mod backtest;
 pub mod cli;
-pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod demo;
@@ -23,12 +22,8 @@ pub mod paper;
 pub mod recording;
 pub mod replay;
 pub mod revision;
-pub mod secrets;
 pub mod simulation;
-pub mod store;
 pub mod telemetry;
-pub mod times;
-pub mod vectors;
 
 #[cfg(test)]
 mod testing;

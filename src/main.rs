@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     cambist::exit::on_panic();
-    cambist_server::set_program(cambist::revision::PROGRAM);
+    cambist_host::program::set_build(cambist::revision::BUILD);
     if let Err(error) = cambist_host::memory::protect() {
         cambist::exit::tell(&format!("memory cannot be kept from core files: {error}"));
         return cambist::exit::Exit::CheckFailed.into();

@@ -11,12 +11,12 @@ use cambist_market_data::{LiveRow, LiveSource, Snapshot, Timestamp};
 use serde_json::{Value, json};
 
 use crate::backtest::prepare::{bound_without_venue, own_grid};
-use crate::clock::Clock;
 use crate::commands::{columns, print_json, print_text};
 use crate::config::{Daemon, money};
 use crate::exit::{Exit, Failure};
 use crate::feeds::{self, LiveFeed};
 use crate::paper::feeds_of;
+use cambist_host::clock::Clock;
 
 /// Recorded rows are handed to the operating system at least this often.
 const FLUSH_NANOS: i64 = 10_000_000_000;

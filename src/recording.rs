@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Bound;
 use crate::config::market::StrategyChoice;
-use crate::revision::PROGRAM;
+use cambist_host::program;
 
 /// Why a recording cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum RecordingError {
 pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
     let text = |choice: &StrategyChoice| choice.params.to_string();
     Header {
-        program: PROGRAM.to_owned(),
+        program: program::build().name.to_owned(),
         config,
         config_hash,
         strategies: bound

@@ -1,21 +1,25 @@
 //! Which build this is.
 
-/// The commit, `-dirty` behind it where the sources were changed, or `unknown` (`build.rs`).
-pub const REVISION: &str = env!("CAMBIST_REVISION");
+use cambist_host::program::Build;
 
-/// Name, version and commit, as files that were written by this program say it.
-pub const PROGRAM: &str = concat!(
-    "cambist ",
-    env!("CARGO_PKG_VERSION"),
-    " (",
-    env!("CAMBIST_REVISION"),
-    ")"
-);
-
-/// Version and commit, for `--version`.
+/// Version and commit, for `--version`. The commit has `-dirty` behind it where the sources were changed, or is
+/// `unknown` (`build.rs`).
 pub const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",
     env!("CAMBIST_REVISION"),
     ")"
 );
+
+/// For files, metrics and pages that this program writes.
+pub const BUILD: Build = Build {
+    revision: env!("CAMBIST_REVISION"),
+    version: VERSION,
+    name: concat!(
+        "cambist ",
+        env!("CARGO_PKG_VERSION"),
+        " (",
+        env!("CAMBIST_REVISION"),
+        ")"
+    ),
+};

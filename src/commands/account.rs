@@ -14,9 +14,9 @@ use crate::demo::end_checks;
 use crate::exit::{Exit, Failure};
 use crate::live::control_requests::{Names, RequestJson};
 use crate::live::operator_commands::ControlRequest;
-use crate::store::offline::NotExplained;
-use crate::store::{Store, flows};
-use crate::times;
+use cambist_host::times;
+use cambist_store::offline::NotExplained;
+use cambist_store::{Store, flows};
 
 /// What about the account.
 #[derive(Debug, Subcommand)]
@@ -120,7 +120,7 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
 /// Explains a flow to a daemon that does not run: its next start begins with it.
 fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Result<Exit> {
     let nothing = || Failure::new(Exit::CheckFailed, NotExplained::NotOpen.to_string());
-    if !daemon.store.dir.join(crate::store::FILE).exists() {
+    if !daemon.store.dir.join(cambist_store::FILE).exists() {
         return Err(daemon_control::nobody(&daemon.store.dir));
     }
     let mut store = Store::open(&daemon.store.dir)?;
@@ -260,7 +260,7 @@ fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
     } else if orders.is_empty() {
         print_text("no orders\n")?;
     } else {
-        let now_s = crate::clock::Clock::new().unix_micros() / 1_000_000;
+        let now_s = cambist_host::clock::Clock::new().unix_micros() / 1_000_000;
         let head = [
             "order", "market", "side", "price", "amount", "filled", "status", "age", "until",
         ];

@@ -19,7 +19,7 @@ use super::{print_json, print_text};
 use crate::commands::json_text;
 use crate::config::Exchange;
 use crate::exit::{Exit, Failure};
-use crate::secrets;
+use cambist_host::secrets;
 
 /// Longest wait for the exchange.
 const WAIT: Duration = Duration::from_secs(30);

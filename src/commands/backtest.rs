@@ -15,8 +15,8 @@ use crate::backtest::arguments::{
 };
 use crate::backtest::prepare::prepare;
 use crate::backtest::results::{Results, Written};
-use crate::clock::Clock;
 use crate::exit::Exit;
+use cambist_host::clock::Clock;
 
 /// A line of progress at most every so often.
 const PROGRESS_MS: u64 = 1_000;

@@ -20,8 +20,8 @@ use crate::config::feasible;
 use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::{Exit, Failure};
 use crate::live::account_access::AccountAccess;
-use crate::secrets::{self, SecretError};
-use crate::store::StoreError;
+use cambist_host::secrets::{self, SecretError};
+use cambist_store::StoreError;
 
 #[derive(Serialize)]
 struct Meaning {

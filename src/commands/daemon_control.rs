@@ -15,9 +15,9 @@ use crate::live::control_client;
 use crate::live::control_client::AskError;
 use crate::live::control_requests::{RequestJson, ScopeJson};
 use crate::live::latch::Latch;
-use crate::store::{StoreError, view};
 use crate::telemetry;
-use crate::times;
+use cambist_host::times;
+use cambist_store::{StoreError, view};
 
 /// Which daemon.
 #[derive(Debug, Args)]
@@ -351,7 +351,7 @@ fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
                 page["books"] = telemetry::stopped_books(&books, listing, config);
             }
         }
-        Err(StoreError::Database { .. }) if !dir.join(crate::store::FILE).exists() => {
+        Err(StoreError::Database { .. }) if !dir.join(cambist_store::FILE).exists() => {
             page["state"] = json!("never started");
         }
         Err(error) => return Err(error.into()),

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::check_online::{self, Online};
 use super::{columns, print_json, print_text};
-use crate::clock::Clock;
 use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
 use crate::config::{Bound, Daemon, feasible};
@@ -20,8 +19,9 @@ use crate::live::account_access::AccountAccess;
 use crate::live::latch::Latch;
 use crate::live::start;
 use crate::live::start_retry::StartRetry;
-use crate::secrets;
-use crate::store::{self, view};
+use cambist_host::clock::Clock;
+use cambist_host::secrets;
+use cambist_store::{self, view};
 
 /// The clock of this machine may differ by so much from the venue's, which tells whole seconds.
 const CLOCK_MAX_S: u64 = 3;
@@ -136,7 +136,7 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
     if let Some(reason) = Latch::of(dir).raised() {
         all.wrong("latch", format!("raised: {reason}"), resume.clone());
     }
-    if dir.join(store::FILE).exists() {
+    if dir.join(cambist_store::FILE).exists() {
         match view::level(dir) {
             Ok((state, cause)) if state != cambist_core::event::TradingState::Active => {
                 all.wrong(

@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 
 use super::{columns, print_text};
-use crate::clock::Clock;
 use crate::commands::daemon_control::Which;
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
-use crate::store::history::{self, Filter, What};
-use crate::times::{self, PeriodEnd};
+use cambist_host::clock::Clock;
+use cambist_host::times::{self, PeriodEnd};
+use cambist_store::history::{self, Filter, What};
 
 /// Rows of a table, unless it is asked for otherwise: what a person reads.
 const TABLE_ROWS: u64 = 50;
@@ -115,7 +115,7 @@ fn filter(args: &HistoryArgs, what: What, json: bool) -> anyhow::Result<Filter> 
 
 fn as_table(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
     let mut rows = vec![what.columns().iter().map(ToString::to_string).collect()];
-    let shown = history::each(dir, what, filter, |row| {
+    let shown = history::each::<anyhow::Error>(dir, what, filter, |row| {
         rows.push(row);
         Ok(())
     })?;
@@ -134,7 +134,7 @@ fn as_csv(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
         writeln!(out, "{}", what.columns().join(","))?;
-        history::each(dir, what, filter, |row| {
+        history::each::<anyhow::Error>(dir, what, filter, |row| {
             let cells: Vec<_> = row.iter().map(|cell| quoted(cell)).collect();
             Ok(writeln!(out, "{}", cells.join(","))?)
         })?;
@@ -147,7 +147,7 @@ fn as_json(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
         let mut before = "[\n";
-        history::each(dir, what, filter, |row| {
+        history::each::<anyhow::Error>(dir, what, filter, |row| {
             let names = what.columns().iter().map(ToString::to_string);
             let object: Map<String, Value> =
                 names.zip(row.into_iter().map(Value::String)).collect();

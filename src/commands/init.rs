@@ -396,11 +396,10 @@ fn edited(text: &str, section: &str, key: &str, value: Option<&str>) -> Option<S
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
-    use crate::testing::Folder;
 
     #[test]
     fn what_is_written_is_a_configuration_with_these_answers() {
-        let folder = Folder::new("init");
+        let folder = crate::testing::private_folder();
         let answers = Answers {
             venue: "http://127.0.0.1:1".to_owned(),
             account_id: 7,

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::times;
+use cambist_host::times;
 
 /// The page as lines.
 pub fn lines(page: &Value) -> String {

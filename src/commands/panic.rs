@@ -10,7 +10,6 @@ use cambist_core::{Amount, TokenId, VenueTime};
 
 use super::{print_json, print_text};
 use crate::cli::PanicArgs;
-use crate::clock::Clock;
 use crate::config::{Daemon, money};
 use crate::exit::{Exit, Failure};
 use crate::live::account_access::AccountAccess;
@@ -18,8 +17,9 @@ use crate::live::latch::Latch;
 use crate::panic::report;
 use crate::panic::report::{Bound, Came};
 use crate::panic::{Plan, Sweep, Swept};
-use crate::store::view::{self, Open};
 use crate::telemetry;
+use cambist_host::clock::Clock;
+use cambist_store::view::{self, Open};
 
 /// Beside ttl and grace, this long for asking and cancelling.
 const WORK_S: u64 = 60;

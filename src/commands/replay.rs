@@ -15,7 +15,6 @@ use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
 use crate::replay::whole::{self, Whole};
 use crate::replay::{difference_page, is_own, moment, page, recordings, text};
-use crate::revision::PROGRAM;
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
@@ -121,7 +120,8 @@ fn whole_text(whole: &Whole) -> String {
         if !is_own(program) {
             _ = writeln!(
                 text,
-                "\nRecorded by {program}, replayed by {PROGRAM}: a difference between builds is no failure."
+                "\nRecorded by {program}, replayed by {}: a difference between builds is no failure.",
+                cambist_host::program::build().name
             );
         }
     }

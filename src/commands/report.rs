@@ -11,12 +11,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{columns, print_json, print_text};
-use crate::clock::Clock;
 use crate::commands::daemon_control::Which;
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
-use crate::store::results::period::{self, DayRow, Hours, PeriodReport, QuoteRow};
-use crate::times::{self, PeriodEnd};
+use cambist_host::clock::Clock;
+use cambist_host::times::{self, PeriodEnd};
+use cambist_store::results::period::{self, DayRow, Hours, PeriodReport, QuoteRow};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]

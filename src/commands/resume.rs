@@ -10,14 +10,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
-use crate::clock::Clock;
 use crate::commands::daemon_control::{PartArgs, Which, asked, nobody, shown, tell};
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
 use crate::live::control_requests::RequestJson;
 use crate::live::latch::Latch;
-use crate::store::Store;
-use crate::store::offline::Offline;
+use cambist_host::clock::Clock;
+use cambist_store::Store;
+use cambist_store::offline::Offline;
 
 /// Arguments of `resume`.
 #[derive(Debug, Args)]

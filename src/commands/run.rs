@@ -12,7 +12,8 @@ use crate::exit::{self, Exit, Failure};
 use crate::live::daemon::{self, Run};
 use crate::live::earlier_runs::EarlierRuns;
 use crate::live::exit_report;
-use crate::{observe, paper, telemetry, times};
+use crate::{observe, paper, telemetry};
+use cambist_host::times;
 
 /// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.
 pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {

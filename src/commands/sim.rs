@@ -11,7 +11,6 @@ use clap::Args;
 use serde_json::json;
 
 use super::{columns, print_json, print_text};
-use crate::clock::Clock;
 use crate::exit::{self, Exit, Failure};
 use crate::simulation::defects;
 use crate::simulation::defects::Found;
@@ -20,6 +19,7 @@ use crate::simulation::seeds::{Seeds, Shard};
 use crate::simulation::trace;
 use crate::simulation::worker_pool;
 use crate::simulation::worker_pool::{Piece, Ran};
+use cambist_host::clock::Clock;
 
 /// Lines of progress at most every so often.
 const PROGRESS_MS: u64 = 2_000;

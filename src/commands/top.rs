@@ -13,7 +13,7 @@ use super::{print_json, print_text};
 use crate::commands::daemon_control::Which;
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
-use crate::times;
+use cambist_host::times;
 
 /// Between two frames.
 const EVERY: Duration = Duration::from_secs(1);

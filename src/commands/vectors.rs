@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{columns, print_json, print_text};
 use crate::cli::VectorsArgs;
 use crate::exit::Exit;
-use crate::vectors::shapes;
+use cambist_vectors::shapes;
 
 /// Largest file read.
 const FILE_MAX: u64 = 64 << 20;

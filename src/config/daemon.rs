@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cambist_core::config::{BudgetConfig, EngineConfig};
+use cambist_host::secrets::Keys;
 
 use super::Kind;
 use super::market::{self, Market};
@@ -31,37 +32,6 @@ pub struct VenueLink {
     pub chain_id: Option<u64>,
     /// Refuse to start on another exchange address.
     pub exchange: Option<String>,
-}
-
-/// Where the secrets are. Never the secrets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keys {
-    /// Files of ours.
-    Files {
-        /// File with the API key.
-        api_key: PathBuf,
-        /// File with the EdDSA secret key in hexadecimal.
-        eddsa_key: PathBuf,
-    },
-    /// `$CREDENTIALS_DIRECTORY/{api_key,eddsa_key}`, as the service manager hands them over.
-    Credentials,
-    /// There are none: the mode does not trade.
-    None,
-}
-
-impl Keys {
-    /// What messages call the API key's and the EdDSA key's file.
-    pub fn names(&self) -> [String; 2] {
-        match self {
-            Self::Files { api_key, eddsa_key } => {
-                [api_key, eddsa_key].map(|file| file.display().to_string())
-            }
-            Self::Credentials => {
-                ["api_key", "eddsa_key"].map(|name| format!("the credential {name}"))
-            }
-            Self::None => ["api_key", "eddsa_key"].map(|name| format!("no {name}")),
-        }
-    }
 }
 
 /// The database's place.

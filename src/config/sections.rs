@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use cambist_core::config::{BudgetConfig, EngineConfig, PollConfig};
+use cambist_host::secrets::Keys;
 
-use super::daemon::{Keys, LogConfig, LogFormat, Orders};
+use super::daemon::{LogConfig, LogFormat, Orders};
 use super::limits::{self, nothing_derived};
 use super::market::Market;
 use super::mode::Mode;

@@ -8,7 +8,7 @@ use cambist_core::notification::End;
 use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 
-use crate::store::view::{Remembered, RememberedPoolTransaction};
+use cambist_store::view::{Remembered, RememberedPoolTransaction};
 
 /// What was found; texts for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -166,7 +166,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::store::Filled;
+    use cambist_store::Filled;
 
     fn shown(number: u8) -> OrderReport {
         OrderReport {

@@ -21,8 +21,8 @@ use crate::demo::end_checks;
 use crate::demo::end_checks::{Books, Played};
 use crate::demo::recording_proxy::{RecordingProxy, Unanswered};
 use crate::demo::status;
-use crate::store::view;
-use crate::store::view::{Remembered, RememberedPoolTransaction};
+use cambist_store::view;
+use cambist_store::view::{Remembered, RememberedPoolTransaction};
 
 /// A demo that is shorter has no time to show both lives.
 pub const SHORTEST_S: u64 = 20;

@@ -158,9 +158,9 @@ mod tests {
 
     use super::*;
     use crate::config::reader::Source;
-    use crate::testing::Folder;
+    use tempfile::TempDir;
 
-    fn exchange(folder: &Folder, from: &str, to: &str) -> Exchange {
+    fn exchange(folder: &TempDir, from: &str, to: &str) -> Exchange {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/venue.toml");
         let mut source = Source::read(path.as_ref()).unwrap();
         assert!(source.text.contains(from));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_folder_without_bounds_on_openings_takes_the_files_over_once() {
-        let folder = Folder::new("openings");
+        let folder = crate::testing::private_folder();
         let data = folder.path().join("data");
         let mut before = exchange(&folder, "", "");
         before.opening = AccountOpening::UNBOUNDED;

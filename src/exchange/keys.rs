@@ -10,7 +10,7 @@ use cambist_signing::{PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
-use crate::secrets;
+use cambist_host::secrets;
 
 /// Characters of an API key, as public clients know them.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

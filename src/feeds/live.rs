@@ -8,7 +8,7 @@ use std::time::Duration;
 use cambist_market_data::{DefectKind, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp};
 
 use super::poll::{Arrival, wall};
-use crate::clock::Clock;
+use cambist_host::clock::Clock;
 
 /// Time goes on in steps of this while nothing arrives.
 const STEP: Duration = Duration::from_millis(100);

@@ -12,9 +12,9 @@ use cambist_market_data::Timestamp;
 use tokio::sync::Notify;
 
 use super::decode::{Book, Units, decode};
-use crate::clock::Clock;
 use crate::config::feed::Feed;
 use crate::live::signals::Signals;
+use cambist_host::clock::Clock;
 
 /// Longest wait between two reads of a feed that fails.
 const WAIT_MAX_MS: u64 = 60_000;

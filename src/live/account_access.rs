@@ -14,8 +14,8 @@ use cambist_signing::{Address, SecretKey};
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
 use crate::live::start_retry::StartRetry;
-use crate::secrets;
-use crate::secrets::Secrets;
+use cambist_host::secrets;
+use cambist_host::secrets::Secrets;
 
 /// A client with the account's keys.
 pub struct AccountAccess {

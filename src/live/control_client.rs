@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::live::control_requests::RequestJson;
 use crate::live::control_socket::{ANSWER, ANSWER_MAX, NAME, PATIENCE};
-use crate::store::StoreError;
+use cambist_store::StoreError;
 
 /// A daemon that decides answers within this; one that does not is as good as frozen.
 pub const SILENCE: Duration = Duration::from_secs(2);
@@ -203,7 +203,6 @@ mod tests {
     use rustix::net::{bind, listen};
 
     use super::*;
-    use crate::testing::Folder;
 
     /// One that lets two wait.
     fn listener(path: &Path) -> UnixListener {
@@ -216,7 +215,7 @@ mod tests {
 
     #[test]
     fn whoever_takes_connections_and_answers_none_is_told_with_its_process() {
-        let folder = Folder::new("silent");
+        let folder = crate::testing::private_folder();
         let socket = folder.path().join(NAME);
         let listener = listener(&socket);
         let within = Duration::from_millis(50);

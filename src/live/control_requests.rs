@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Bound, money};
 use crate::live::operator_commands::ControlRequest;
-use crate::store::Listing;
+use cambist_store::Listing;
 
 /// A wish as it is written: `{"wish": "pause", "market": "ETH-USDC", "reason": "..."}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

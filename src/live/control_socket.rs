@@ -18,7 +18,7 @@ use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 use crate::live::control_requests::RequestJson;
 use crate::live::operator_commands::Request;
 use crate::live::pending_replies::{ending, refused};
-use crate::store::StoreError;
+use cambist_store::StoreError;
 
 /// Name of the socket in the state folder.
 pub(super) const NAME: &str = "socket";
@@ -164,11 +164,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
     use crate::live::control_client::ask;
-    use crate::testing::Folder;
 
     #[tokio::test]
     async fn a_line_asks_and_a_line_answers_also_in_a_folder_with_a_long_name() {
-        let folder = Folder::new("door");
+        let folder = crate::testing::private_folder();
         let dir = folder.path().join("x".repeat(150));
         fs::create_dir(&dir).unwrap();
         fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
@@ -204,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_wish_is_refused() {
-        let folder = Folder::new("door-hostile");
+        let folder = crate::testing::private_folder();
         let door = ControlSocket::open(folder.path()).unwrap();
         let (sender, mut requests) = mpsc::channel(1);
         let serving = tokio::spawn(door.serve(sender));

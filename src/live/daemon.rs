@@ -15,7 +15,6 @@ use super::reload::Reload;
 use super::signals::Signals;
 use super::start::{Started, Taken};
 use super::{INBOX, start};
-use crate::clock::Clock;
 use crate::config::Daemon;
 use crate::config::market::Market;
 use crate::live::account_access::AccountAccess;
@@ -30,11 +29,11 @@ use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
 use crate::live::start_service::{Asked, StartService};
-use crate::revision::REVISION;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
 use crate::{address, recording};
+use cambist_host::clock::Clock;
 
 /// How a run came to its end.
 pub enum Run {
@@ -98,7 +97,7 @@ impl Front {
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         tokio::spawn(door.serve(sender));
         let about = About {
-            revision: REVISION.to_owned(),
+            revision: cambist_host::program::build().revision.to_owned(),
             config_hash: daemon.source.hash(),
             config: daemon.source.path.display().to_string(),
             markets: Vec::new(),

@@ -1,8 +1,8 @@
 //! What earlier runs left: orders and moves without a proven end, and until when they may be alive.
 
 use crate::config::Daemon;
-use crate::store::Recovered;
-use crate::times;
+use cambist_host::times;
+use cambist_store::Recovered;
 
 /// Orders, joins and exits of earlier runs whose end is not proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use cambist_core::{ClientOrderId, Engine, Time, VenueTime};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
-use crate::clock::Clock;
 use crate::live::Heard;
 use crate::live::operator_commands::{OperatorCommands, PendingRequest};
 use crate::live::pending_replies::Reply;
@@ -22,6 +21,7 @@ use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::{SealWorker, SealWorkerStuck};
 use crate::notify;
 use crate::telemetry::Telemetry;
+use cambist_host::clock::Clock;
 
 /// The service manager is told at least this often that decisions go on.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

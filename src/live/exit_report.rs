@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::config::Daemon;
 use crate::exit::{Exit, Failure, with_failures};
 use crate::live::event_loop::{Ended, Left};
-use crate::times;
+use cambist_host::times;
 
 /// Every reason, the one that decides the exit first. None: it is proven that nothing rests, and our
 /// books are the venue's.

@@ -135,11 +135,10 @@ impl Latch {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
-    use crate::testing::Folder;
 
     #[test]
     fn it_is_raised_once_and_says_why_until_it_is_lowered() {
-        let folder = Folder::new("latch");
+        let folder = crate::testing::private_folder();
         let latch = Latch::of(&folder.path().join("state"));
         assert_eq!(latch.raised(), None);
         latch.lower().unwrap();
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_proof_is_kept_until_it_is_forgotten_and_says_when() {
-        let folder = Folder::new("latch-proof");
+        let folder = crate::testing::private_folder();
         let latch = Latch::of(folder.path());
         assert_eq!(latch.proof(), None);
         latch.keep_proof(1_700_000_000).unwrap();
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_raised() {
-        let folder = Folder::new("latch-folder");
+        let folder = crate::testing::private_folder();
         let latch = Latch::of(folder.path());
         fs::create_dir(latch.file()).unwrap();
         assert!(latch.raised().unwrap().contains("cannot be read"));

@@ -15,9 +15,9 @@ use cambist_core::{Engine, MarketSpec, Time};
 use cambist_tape::Header;
 use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 
-use crate::clock::Clock;
 use crate::config::daemon::TapeConfig;
 use crate::recording;
+use cambist_host::clock::Clock;
 
 /// How much may wait for the disk before the recording ends.
 const WAITING_MAX: usize = 4_096;

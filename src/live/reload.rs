@@ -128,10 +128,10 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
-    use crate::testing::Folder;
+    use tempfile::TempDir;
 
-    fn reload(name: &str) -> (Folder, Reload, String) {
-        let folder = Folder::new(name);
+    fn reload() -> (TempDir, Reload, String) {
+        let folder = crate::testing::private_folder();
         let path = folder.path().join("daemon.toml");
         let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
         let text = std::fs::read_to_string(example).unwrap();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn limits_change_and_lines_may_move() {
-        let (_folder, mut reload, text) = reload("reload");
+        let (_folder, mut reload, text) = reload();
         let new = format!(
             "# a line\n{}",
             text.replace("collar_bps = 200", "collar_bps = 150")
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_a_start_rests_on_stays_and_mistakes_have_a_place() {
-        let (_folder, reload, text) = reload("reload-fixed");
+        let (_folder, reload, text) = reload();
         for (from, to, section) in [
             ("account_id = 10000", "account_id = 10001", "[venue]"),
             ("keep_days = 1", "keep_days = 2", "[store]"),
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_named_is_the_one_of_the_daemon() {
-        let (folder, reload, text) = reload("reload-named");
+        let (folder, reload, text) = reload();
         let own = reload.path.canonicalize().unwrap();
         assert!(reload.read(Some(&own)).is_ok());
         let other = folder.path().canonicalize().unwrap().join("other.toml");

@@ -18,10 +18,10 @@ use cambist_protocol::encode_move::{Owner, sign_move};
 use cambist_signing::{Address, SecretKey};
 use tokio::sync::mpsc;
 
-use crate::clock::Clock;
 use crate::live::Heard;
-use crate::store::{Filled, Noted, SealedIntent, Store, StoreError};
 use crate::telemetry::{Operation, Telemetry};
+use cambist_host::clock::Clock;
+use cambist_store::{Filled, Noted, SealedIntent, Store, StoreError};
 
 /// The exact bytes of sealed intents, the same for every transmission.
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;

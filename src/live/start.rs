@@ -25,7 +25,7 @@ use crate::live::account_access;
 use crate::live::account_access::AccountAccess;
 use crate::live::seal_worker::{Bodies, Signer};
 use crate::live::start_retry::StartRetry;
-use crate::store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
+use cambist_store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
 
 /// Answers that the venue's clock is read from at a start.
 const WITNESSES: usize = 3;

@@ -15,8 +15,8 @@ use crate::live::operator_commands::Request;
 use crate::live::pending_replies::{give, refused};
 use crate::live::signals::{SignalAction, Signals};
 use crate::live::start;
-use crate::store::Store;
 use crate::telemetry::starting::Starting;
+use cambist_store::Store;
 
 /// The start is shown anew this often.
 const TICK: Duration = Duration::from_secs(1);

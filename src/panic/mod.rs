@@ -18,7 +18,7 @@ use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Amount, Hash, Reason, Time, TokenId, VenueTime};
 
-use crate::clock::Clock;
+use cambist_host::clock::Clock;
 use fence::Fence;
 use list::{Entry, List, Read};
 

@@ -6,7 +6,7 @@ use cambist_core::Amount;
 use serde_json::{Map, Value, json};
 
 use crate::panic::Swept;
-use crate::times;
+use cambist_host::times;
 
 /// Funds that something binds.
 pub struct Bound {

@@ -17,14 +17,15 @@ use cambist_market_data::Recording;
 
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::results::{Results, Written};
-use crate::clock::Clock;
 use crate::commands::print_text;
 use crate::config::feed::Feed;
 use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
 use crate::feeds::{self, LiveFeed, Pollers};
 use crate::live::recorder::Recorder;
-use crate::{recording, times};
+use crate::recording;
+use cambist_host::clock::Clock;
+use cambist_host::times;
 
 /// Between two rows of equity.csv.
 const SAMPLE_MS: u64 = 1_000;

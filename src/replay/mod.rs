@@ -17,8 +17,6 @@ use serde_json::{Value, json};
 pub use page::page;
 pub use text::text;
 
-use crate::revision::PROGRAM;
-
 /// The recordings of a path in the order in which they were made: a file is one; a folder holds
 /// numbered segments.
 pub fn recordings(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -37,7 +35,7 @@ pub fn recordings(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Whether this build wrote a recording.
 pub fn is_own(program: &str) -> bool {
-    program == PROGRAM
+    program == cambist_host::program::build().name
 }
 
 /// A difference as part of an answer.

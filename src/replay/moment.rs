@@ -12,7 +12,7 @@ use cambist_tape::{Difference, Entry, Header, first_difference};
 
 use super::find::{Opened, last_before, open};
 use super::recordings;
-use crate::times;
+use cambist_host::times;
 
 /// A running daemon takes an event in at least every second: a longer silence than this is no recording.
 const SILENCE_MAX_MS: u64 = 10_000;

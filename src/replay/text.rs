@@ -11,9 +11,8 @@ use super::is_own;
 use super::moment::{Moment, iso_ms};
 use super::page::{mid_text, price, quantity, strategy_name};
 use crate::commands::columns;
-use crate::revision::PROGRAM;
 use crate::telemetry::withheld;
-use crate::times::span_ms;
+use cambist_host::times::span_ms;
 
 /// Levels a side of the book that are shown; `--json` has all.
 const LEVELS: usize = 5;
@@ -49,7 +48,10 @@ pub fn text(moment: &Moment) -> String {
         let what = if is_own(&moment.header.program) {
             "this build decided differently than it did when it recorded".to_owned()
         } else {
-            format!("{PROGRAM} decides differently than the build that recorded")
+            format!(
+                "{} decides differently than the build that recorded",
+                cambist_host::program::build().name
+            )
         };
         _ = writeln!(
             text,

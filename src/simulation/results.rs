@@ -122,7 +122,6 @@ pub fn build() -> anyhow::Result<String> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
-    use crate::testing::Folder;
 
     fn entry(first: u64) -> Entry {
         Entry {
@@ -144,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_torn_last_line_is_dropped_and_a_wrong_one_is_named() {
-        let folder = Folder::new("results");
+        let folder = crate::testing::private_folder();
         let path = folder.path().join("r.jsonl");
         let mut results = Results::open(&path).unwrap();
         results.add(entry(1)).unwrap();

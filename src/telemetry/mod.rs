@@ -26,9 +26,9 @@ use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
-use crate::clock::Clock;
-use crate::store::Listing;
 use crate::telemetry::last_known::LastKnown;
+use cambist_host::clock::Clock;
+use cambist_store::Listing;
 use metrics::Metrics;
 
 /// What does not change while the process runs.

@@ -11,7 +11,7 @@ use cambist_core::request::Endpoint;
 
 use super::tests::{about, token};
 use super::{About, Telemetry};
-use crate::clock::Clock;
+use cambist_host::clock::Clock;
 
 const ALERTS: &str = include_str!("../../config/monitoring/alerts.yml");
 const DASHBOARD: &str = include_str!("../../config/monitoring/dashboard.json");

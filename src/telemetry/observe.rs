@@ -16,7 +16,7 @@ use super::{About, seconds, status, withheld};
 use crate::config::money;
 use crate::telemetry::label_sets::UP_STATES;
 use crate::telemetry::last_known::LastKnown;
-use crate::times;
+use cambist_host::times;
 
 /// Longest piece of foreign text in a log line.
 const TEXT_MAX: usize = 200;

@@ -7,9 +7,10 @@ use cambist_core::Time;
 use serde_json::{Value, json};
 
 use super::{About, Telemetry, TelemetryError};
-use crate::clock::Clock;
 use crate::live::earlier_runs::EarlierRuns;
-use crate::{notify, times};
+use crate::notify;
+use cambist_host::clock::Clock;
+use cambist_host::times;
 
 /// Most causes logged of one wait.
 const CAUSES_MAX: usize = 8;

@@ -16,7 +16,7 @@ use super::{About, Telemetry, seconds, withheld};
 use crate::config::money;
 use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
-use crate::times;
+use cambist_host::times;
 
 /// Updates everything that is a level rather than an event.
 pub(super) fn told(

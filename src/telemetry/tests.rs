@@ -14,7 +14,7 @@ use cambist_core::{
 };
 
 use super::{About, Telemetry, TelemetryError, http};
-use crate::clock::Clock;
+use cambist_host::clock::Clock;
 
 pub(super) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
     TokenSpec {

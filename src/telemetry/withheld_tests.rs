@@ -8,7 +8,7 @@ use cambist_core::withheld::Compared;
 use super::super::tests::about;
 use super::super::{Telemetry, http};
 use super::*;
-use crate::clock::Clock;
+use cambist_host::clock::Clock;
 
 const PAGE: &str = include_str!("../../docs/no-quotes.md");
 

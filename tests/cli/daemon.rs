@@ -11,13 +11,13 @@ fn a_second_daemon_on_one_state_folder_is_75() {
     let folder = Folder::new("second");
     let config = configured(&folder);
     let dir = folder.0.join("state");
-    let first = cambist::store::Store::open(&dir).unwrap();
-    let before = std::fs::read(dir.join(cambist::store::FILE)).unwrap();
+    let first = cambist_store::Store::open(&dir).unwrap();
+    let before = std::fs::read(dir.join(cambist_store::FILE)).unwrap();
     let second = cambist(&["run", "--config", &config]);
     assert_eq!(exit(&second), 75, "{}", stderr(&second));
     assert!(stderr(&second).contains("another instance uses the state folder"));
     assert_eq!(
-        std::fs::read(dir.join(cambist::store::FILE)).unwrap(),
+        std::fs::read(dir.join(cambist_store::FILE)).unwrap(),
         before
     );
     drop(first);
@@ -61,7 +61,7 @@ fn a_state_folder_that_is_not_ours_alone_is_77() {
     std::fs::remove_file(&dir).unwrap();
     std::fs::create_dir(&dir).unwrap();
     std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
-    std::fs::create_dir(dir.join(cambist::store::FILE)).unwrap();
+    std::fs::create_dir(dir.join(cambist_store::FILE)).unwrap();
     refused("owner and mode");
 }
 
@@ -175,7 +175,7 @@ fn the_service_unit_fits_the_program() {
         value("SuccessExitStatus"),
         Exit::AnotherInstance.code().to_string()
     );
-    assert_eq!(service.keys, cambist::config::daemon::Keys::Credentials);
+    assert_eq!(service.keys, cambist_host::secrets::Keys::Credentials);
     for name in ["api_key", "eddsa_key"] {
         assert!(
             unit.contains(&format!("LoadCredentialEncrypted={name}:")),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -15,7 +15,8 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("crates/venue", &["core"]),
     // Scenarios are read by the program and by the simulated world, so their reader is below both.
     ("crates/config", &["core", "venue"]),
-    ("crates/host", &[]),
+    // The monotonic clock counts in the engine's unit.
+    ("crates/host", &["core"]),
     ("crates/listener", &[]),
     ("crates/schema", &[]),
     (
@@ -24,7 +25,9 @@ const ROOMS: [(&str, &[&str]); 19] = [
             "core", "host", "listener", "protocol", "schema", "signing", "venue",
         ],
     ),
+    ("crates/store", &["core", "host", "report"]),
     ("crates/tape", &["core", "schema"]),
+    ("crates/vectors", &["quant", "signing"]),
     ("crates/report", &["core", "quant"]),
     ("crates/fence-model", &["core"]),
     ("crates/market-data", &["core"]),
@@ -89,7 +92,7 @@ const IMPURE: [&str; 12] = [
 ];
 
 /// The only files that read clocks: the program's, the server's.
-const CLOCKS: [&str; 2] = ["src/clock.rs", "crates/server/src/clock.rs"];
+const CLOCKS: [&str; 2] = ["crates/host/src/clock.rs", "crates/server/src/clock.rs"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use cambist::store::Store;
 use cambist_core::event::{Restrictions, TradingState};
+use cambist_store::Store;
 use rustix::process::Signal;
 use toml::Value;
 

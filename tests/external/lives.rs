@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cambist::store::view::level;
 use cambist_core::event::TradingState;
+use cambist_store::view::level;
 
 use crate::cuts::{CUTS, Cut, KILL};
 use crate::support::clock::within;

@@ -47,7 +47,6 @@ mod keys;
 mod limits;
 mod orders;
 mod pools;
-mod program;
 mod public;
 pub(crate) mod responses;
 mod router;
@@ -67,5 +66,4 @@ pub use durable::{
     MissingInputs, RecoveryFacts, Retention, Told, VerifyFacts, backup, dump, load, restore, tell,
     verify,
 };
-pub use program::set_program;
 pub use server::{RunError, Server};

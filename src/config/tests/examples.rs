@@ -102,7 +102,7 @@ fn the_demo_fits_its_exchange() {
         demo.venue.exchange.as_deref(),
         Some(exchange.address.as_str())
     );
-    let crate::config::daemon::Keys::Files { api_key, eddsa_key } = &demo.keys else {
+    let cambist_host::secrets::Keys::Files { api_key, eddsa_key } = &demo.keys else {
         panic!("the demo's keys are files");
     };
     assert_eq!(*api_key, exchange.maker.keys_dir.join("api_key"));

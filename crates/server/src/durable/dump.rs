@@ -16,7 +16,7 @@ use super::manifest::hex;
 use super::recover::recover;
 use super::{DataError, versions};
 use crate::durable::json_values::to_json;
-use crate::program;
+use cambist_host::program;
 
 /// Version of the form of lines.
 pub(super) const FORM: u64 = 1;
@@ -61,7 +61,7 @@ pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
     let mut facts = DumpFacts {
         position: recovered.place.position,
         open_orders: venue.open_orders() as u64,
-        program: program::name().to_owned(),
+        program: program::build().name.to_owned(),
         version: history.newest(),
         ..DumpFacts::default()
     };

@@ -17,8 +17,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::program;
 use crate::state::{Answers, Entry};
+use cambist_host::program;
 
 /// Unit of writing.
 pub(crate) const BLOCK: usize = 4096;
@@ -136,7 +136,7 @@ pub(crate) fn opening(
     bytes.extend_from_slice(&length.to_le_bytes());
     let check = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&check.to_le_bytes());
-    let writer = program::name().as_bytes();
+    let writer = program::build().name.as_bytes();
     bytes.extend_from_slice(&writer[..writer.len().min(WRITER_MAX - 1)]);
     bytes.resize(BLOCK, 0);
     bytes

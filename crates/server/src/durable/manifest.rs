@@ -13,7 +13,7 @@ use super::disk::Disk;
 use super::files::{COPY_PARTIAL, Files, MANIFEST_PARTIAL, segment_name};
 use super::{DataError, io_of, versions};
 use crate::durable::log_format::{FolderId, Place};
-use crate::program;
+use cambist_host::program;
 
 /// Its name.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -134,7 +134,7 @@ impl Manifest {
         Self {
             form: FORM,
             kind,
-            program: program::name().to_owned(),
+            program: program::build().name.to_owned(),
             version: versions::history().newest(),
             folder: hex(&folder.0),
             from,

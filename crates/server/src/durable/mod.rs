@@ -54,7 +54,7 @@ pub use dump::{DumpFacts, dump};
 pub use load::load;
 pub use verify::{Generation, VerifyFacts, verify};
 
-use crate::program;
+use cambist_host::program;
 use disk::Disk;
 
 /// Why a data folder is of no use now.
@@ -141,7 +141,7 @@ pub enum DataError {
     },
     /// Written by a program that stores what this one does not know.
     #[error(
-        "{file} was written by {writer} and holds types that {this} does not know ({found}; it knows versions up to {known}); nothing was changed. {way}", this = program::name()
+        "{file} was written by {writer} and holds types that {this} does not know ({found}; it knows versions up to {known}); nothing was changed. {way}", this = program::build().name
     )]
     Version {
         /// The file.
@@ -157,7 +157,7 @@ pub enum DataError {
     },
     /// Inputs that were answered in one way lead to other answers now.
     #[error(
-        "{file}: inputs {first} and later lead to other answers than were given (written by {writer}; this is {this}); nothing was changed: go on with the program that wrote it", this = program::name()
+        "{file}: inputs {first} and later lead to other answers than were given (written by {writer}; this is {this}); nothing was changed: go on with the program that wrote it", this = program::build().name
     )]
     Diverged {
         /// The file.

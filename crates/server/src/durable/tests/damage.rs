@@ -222,7 +222,7 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
     let text = refused(&disk);
     let said = format!(
         "was written by {} and holds types that",
-        crate::program::name()
+        cambist_host::program::build().name
     );
     assert!(text.contains(&said), "{text}");
     let said = format!(

@@ -1,0 +1,93 @@
+//! The one file that reads clocks, beside the exchange's own (`crates/server/src/clock.rs`). Time is an argument
+//! everywhere else.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cambist_core::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The monotonic clock that goes on while the host sleeps, so that what was heard before is as old as it
+/// is; elsewhere than on Linux one that may stand still then, and the engine finds out from the venue's time.
+#[cfg(target_os = "linux")]
+const MONOTONIC: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const MONOTONIC: ClockId = ClockId::Monotonic;
+
+/// A monotonic clock with its origin at creation, and the wall clock for people and metrics only.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// What the host's monotonic clock showed.
+    origin: Duration,
+}
+
+impl Clock {
+    /// A clock that begins at zero now.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a default value should not read a clock"
+    )]
+    pub fn new() -> Self {
+        Self {
+            origin: monotonic(),
+        }
+    }
+
+    /// Monotonic time since the origin: the engine's time.
+    pub fn now(&self) -> Time {
+        let since = monotonic().saturating_sub(self.origin);
+        Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// Microseconds of the wall clock since the Unix epoch. No decision may depend on it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one file of the program that reads clocks"
+    )]
+    pub fn unix_micros(&self) -> u64 {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| {
+                u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+            })
+    }
+
+    /// Seconds of the wall clock since the Unix epoch, for metrics.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "microseconds fit 53 bits until the year 2255"
+    )]
+    pub fn unix_s(&self) -> f64 {
+        self.unix_micros() as f64 / 1e6
+    }
+}
+
+fn monotonic() -> Duration {
+    // It counts from the start of the host and is never negative.
+    Duration::try_from(clock_gettime(MONOTONIC)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_begins_at_zero_and_counts_microseconds() {
+        let clock = Clock::new();
+        let first = clock.now();
+        std::thread::yield_now();
+        assert!(clock.now() >= first);
+        assert!(
+            clock.now() < Time(3_600_000_000),
+            "an hour at most has passed"
+        );
+    }
+
+    /// Where the host never slept the two clocks show the same.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn it_goes_on_while_the_host_sleeps() {
+        let awake = clock_gettime(ClockId::Monotonic).tv_sec;
+        let all = i64::try_from(monotonic().as_secs());
+        assert!(all.is_ok_and(|all| all >= awake && all > 0));
+    }
+}

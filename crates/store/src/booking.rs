@@ -1,0 +1,169 @@
+//! Writing what one event changed: fills, ends, flows and the books, as a whole or not at all.
+
+use std::collections::BTreeMap;
+
+use cambist_core::books::{Booking, Books};
+use cambist_core::event::LossBaseline;
+use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
+use cambist_core::{ClientOrderId, MarketId, TokenId};
+use rusqlite::Transaction;
+
+use super::books::{self, Listing};
+use super::intents::{insert_end, insert_fill};
+use super::{Filled, Store, StoreError, flows};
+use crate::restrictions;
+
+/// One thing to note, with everything that its row holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// A booked fill.
+    Fill(Fill),
+    /// The proven end of an order or a move.
+    End {
+        /// Which.
+        order: ClientOrderId,
+        /// How.
+        end: End,
+        /// What it came to.
+        filled: Filled,
+        /// What a move changed.
+        moved: Option<PoolTransactionSettlement>,
+    },
+    /// A flow that was explained.
+    Flow {
+        /// Token.
+        token: TokenId,
+        /// Its symbol now.
+        symbol: String,
+        /// Base units, negative for what left.
+        amount: i128,
+        /// Why.
+        reason: String,
+    },
+    /// Losses are counted anew.
+    LossesForgotten,
+}
+
+impl Store {
+    /// The durable books, fitted to the markets of [`Store::recover`] as they are listed now, and what
+    /// markets without baselines had lost by the word of a store before version 5.
+    pub fn books(
+        &mut self,
+        listing: &Listing,
+    ) -> Result<(Books, BTreeMap<MarketId, LossBaseline>), StoreError> {
+        let rows = books::read(&self.database).map_err(|trouble| trouble.at(&self.file))?;
+        let stored = rows.books(&self.market_names);
+        let mut fitted = stored.clone();
+        fitted.fit(&listing.markets);
+        let at_us = self.clock.unix_micros();
+        let names = self.market_names.clone();
+        let written = (|| {
+            let change = self.database.transaction()?;
+            for (market, position) in &fitted.positions {
+                if stored.positions.get(market) != Some(position)
+                    && let Some(name) = names.get(usize::from(market.0))
+                {
+                    books::set_position(&change, name, position, at_us)?;
+                }
+            }
+            books::set_listing(&change, listing, at_us)?;
+            change.commit()
+        })();
+        written.map_err(|error| self.fail(error))?;
+        let mut lost = self.carried_losses()?;
+        let measured = |market: &MarketId| {
+            let position = fitted.positions.get(market);
+            position.is_some_and(|position| position.baselines.is_some())
+        };
+        lost.retain(|market, _| !measured(market));
+        Ok((fitted, lost))
+    }
+
+    /// Makes what one event changed durable in one synced transaction. What it notes of an order or a move
+    /// that is not open is left out and told; everything else is written.
+    ///
+    /// Nothing is booked after a write that failed: an end must not stand where a fill before it is
+    /// missing. What is left open is read from the venue at the next start, and booked then.
+    pub fn book(&mut self, noted: &[Noted], booking: &Booking) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(StoreError::Broken);
+        }
+        let at_us = self.clock.unix_micros();
+        let names = self.market_names.clone();
+        let mut not_open = Vec::new();
+        let (database, results) = (&mut self.database, &mut self.results);
+        let written = (|| {
+            let change = database.transaction()?;
+            for one in noted {
+                if !note(&change, one, &names, at_us)? {
+                    not_open.push(one);
+                }
+            }
+            if booking.opens {
+                books::set_opened(&change, at_us)?;
+            }
+            for (token, units) in &booking.ledger {
+                books::set_ledger(&change, (*token, *units), at_us)?;
+            }
+            for (market, position) in &booking.positions {
+                if let Some(name) = names.get(usize::from(market.0)) {
+                    books::set_position(&change, name, position, at_us)?;
+                }
+            }
+            if let Some(differences) = &booking.differences {
+                books::set_differences(&change, differences, at_us)?;
+            }
+            if let Some(results) = results {
+                results.book(&change, noted, booking, at_us)?;
+            }
+            change.commit()
+        })();
+        let not_open = not_open.first().map(|one| format!("not open: {one:?}"));
+        written.map_err(|error| self.fail(error))?;
+        not_open.map_or(Ok(()), |what| Err(StoreError::Refused { what }))
+    }
+}
+
+/// Writes one row; `false` if it is the end of something that is not open.
+fn note(
+    change: &Transaction<'_>,
+    noted: &Noted,
+    names: &[String],
+    at_us: u64,
+) -> rusqlite::Result<bool> {
+    match noted {
+        Noted::Fill(fill) => {
+            let market = names.get(usize::from(fill.market.0));
+            insert_fill(change, fill, market.map_or("", String::as_str), at_us)?;
+        }
+        Noted::End {
+            order,
+            end,
+            filled,
+            moved,
+        } => {
+            let moved = moved.as_ref().map(|moved| {
+                let market = names.get(usize::from(moved.market.0));
+                (moved, market.map_or("", String::as_str))
+            });
+            return insert_end(change, (*order, *end), filled, moved, at_us);
+        }
+        Noted::Flow {
+            token,
+            symbol,
+            amount,
+            reason,
+        } => {
+            let flow = flows::Flow {
+                at_us,
+                token: *token,
+                symbol: symbol.clone(),
+                amount: *amount,
+                reason: reason.clone(),
+            };
+            flows::insert(change, &flow)?;
+        }
+        Noted::LossesForgotten => restrictions::forget_carried(change)?,
+    }
+    Ok(true)
+}

@@ -1,0 +1,153 @@
+//! Flows that a person explained: deposits, withdrawals, manual trades. The ledger holds them; this says
+//! what they were.
+
+use std::path::Path;
+
+use cambist_core::TokenId;
+use rusqlite::{Connection, Transaction, params};
+
+use super::StoreError;
+use super::chain::{Row, Sum};
+use super::recover::Trouble;
+
+/// One explained flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// When it was explained, microseconds since the Unix epoch.
+    pub at_us: u64,
+    /// What came or went.
+    pub token: TokenId,
+    /// Its symbol then.
+    pub symbol: String,
+    /// Base units, negative for what left.
+    pub amount: i128,
+    /// A person's reason.
+    pub reason: String,
+}
+
+impl Flow {
+    fn sum(&self, id: u64) -> Sum {
+        Row::of("flow")
+            .number(id)
+            .number(self.token.0.into())
+            .text(&self.symbol)
+            .text(&self.amount.to_string())
+            .text(&self.reason)
+            .number(self.at_us)
+            .sum()
+    }
+}
+
+/// Notes an explained flow.
+pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<()> {
+    let id: i64 = change.query_row("SELECT coalesce(max(id), 0) + 1 FROM flows", [], |row| {
+        row.get(0)
+    })?;
+    change
+        .execute(
+            "INSERT INTO flows (id, token, symbol, amount, reason, at_us, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                id,
+                flow.token.0,
+                flow.symbol,
+                flow.amount.to_string(),
+                flow.reason,
+                flow.at_us.cast_signed(),
+                flow.sum(id.cast_unsigned()).bytes()
+            ],
+        )
+        .map(|_| ())
+}
+
+/// Every explained flow, oldest first. A row that is not what was written is damage.
+pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, Trouble> {
+    let numbered = numbered(database)?.into_iter();
+    Ok(numbered.map(|(_, flow)| flow).collect())
+}
+
+/// As [`read`], with the numbers of the rows.
+pub(super) fn numbered(database: &Connection) -> Result<Vec<(i64, Flow)>, Trouble> {
+    let mut query = database.prepare("SELECT * FROM flows ORDER BY id")?;
+    let mut rows = query.query([])?;
+    let mut flows = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = row.get::<_, i64>("id")?.cast_unsigned();
+        let damage = || Trouble::Damage(format!("flow {id} does not match its checksum"));
+        let amount: String = row.get("amount")?;
+        let flow = Flow {
+            at_us: row.get::<_, i64>("at_us")?.cast_unsigned(),
+            token: TokenId(row.get("token")?),
+            symbol: row.get("symbol")?,
+            amount: amount.parse().map_err(|_| damage())?,
+            reason: row.get("reason")?,
+        };
+        let sum: Vec<u8> = row.get("sum")?;
+        if Sum::read(&sum) != Some(flow.sum(id)) {
+            return Err(damage());
+        }
+        flows.push((id.cast_signed(), flow));
+    }
+    Ok(flows)
+}
+
+/// Every flow that a folder's daemons had explained, oldest first; beside a running one as well. A store
+/// of an earlier version has none.
+pub fn explained(dir: &Path) -> Result<Vec<Flow>, StoreError> {
+    let file = dir.join(super::FILE);
+    let database = super::view::open(&file)?;
+    let known = database.prepare("SELECT 1 FROM flows LIMIT 1").is_ok();
+    if !known {
+        return Ok(Vec::new());
+    }
+    read(&database).map_err(|trouble| trouble.at(&file))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use cambist_core::books::Booking;
+
+    use crate::{Noted, Store};
+
+    #[test]
+    fn flows_outlive_the_daemon_and_damage_shows() {
+        let folder = crate::testing::private_folder();
+        let mut store = Store::open(folder.path()).unwrap();
+        let large = (1_i128 << 100) + 1;
+        let flow = |token, symbol: &str, amount, reason: &str| Noted::Flow {
+            token: TokenId(token),
+            symbol: symbol.to_owned(),
+            amount,
+            reason: reason.to_owned(),
+        };
+        let both = [
+            flow(0, "ETH", -25, "taken out"),
+            flow(1, "USDC", large, "brought"),
+        ];
+        store.book(&both, &Booking::default()).unwrap();
+        let flows = explained(folder.path()).unwrap();
+        let said: Vec<_> = flows
+            .iter()
+            .map(|flow| (flow.amount, flow.reason.as_str()))
+            .collect();
+        assert_eq!(said, [(-25, "taken out"), (large, "brought")]);
+        drop(store);
+        drop(Store::open(folder.path()).unwrap());
+        assert_eq!(explained(folder.path()).unwrap(), flows);
+        let database = Connection::open(folder.path().join(super::super::FILE)).unwrap();
+        database
+            .execute_batch("UPDATE flows SET amount = '-24' WHERE id = 1")
+            .unwrap();
+        drop(database);
+        assert!(matches!(
+            explained(folder.path()),
+            Err(StoreError::Corrupt { .. })
+        ));
+        assert!(matches!(
+            Store::open(folder.path()),
+            Err(StoreError::Corrupt { .. })
+        ));
+    }
+}

@@ -1,0 +1,387 @@
+//! What happened, row by row, newest first: fills, orders, pool transactions and explained flows, read beside a
+//! running daemon or from the folder of a stopped one. Rows are handed over one at a time.
+
+use std::path::Path;
+
+use cambist_core::math::mul_div_floor;
+use cambist_core::{ClientOrderId, MarketSpec, Price, Qty, StrategyId, TokenId};
+use cambist_report::money::decimal_text;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, Row as SqlRow, params_from_iter};
+
+use super::StoreError;
+use super::books::{self, Listing};
+use super::recover::Trouble;
+use super::results::{self, Names};
+use super::view;
+use cambist_host::times;
+
+/// What is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Every fill that was booked.
+    Fills,
+    /// Orders and how they ended, as long as the store keeps them.
+    Orders,
+    /// Joins and exits of pools that were settled.
+    Pools,
+    /// Deposits, withdrawals and other flows that were explained.
+    Flows,
+}
+
+/// Which rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// From this second on.
+    pub from_s: Option<u64>,
+    /// Before this second.
+    pub to_s: Option<u64>,
+    /// Of this market.
+    pub market: Option<String>,
+    /// By this strategy.
+    pub strategy: Option<String>,
+    /// `buy` or `sell`.
+    pub side: Option<String>,
+    /// So many at most, the newest.
+    pub limit: Option<u64>,
+}
+
+impl What {
+    /// Names of the columns.
+    pub const fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Fills => &[
+                "time",
+                "market",
+                "strategy",
+                "side",
+                "price",
+                "base",
+                "quote",
+                "fee",
+                "fee_token",
+                "mid",
+                "order",
+            ],
+            Self::Orders => &[
+                "time",
+                "market",
+                "strategy",
+                "side",
+                "price",
+                "quantity",
+                "state",
+                "filled",
+                "filled_quote",
+                "fee",
+                "expires",
+                "order",
+            ],
+            Self::Pools => &[
+                "time",
+                "market",
+                "strategy",
+                "kind",
+                "first",
+                "first_token",
+                "second",
+                "second_token",
+                "shares",
+                "fee",
+                "transaction",
+            ],
+            Self::Flows => &["time", "token", "amount", "reason"],
+        }
+    }
+
+    const fn query(self) -> &'static str {
+        match self {
+            Self::Fills => {
+                "SELECT at_us AS t, number, market, strategy, side, base, quote, fee, mid FROM fills"
+            }
+            Self::Orders => {
+                "SELECT sealed_us AS t, intents.number, market, strategy, side, price, qty, valid_until_s,
+                 ends.end, ends.base, ends.quote, ends.fee
+                 FROM intents LEFT JOIN ends USING (number)"
+            }
+            Self::Pools => {
+                "SELECT at_us AS t, number, market, strategy, kind, first, first_token, second, second_token,
+                 lp, lp_token, fee FROM moved"
+            }
+            Self::Flows => "SELECT at_us AS t, token, symbol, amount, reason FROM flows",
+        }
+    }
+}
+
+/// Shows every row, the newest first. Returns how many there were.
+pub fn each<E: From<StoreError>>(
+    dir: &Path,
+    what: What,
+    filter: &Filter,
+    mut show: impl FnMut(Vec<String>) -> Result<(), E>,
+) -> Result<u64, E> {
+    let file = dir.join(super::FILE);
+    let database = view::open_current(&file)?;
+    let at = |trouble: Trouble| trouble.at(&file);
+    let reading = Reading::new(&database).map_err(at)?;
+    let (query, values) = Reading::query(what, filter);
+    let failed = |error: rusqlite::Error| at(Trouble::from(error));
+    let mut query = database.prepare(&query).map_err(failed)?;
+    let mut rows = query.query(params_from_iter(values)).map_err(failed)?;
+    let mut shown = 0;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let Some(cells) = reading.cells(what, filter, row).map_err(at)? else {
+            continue;
+        };
+        show(cells)?;
+        shown += 1;
+        if filter.limit.is_some_and(|limit| shown >= limit) {
+            break;
+        }
+    }
+    Ok(shown)
+}
+
+struct Reading {
+    instance: u32,
+    listing: Listing,
+    names: Names,
+}
+
+impl Reading {
+    fn new(database: &Connection) -> Result<Self, Trouble> {
+        Ok(Self {
+            instance: database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?,
+            listing: books::listing(database)?.unwrap_or_default(),
+            names: results::names(database)?,
+        })
+    }
+
+    fn query(what: What, filter: &Filter) -> (String, Vec<Sql>) {
+        let time = match what {
+            What::Orders => "sealed_us",
+            What::Fills | What::Pools | What::Flows => "at_us",
+        };
+        let number = match what {
+            What::Flows => "id",
+            What::Orders => "intents.number",
+            What::Fills | What::Pools => "number",
+        };
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        let mut add = |condition: String, value: Sql| {
+            conditions.push(condition);
+            values.push(value);
+        };
+        let micros = |s: u64| {
+            Sql::Integer(
+                i64::try_from(s)
+                    .unwrap_or(i64::MAX)
+                    .saturating_mul(1_000_000),
+            )
+        };
+        if let Some(from_s) = filter.from_s {
+            add(format!("{time} >= ?"), micros(from_s));
+        }
+        if let Some(to_s) = filter.to_s {
+            add(format!("{time} < ?"), micros(to_s));
+        }
+        if let Some(market) = &filter.market {
+            add("market = ?".to_owned(), Sql::Text(market.clone()));
+        }
+        if let Some(side) = &filter.side {
+            add("side = ?".to_owned(), Sql::Text(side.clone()));
+        }
+        let conditions = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
+        };
+        let query = what.query();
+        (
+            format!("{query}{conditions} ORDER BY {time} DESC, {number} DESC"),
+            values,
+        )
+    }
+
+    /// The row as text; nothing if it is another strategy's.
+    fn cells(
+        &self,
+        what: What,
+        filter: &Filter,
+        row: &SqlRow<'_>,
+    ) -> Result<Option<Vec<String>>, Trouble> {
+        let time = times::iso_ms(row.get::<_, i64>("t")?.cast_unsigned() / 1_000);
+        if what == What::Flows {
+            let token = TokenId(row.get("token")?);
+            let symbol: String = row.get("symbol")?;
+            let (amount, reason): (String, String) = (row.get("amount")?, row.get("reason")?);
+            return Ok(Some(vec![
+                time,
+                symbol,
+                self.amount(token, &amount)?,
+                reason,
+            ]));
+        }
+        let number = row.get::<_, i64>("number")?.cast_unsigned();
+        let strategy: Option<u8> = row.get("strategy")?;
+        let (name, id) = match strategy {
+            Some(strategy) => (self.names.of(number, strategy), self.id(number, strategy)),
+            // A row of a version that did not keep it, and its order is gone.
+            None => ("unknown".to_owned(), number.to_string()),
+        };
+        if filter.strategy.as_ref().is_some_and(|asked| *asked != name) {
+            return Ok(None);
+        }
+        let market: Option<String> = row.get("market")?;
+        let market = market.unwrap_or_default();
+        let spec = self.listing.markets.iter().find(|spec| spec.name == market);
+        let mut cells = vec![time, market, name];
+        match what {
+            What::Fills => cells.extend(self.fill(row, spec)?),
+            What::Orders => cells.extend(order(row, spec)?),
+            What::Pools | What::Flows => cells.extend(self.pool(row)?),
+        }
+        cells.push(id);
+        Ok(Some(cells))
+    }
+
+    fn id(&self, number: u64, strategy: u8) -> String {
+        let id = ClientOrderId {
+            instance: self.instance,
+            strategy: StrategyId(strategy),
+            number,
+        };
+        id.to_string()
+    }
+
+    fn fill(&self, row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Trouble> {
+        let text = |name: &str| row.get::<_, String>(name);
+        let (side, base, quote, fee) = (text("side")?, text("base")?, text("quote")?, text("fee")?);
+        let Some(spec) = spec else {
+            // A market that is not configured any more: base units.
+            return Ok(vec![
+                side,
+                String::new(),
+                base,
+                quote,
+                fee,
+                String::new(),
+                String::new(),
+            ]);
+        };
+        let fee_token = if side == "buy" {
+            &spec.base
+        } else {
+            &spec.quote
+        };
+        let mid: Option<String> = row.get("mid")?;
+        let mid = mid.and_then(|mid| mid.parse::<u64>().ok());
+        let decimals = usize::from(spec.price_decimals) + 1;
+        // Half ticks: five tenths of a tick each.
+        let mid = mid.map(|mid| decimal_text(u128::from(mid) * 5, decimals, decimals));
+        Ok(vec![
+            side,
+            price(spec, &base, &quote).unwrap_or_default(),
+            self.amount(spec.base.id, &base)?,
+            self.amount(spec.quote.id, &quote)?,
+            self.amount(fee_token.id, &fee)?,
+            fee_token.symbol.clone(),
+            mid.unwrap_or_default(),
+        ])
+    }
+
+    fn pool(&self, row: &SqlRow<'_>) -> Result<Vec<String>, Trouble> {
+        let token = |name: &str| row.get::<_, Option<u16>>(name).map(|id| id.map(TokenId));
+        let tokens = [
+            token("first_token")?,
+            token("second_token")?,
+            token("lp_token")?,
+        ];
+        let text = |name: &str| row.get::<_, String>(name);
+        let kind: Option<String> = row.get("kind")?;
+        let amount = |token: Option<TokenId>, units: String| match token {
+            Some(token) => self.amount(token, &units),
+            None => Ok(units),
+        };
+        let symbol = |token: Option<TokenId>| token.map_or_else(String::new, |id| self.symbol(id));
+        Ok(vec![
+            kind.unwrap_or_default(),
+            amount(tokens[0], text("first")?)?,
+            symbol(tokens[0]),
+            amount(tokens[1], text("second")?)?,
+            symbol(tokens[1]),
+            amount(tokens[2], text("lp")?)?,
+            amount(tokens[1], text("fee")?)?,
+        ])
+    }
+
+    fn symbol(&self, token: TokenId) -> String {
+        let spec = self.listing.tokens.iter().find(|spec| spec.id == token);
+        let pools = self.listing.pools.iter().map(|pool| &pool.lp);
+        let shares = pools.clone().find(|spec| spec.id == token);
+        let found = spec.or(shares);
+        found.map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
+    }
+
+    /// Whole tokens of a text of base units.
+    fn amount(&self, token: TokenId, units: &str) -> Result<String, Trouble> {
+        let tokens = self.listing.tokens.iter();
+        let mut all = tokens.chain(self.listing.pools.iter().map(|pool| &pool.lp));
+        let decimals = all
+            .find(|spec| spec.id == token)
+            .map_or(0, |spec| usize::from(spec.decimals));
+        let wrong = || Trouble::Damage(format!("{units:?} is no amount"));
+        let units: i128 = units.parse().map_err(|_| wrong())?;
+        let sign = if units < 0 { "-" } else { "" };
+        let text = decimal_text(units.unsigned_abs(), decimals, decimals);
+        Ok(format!("{sign}{text}"))
+    }
+}
+
+fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Trouble> {
+    let text = |name: &str| row.get::<_, String>(name);
+    let optional = |name: &str| row.get::<_, Option<String>>(name);
+    let (price, qty) = (text("price")?, text("qty")?);
+    let expires = times::iso(row.get::<_, u32>("valid_until_s")?.into());
+    let state = optional("end")?.unwrap_or_else(|| "open".to_owned());
+    let filled = [optional("base")?, optional("quote")?, optional("fee")?];
+    let side = text("side")?;
+    let fee_token = |spec: &MarketSpec| {
+        if side == "buy" {
+            spec.base.decimals
+        } else {
+            spec.quote.decimals
+        }
+    };
+    let whole = |units: &Option<String>, decimals: Option<u8>| {
+        let decimals = decimals.map_or(0, usize::from);
+        let units = units.as_ref().and_then(|units| units.parse().ok());
+        units.map_or_else(String::new, |units| decimal_text(units, decimals, decimals))
+    };
+    let shown = spec.and_then(|spec| {
+        let (price, qty) = (price.parse().ok()?, qty.parse().ok()?);
+        Some((spec.price_text(Price(price)), spec.qty_text(Qty(qty))))
+    });
+    let (price, qty) = shown.unwrap_or((price, qty));
+    Ok(vec![
+        side.clone(),
+        price,
+        qty,
+        state,
+        whole(&filled[0], spec.map(|spec| spec.base.decimals)),
+        whole(&filled[1], spec.map(|spec| spec.quote.decimals)),
+        whole(&filled[2], spec.map(fee_token)),
+        expires,
+    ])
+}
+
+/// Quote for each base in whole tokens, cut two places after a tick.
+fn price(spec: &MarketSpec, base: &str, quote: &str) -> Option<String> {
+    let (base, quote): (u128, u128) = (base.parse().ok()?, quote.parse().ok()?);
+    let places = usize::from(spec.price_decimals) + 2;
+    let up = 10_u128.checked_pow(u32::from(spec.base.decimals) + u32::try_from(places).ok()?)?;
+    let down = base.checked_mul(10_u128.checked_pow(u32::from(spec.quote.decimals))?)?;
+    let price = mul_div_floor(quote, up, down)?;
+    Some(decimal_text(price, places, places))
+}

@@ -1,0 +1,333 @@
+//! The database of what was asked for: intents before they are sent, their ends, counters, the level.
+//!
+//! One writer per state folder, held by a lock; every write is one transaction that is on disk before
+//! the call returns. Knows nothing of HTTP or of how bytes were signed. What it reads at a start is
+//! either whole or refused: rows carry checksums, and intents are chained, so that a missing or
+//! altered one shows.
+
+mod booking;
+pub mod books;
+mod chain;
+mod copies;
+pub mod flows;
+pub mod history;
+mod intents;
+pub mod offline;
+mod orders;
+pub(crate) mod pool_transactions;
+#[cfg(test)]
+pub(crate) mod pool_transactions_tests;
+mod recover;
+pub(crate) mod restrictions;
+pub mod results;
+mod rows;
+mod schema;
+pub mod view;
+
+use std::path::{Path, PathBuf};
+
+use cambist_core::event::{RecoveredOrder, Restrictions};
+use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::{Amount, Hash, Intent, TokenId};
+use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
+use rusqlite::Connection;
+
+use cambist_host::clock::Clock;
+use chain::Sum;
+
+pub use booking::Noted;
+pub use books::Listing;
+pub use schema::FILE;
+
+/// Why the store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder is locked.
+    #[error("another instance uses the state folder {}; stop it first, or give this one its own store.dir", dir.display())]
+    AnotherInstance {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// What was read is not what was written.
+    #[error("the store {} is damaged: {what}. Nothing was changed. Keep the folder for inspection; orders it named expire by themselves, and a new store.dir starts afresh once they have", file.display())]
+    Corrupt {
+        /// The database file.
+        file: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// Written by a newer program.
+    #[error("the store {} has version {found}, and this program knows up to {known}; nothing was changed. {}", file.display(), way_back(file, copy.as_deref()))]
+    TooNew {
+        /// The database file.
+        file: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+        /// What it was before the newer program changed it, where that is kept.
+        copy: Option<PathBuf>,
+    },
+    /// The folder is not ours alone, or cannot be used.
+    #[error("state folder {0}")]
+    Folder(FolderError),
+    /// The database refused.
+    #[error("store {}: {} ({source})", file.display(), advice(source))]
+    Database {
+        /// The database file.
+        file: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// An earlier write failed, so that nobody knows what is on disk.
+    #[error(
+        "an earlier write to the store failed; nothing more is sealed or noted in this process, and the next start reads from the venue what is missing"
+    )]
+    Broken,
+    /// An order that may be alive would have nobody to watch it.
+    #[error(
+        "an order of market {market} in the store may still be alive; keep that market configured until it has ended"
+    )]
+    MarketGone {
+        /// The market.
+        market: String,
+    },
+    /// A request that would break a promise of the store.
+    #[error("the store refuses: {what}")]
+    Refused {
+        /// What was asked.
+        what: String,
+    },
+}
+
+impl From<FolderError> for StoreError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::InUse(dir) => Self::AnotherInstance { dir },
+            other => Self::Folder(other),
+        }
+    }
+}
+
+/// One signed order or move, ready to be made durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedIntent {
+    /// The order or move.
+    pub intent: Intent,
+    /// Its hash.
+    pub hash: Hash,
+    /// Exactly the bytes of the request, the same for every transmission.
+    pub body: Vec<u8>,
+}
+
+/// An intent without a proven end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenIntent {
+    /// The order and its hash.
+    pub recovered: RecoveredOrder,
+    /// The bytes to send again.
+    pub body: Vec<u8>,
+}
+
+/// A join or an exit without a proven end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenPoolTransaction {
+    /// The move and its hash.
+    pub recovered: RecoveredPoolTransaction,
+    /// The bytes to send again.
+    pub body: Vec<u8>,
+}
+
+/// What an order came to, in base units; of a move the pooled tokens in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Base filled.
+    pub base: Amount,
+    /// Quote filled.
+    pub quote: Amount,
+    /// Fee in the bought token.
+    pub fee: Amount,
+}
+
+/// Everything a start needs to know about earlier runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Random number of this store.
+    pub instance: u32,
+    /// Next client order number.
+    pub next_number: u64,
+    /// Next storage id per sell token; absent tokens begin at 0.
+    pub next_storage: std::collections::BTreeMap<TokenId, u32>,
+    /// Orders that may still be alive, oldest first.
+    pub open: Vec<OpenIntent>,
+    /// Base units of every order that may not be behind its fence, whatever became of it, by base token and
+    /// the second in which they expire.
+    pub signed: Vec<(TokenId, u32, Amount)>,
+    /// Moves that may still be undecided, oldest first.
+    pub open_moves: Vec<OpenPoolTransaction>,
+    /// The durable level and pauses.
+    pub levels: Restrictions,
+    /// Why it stands where it stands; empty if it was never set.
+    pub cause: String,
+}
+
+/// The open store. Dropping it releases the folder.
+#[derive(Debug)]
+pub struct Store {
+    database: Connection,
+    file: PathBuf,
+    clock: Clock,
+    head: Sum,
+    instance: u32,
+    next_number: u64,
+    /// Number of the newest intent that was ever here.
+    newest_number: u64,
+    market_names: Vec<String>,
+    /// Profit and loss as it is counted; nothing before the markets are known.
+    results: Option<results::Results>,
+    broken: bool,
+    // Last, so that the database is closed before the folder is released.
+    _folder: TakenFolder,
+}
+
+impl Store {
+    /// Opens the store of a folder, creating both if needed, and verifies everything in it.
+    ///
+    /// Counters jump ahead by more than a torn log could hide, so that no number and no storage id is
+    /// ever used twice, whatever the disk forgot.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let folder = PrivateFolder::open_or_create(dir)?;
+        let taken = folder.take()?;
+        let file = dir.join(FILE);
+        let mut database = schema::open(&file)?;
+        let verified = recover::verify(&database, &file)?;
+        schema::begin_run(&mut database, &verified.head, Clock::new().unix_micros())
+            .map_err(|error| database_error(&file, error))?;
+        folder.sync()?;
+        let next_number = verified.next_number.saturating_add(schema::NUMBER_JUMP);
+        Ok(Self {
+            database,
+            file,
+            clock: Clock::new(),
+            head: verified.head,
+            instance: verified.instance,
+            next_number,
+            newest_number: verified.newest_number,
+            market_names: Vec::new(),
+            results: None,
+            broken: false,
+            _folder: taken,
+        })
+    }
+
+    /// Random number of this store, part of every client order id.
+    pub const fn instance(&self) -> u32 {
+        self.instance
+    }
+
+    /// Number of the newest intent that was ever here: a later one of this store was made when there was
+    /// more in it.
+    pub const fn newest_number(&self) -> u64 {
+        self.newest_number
+    }
+
+    /// Never gives this number, or one below it, to an order again.
+    pub fn skip_past(&mut self, number: u64) -> Result<(), StoreError> {
+        let next = number.saturating_add(1).max(self.next_number);
+        let (instance, head) = (self.instance, self.head);
+        let written = (|| {
+            let change = self.database.transaction()?;
+            schema::set_meta(&change, instance, next, &head)?;
+            change.commit()
+        })();
+        written.map_err(|error| self.fail(error))?;
+        self.next_number = next;
+        Ok(())
+    }
+
+    /// Size of the database and its log in bytes, for metrics.
+    pub fn size_bytes(&self) -> u64 {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+        let mut log = self.file.clone().into_os_string();
+        log.push("-wal");
+        size(&self.file) + size(Path::new(&log))
+    }
+
+    /// Whether a write has failed, after which nothing more is written but levels.
+    pub const fn has_failed(&self) -> bool {
+        self.broken
+    }
+
+    fn fail(&mut self, source: rusqlite::Error) -> StoreError {
+        self.broken = true;
+        database_error(&self.file, source)
+    }
+}
+
+impl StoreError {
+    /// Whether folder or file are wrong as they stand, so that trying again cannot help.
+    pub fn is_misconfigured(&self) -> bool {
+        use rusqlite::ErrorCode;
+        match self {
+            Self::Folder(error) => error.is_misconfigured(),
+            Self::Database { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly)
+            ),
+            Self::TooNew { .. } | Self::MarketGone { .. } => true,
+            Self::AnotherInstance { .. }
+            | Self::Corrupt { .. }
+            | Self::Broken
+            | Self::Refused { .. } => false,
+        }
+    }
+}
+
+/// What the trouble is and what helps. What was sealed before is on disk; what was not, was not sent.
+fn advice(source: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode;
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full; make room and start again",
+        Some(ErrorCode::SystemIoFailure) => {
+            "the disk or file system failed; look into the system's log, then start again"
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            "the file cannot be opened or written; look at its owner and mode"
+        }
+        _ => "the database refused",
+    }
+}
+
+/// How an older program goes on after a newer one changed the store.
+fn way_back(file: &Path, copy: Option<&Path>) -> String {
+    let newer = "Use the newer program";
+    let Some(copy) = copy else {
+        return newer.to_owned();
+    };
+    let (file, copy) = (file.display(), copy.display());
+    format!(
+        "{newer}; or go back to what it was before that changed it: remove {file}-wal and {file}-shm, and put {copy} in the place of {file}. What was done since is not in it: this program will find that out from the venue and not trade until a person has looked"
+    )
+}
+
+/// Tells damage from other trouble.
+fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode;
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
+            file: file.to_owned(),
+            what: source.to_string(),
+        },
+        _ => StoreError::Database {
+            file: file.to_owned(),
+            source,
+        },
+    }
+}
+
+#[cfg(test)]
+mod kept_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! Reading everything back, and refusing what is not whole.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cambist_core::event::RecoveredOrder;
+use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::order::UnsignedOrder;
+use cambist_core::{Amount, Intent, MarketId, TokenId, VenueTime};
+use rusqlite::Connection;
+
+use super::chain::Sum;
+use super::intents::{end_sum, fill_sum};
+use super::rows;
+use super::schema::{anchor_sum, counter_sum, meta_sum};
+use super::{
+    Filled, OpenIntent, OpenPoolTransaction, Recovered, Store, StoreError, database_error,
+};
+use super::{books, flows};
+use crate::restrictions;
+
+/// What a verification found.
+pub(super) struct Verified {
+    pub(super) head: Sum,
+    pub(super) instance: u32,
+    pub(super) next_number: u64,
+    pub(super) newest_number: u64,
+}
+
+/// Trouble while reading: the database's, or ours.
+pub(super) enum Trouble {
+    Database(rusqlite::Error),
+    Damage(String),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        match error {
+            // A value of the wrong type or range in a strict table was not written by us.
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::QueryReturnedNoRows => Self::Damage(error.to_string()),
+            other => Self::Database(other),
+        }
+    }
+}
+
+impl Trouble {
+    pub(super) fn at(self, file: &Path) -> StoreError {
+        match self {
+            Self::Database(error) => database_error(file, error),
+            Self::Damage(what) => StoreError::Corrupt {
+                file: file.to_owned(),
+                what,
+            },
+        }
+    }
+}
+
+/// Checks every row that a start relies on.
+pub(super) fn verify(database: &Connection, file: &Path) -> Result<Verified, StoreError> {
+    verified(database).map_err(|trouble| trouble.at(file))
+}
+
+fn verified(database: &Connection) -> Result<Verified, Trouble> {
+    let (instance, next_number, newest, sum): (u32, i64, Vec<u8>, Vec<u8>) = database.query_row(
+        "SELECT instance, next_number, head, sum FROM meta",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )?;
+    let next_number = next_number.cast_unsigned();
+    let newest = Sum::read(&newest)
+        .ok_or_else(|| Trouble::Damage("the head of the chain is no checksum".to_owned()))?;
+    check(
+        &sum,
+        &meta_sum(instance, next_number, &newest),
+        "the meta row",
+    )?;
+    let counters = counters(database)?;
+    let (mut number, mut head) = anchor(database)?;
+    rows::each(database, |found| {
+        let row = &found.row;
+        let expected = row.chained(&head);
+        let what = format!(
+            "the chain of intents at number {} (after {number})",
+            row.number()
+        );
+        check(&found.chain, &expected, &what)?;
+        // The market's place does not matter to what is checked here.
+        let slots = row.rebuild(instance, MarketId(0))?.slots();
+        let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
+        if slots.into_iter().any(behind) || row.number() >= next_number {
+            let what = format!("counters lie behind intent {}", row.number());
+            return Err(Trouble::Damage(what));
+        }
+        number = row.number();
+        head = expected;
+        Ok(())
+    })?;
+    if head != newest {
+        return Err(Trouble::Damage(format!(
+            "the intents after number {number} are missing"
+        )));
+    }
+    ends(database)?;
+    flows::read(database)?;
+    books::read(database)?;
+    books::listing(database)?;
+    match restrictions::newest(database)? {
+        Ok(_) => {}
+        Err(what) => return Err(Trouble::Damage(what)),
+    }
+    Ok(Verified {
+        head,
+        instance,
+        next_number,
+        newest_number: number,
+    })
+}
+
+pub(super) fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
+    if Sum::read(found) == Some(*expected) {
+        Ok(())
+    } else {
+        Err(Trouble::Damage(format!(
+            "{what} does not match its checksum"
+        )))
+    }
+}
+
+fn anchor(database: &Connection) -> Result<(u64, Sum), Trouble> {
+    let (number, chain, sum): (i64, Vec<u8>, Vec<u8>) =
+        database.query_row("SELECT number, chain, sum FROM anchor", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let number = number.cast_unsigned();
+    let chain =
+        Sum::read(&chain).ok_or_else(|| Trouble::Damage("the anchor is no checksum".to_owned()))?;
+    check(&sum, &anchor_sum(number, &chain), "the anchor")?;
+    Ok((number, chain))
+}
+
+fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, Trouble> {
+    let mut query = database.prepare("SELECT token, next_storage, sum FROM counters")?;
+    let mut rows = query.query([])?;
+    let mut counters = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let (token, next): (u16, u32) = (row.get(0)?, row.get(1)?);
+        let sum: Vec<u8> = row.get(2)?;
+        check(
+            &sum,
+            &counter_sum(token, next),
+            &format!("the counter of token {token}"),
+        )?;
+        counters.insert(TokenId(token), next);
+    }
+    Ok(counters)
+}
+
+fn ends(database: &Connection) -> Result<(), Trouble> {
+    let mut query = database.prepare("SELECT * FROM ends")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let number = row.get::<_, i64>("number")?.cast_unsigned();
+        let text = |name: &str| row.get::<_, String>(name);
+        let (end, base, quote, fee) = (text("end")?, text("base")?, text("quote")?, text("fee")?);
+        let at_us = row.get::<_, i64>("at_us")?.cast_unsigned();
+        let sum: Vec<u8> = row.get("sum")?;
+        let expected = end_sum(number, &end, [&base, &quote, &fee], at_us);
+        check(&sum, &expected, &format!("the end of intent {number}"))?;
+    }
+    Ok(())
+}
+
+impl Store {
+    /// What earlier runs left. `markets` are the names in the order of the configuration; an open
+    /// intent of a market that is no longer configured is refused, because nobody would watch it.
+    pub fn recover(&mut self, markets: &[String]) -> Result<Recovered, StoreError> {
+        self.market_names = markets.to_vec();
+        let (levels, cause) = self.levels()?;
+        let at = |trouble: Trouble| trouble.at(&self.file);
+        let mut rows = Vec::new();
+        let mut signed = Unexpired::default();
+        let found = rows::each(&self.database, |found| {
+            // The market's place does not matter to what is signed.
+            if let Intent::Order(order) = found.row.rebuild(self.instance, MarketId(0))? {
+                signed.add(&order);
+            }
+            if !found.has_ended {
+                let body = whole(found.body, found.row.body_sum(), found.row.number())?;
+                rows.push((found.row, body));
+            }
+            Ok(())
+        });
+        found.map_err(at)?;
+        let (mut open, mut open_moves) = (Vec::new(), Vec::new());
+        for (row, body) in rows {
+            let market = place(markets, row.market())?;
+            let hash = row.hash();
+            match row.rebuild(self.instance, market).map_err(at)? {
+                Intent::Order(order) => {
+                    let filled = booked(&self.database, row.number()).map_err(at)?;
+                    let recovered = RecoveredOrder {
+                        order,
+                        hash,
+                        base_filled: filled.base,
+                        quote_filled: filled.quote,
+                        fee: filled.fee,
+                    };
+                    open.push(OpenIntent { recovered, body });
+                }
+                Intent::PoolTransaction(wanted) => {
+                    let recovered = RecoveredPoolTransaction {
+                        transaction: wanted,
+                        hash,
+                    };
+                    open_moves.push(OpenPoolTransaction { recovered, body });
+                }
+            }
+        }
+        Ok(Recovered {
+            instance: self.instance,
+            next_number: self.next_number,
+            next_storage: counters(&self.database).map_err(at)?,
+            open,
+            signed: signed.all(),
+            open_moves,
+            levels,
+            cause,
+        })
+    }
+}
+
+/// The longest grace that a configuration may state.
+const GRACE_MAX_S: u64 = 3_600;
+
+/// What was signed and may not be behind its fence.
+#[derive(Default)]
+struct Unexpired {
+    by_expiry: BTreeMap<(u32, TokenId), Amount>,
+    newest: VenueTime,
+}
+
+impl Unexpired {
+    /// Takes an order in, and forgets what had expired long before it was made: what is behind its fence then
+    /// is so now.
+    fn add(&mut self, order: &UnsignedOrder) {
+        let (token, base) = order.base();
+        let sum = self
+            .by_expiry
+            .entry((order.valid_until_s, token))
+            .or_default();
+        *sum = sum.saturating_add(base);
+        self.newest = self.newest.max(order.made_at);
+        while let Some(first) = self.by_expiry.first_entry()
+            && u64::from(first.key().0) + GRACE_MAX_S < self.newest.as_s()
+        {
+            first.remove();
+        }
+    }
+
+    fn all(self) -> Vec<(TokenId, u32, Amount)> {
+        let each = self.by_expiry.into_iter();
+        each.map(|((until_s, token), base)| (token, until_s, base))
+            .collect()
+    }
+}
+
+/// The place of a market in the configuration.
+fn place(markets: &[String], market: &str) -> Result<MarketId, StoreError> {
+    let index = markets.iter().position(|name| name == market);
+    let index = index.ok_or_else(|| StoreError::MarketGone {
+        market: market.to_owned(),
+    })?;
+    Ok(MarketId(u16::try_from(index).unwrap_or(u16::MAX)))
+}
+
+/// The bytes of an open intent, if they are all there.
+fn whole(body: Option<Vec<u8>>, sum: &Sum, number: u64) -> Result<Vec<u8>, Trouble> {
+    body.filter(|body| Sum::over(body) == *sum)
+        .ok_or_else(|| Trouble::Damage(format!("the bytes of open intent {number} are not whole")))
+}
+
+/// What was booked for an order so far.
+pub(super) fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
+    let mut query =
+        database.prepare("SELECT base, quote, fee, at_us, sum FROM fills WHERE number = ?1")?;
+    let mut rows = query.query([number.cast_signed()])?;
+    let mut total = Filled::default();
+    while let Some(row) = rows.next()? {
+        let [base, quote, fee]: [String; 3] = [row.get(0)?, row.get(1)?, row.get(2)?];
+        let at_us = row.get::<_, i64>(3)?.cast_unsigned();
+        let sum: Vec<u8> = row.get(4)?;
+        let what = format!("a fill of intent {number}");
+        check(&sum, &fill_sum(number, [&base, &quote, &fee], at_us), &what)?;
+        let add =
+            |total: Amount, part: &str| part.parse().ok().and_then(|part| total.checked_add(part));
+        total = (|| {
+            Some(Filled {
+                base: add(total.base, &base)?,
+                quote: add(total.quote, &quote)?,
+                fee: add(total.fee, &fee)?,
+            })
+        })()
+        .ok_or(Trouble::Damage(what))?;
+    }
+    Ok(total)
+}

@@ -1,0 +1,367 @@
+//! The durable level and pauses: every change is kept with its cause, the newest one holds. Versions before
+//! the fifth kept losses with them.
+//!
+//! Pauses name markets, not positions in a file that may change. One of a market that is not configured
+//! any more is not carried on.
+
+use std::collections::BTreeMap;
+
+use cambist_core::event::{Filter, LossBaseline, Pause, Rate, Restrictions, TradingState};
+use cambist_core::{MarketId, Side, StrategyId, VenueTime};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use crate::chain::{Row, Sum};
+use crate::{Store, StoreError};
+
+fn level_sum(id: u64, held: &Held, at_us: u64) -> Sum {
+    let row = Row::of("level")
+        .number(id)
+        .text(held.level.name())
+        .text(&held.cause)
+        .number(at_us);
+    // Rows of the first version of the tables have no pauses.
+    if held.pauses.is_empty() {
+        row.sum()
+    } else {
+        row.text(&held.pauses).sum()
+    }
+}
+
+/// A row as it stands.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) level: TradingState,
+    pub(super) cause: String,
+    /// JSON, or nothing.
+    pauses: String,
+}
+
+/// A pause as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenPause {
+    market: Option<String>,
+    side: Option<String>,
+    strategy: Option<u8>,
+    since_ms: u64,
+    until_ms: Option<u64>,
+    cause: String,
+}
+
+/// The loss of a market as it was written. Amounts are text: they may be longer than numbers of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenLost {
+    market: String,
+    day: u64,
+    today: String,
+    total: String,
+    drawdown: String,
+    /// Since the mid is stored with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<WrittenLast>,
+}
+
+/// The loss of the hour before a time, and the mid of all losses: so much quote for so much base.
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenLast {
+    hour: String,
+    hour_at_ms: u64,
+    mid: [String; 2],
+}
+
+impl WrittenLost {
+    fn read(&self) -> Option<LossBaseline> {
+        let mut lost = LossBaseline {
+            day: self.day,
+            today: self.today.parse().ok()?,
+            total: self.total.parse().ok()?,
+            drawdown: self.drawdown.parse().ok()?,
+            ..LossBaseline::default()
+        };
+        if let Some(last) = &self.last {
+            let [quote, base] = &last.mid;
+            let (quote, base) = (quote.parse().ok()?, base.parse().ok()?);
+            (lost.hour, lost.hour_at) = (last.hour.parse().ok()?, VenueTime(last.hour_at_ms));
+            lost.mid = Some(Rate { quote, base }).filter(|_| base > 0);
+        }
+        Some(lost)
+    }
+}
+
+/// The column of the pauses: alone while nothing was lost, as in the first versions.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Pauses(Vec<WrittenPause>),
+    Both {
+        pauses: Vec<WrittenPause>,
+        lost: Vec<WrittenLost>,
+    },
+}
+
+impl Store {
+    /// Makes level and pauses durable. A lower level is refused unless a person `lowers` it.
+    pub fn set_levels(
+        &mut self,
+        levels: &Restrictions,
+        cause: &str,
+        lowers: bool,
+    ) -> Result<(), StoreError> {
+        let (held, _) = self.level()?;
+        let level = levels.state;
+        if level < held && !lowers {
+            return Err(StoreError::Refused {
+                what: format!(
+                    "the level {} may only be lowered by a person, not to {}",
+                    held.name(),
+                    level.name()
+                ),
+            });
+        }
+        self.append(level, cause, self.written(levels))
+    }
+
+    /// A person's decision to trade again, with the reason: the level is lowered, and every pause lifted.
+    pub fn clear_level(&mut self, reason: &str) -> Result<(), StoreError> {
+        self.append(TradingState::Active, reason, String::new())
+    }
+
+    /// The durable level and its cause.
+    pub fn level(&self) -> Result<(TradingState, String), StoreError> {
+        self.held().map(|held| (held.level, held.cause))
+    }
+
+    /// Whether the level was ever changed for exactly this cause.
+    pub fn had_cause(&self, cause: &str) -> Result<bool, StoreError> {
+        let found = self.database.query_row(
+            "SELECT EXISTS (SELECT 1 FROM levels WHERE cause = ?1)",
+            [cause],
+            |row| row.get(0),
+        );
+        found.map_err(|error| crate::database_error(&self.file, error))
+    }
+
+    /// Whether the newest change holds parts back, healed or not.
+    pub fn is_paused(&self) -> Result<bool, StoreError> {
+        let written = self.understood(&self.held()?.pauses)?;
+        Ok(match written {
+            Written::Pauses(pauses) | Written::Both { pauses, .. } => !pauses.is_empty(),
+        })
+    }
+
+    /// The durable level and pauses, and their cause. Markets have to be known: see `recover`.
+    pub(super) fn levels(&self) -> Result<(Restrictions, String), StoreError> {
+        let held = self.held()?;
+        let (Written::Pauses(pauses) | Written::Both { pauses, .. }) =
+            self.understood(&held.pauses)?;
+        let pauses = self.pauses(pauses).ok_or_else(|| self.garbled())?;
+        let level = held.level;
+        Ok((
+            Restrictions {
+                state: level,
+                pauses,
+            },
+            held.cause,
+        ))
+    }
+
+    /// What markets had lost when the store was of an earlier version, unless a person had that forgotten.
+    pub(super) fn carried_losses(&self) -> Result<BTreeMap<MarketId, LossBaseline>, StoreError> {
+        let failed = |error| crate::database_error(&self.file, error);
+        let row = self
+            .database
+            .query_row("SELECT level FROM carried", [], |row| row.get(0));
+        let row: Option<i64> = row.optional().map_err(failed)?;
+        let found = row
+            .map(|id| at(&self.database, id))
+            .transpose()
+            .map_err(failed)?;
+        let Some(found) = found.flatten() else {
+            return Ok(BTreeMap::new());
+        };
+        let held = found.map_err(|what| StoreError::Corrupt {
+            file: self.file.clone(),
+            what,
+        })?;
+        match self.understood(&held.pauses)? {
+            Written::Pauses(_) => Ok(BTreeMap::new()),
+            Written::Both { lost, .. } => self.lost(lost).ok_or_else(|| self.garbled()),
+        }
+    }
+
+    fn garbled(&self) -> StoreError {
+        StoreError::Corrupt {
+            file: self.file.clone(),
+            what: "the pauses or losses cannot be understood".to_owned(),
+        }
+    }
+
+    fn understood(&self, text: &str) -> Result<Written, StoreError> {
+        if text.is_empty() {
+            return Ok(Written::Pauses(Vec::new()));
+        }
+        serde_json::from_str(text).map_err(|_| self.garbled())
+    }
+
+    fn place(&self, name: &str) -> Option<MarketId> {
+        let index = self.market_names.iter().position(|known| known == name)?;
+        u16::try_from(index).ok().map(MarketId)
+    }
+
+    fn lost(&self, rows: Vec<WrittenLost>) -> Option<BTreeMap<MarketId, LossBaseline>> {
+        let mut all = BTreeMap::new();
+        for row in rows {
+            let lost = row.read()?;
+            // As with pauses, a market that is not configured any more is not carried on.
+            all.extend(self.place(&row.market).map(|market| (market, lost)));
+        }
+        Some(all)
+    }
+
+    fn written(&self, levels: &Restrictions) -> String {
+        let name = |market: MarketId| self.market_names.get(usize::from(market.0)).cloned();
+        let pauses: Vec<_> = levels
+            .pauses
+            .iter()
+            .map(|pause| WrittenPause {
+                market: pause.filter.market.and_then(name),
+                side: pause.filter.side.map(|side| side.name().to_owned()),
+                strategy: pause.filter.strategy.map(|id| id.0),
+                since_ms: pause.since.0,
+                until_ms: pause.until.map(|until| until.0),
+                cause: pause.cause.clone(),
+            })
+            .collect();
+        if pauses.is_empty() {
+            return String::new();
+        }
+        serde_json::to_string(&Written::Pauses(pauses)).unwrap_or_default()
+    }
+
+    fn pauses(&self, rows: Vec<WrittenPause>) -> Option<Vec<Pause>> {
+        let mut pauses = Vec::with_capacity(rows.len());
+        for row in rows {
+            let market = row.market.as_deref().map(|name| self.place(name));
+            if market == Some(None) {
+                continue;
+            }
+            let named = |name: String| Side::BOTH.into_iter().find(|side| side.name() == name);
+            let side = row.side.map(named);
+            if side == Some(None) {
+                return None;
+            }
+            pauses.push(Pause {
+                filter: Filter {
+                    market: market.flatten(),
+                    side: side.flatten(),
+                    strategy: row.strategy.map(StrategyId),
+                },
+                since: VenueTime(row.since_ms),
+                until: row.until_ms.map(VenueTime),
+                cause: row.cause,
+            });
+        }
+        Some(pauses)
+    }
+
+    fn held(&self) -> Result<Held, StoreError> {
+        newest(&self.database)
+            .map_err(|error| crate::database_error(&self.file, error))?
+            .map_err(|what| StoreError::Corrupt {
+                file: self.file.clone(),
+                what,
+            })
+    }
+
+    pub(super) fn append(
+        &mut self,
+        level: TradingState,
+        cause: &str,
+        pauses: String,
+    ) -> Result<(), StoreError> {
+        let held = Held {
+            level,
+            cause: cause.to_owned(),
+            pauses,
+        };
+        let at_us = self.clock.unix_micros();
+        let written = (|| {
+            let change = self.database.transaction()?;
+            let id: i64 =
+                change.query_row("SELECT coalesce(max(id), 0) + 1 FROM levels", [], |row| {
+                    row.get(0)
+                })?;
+            let sum = level_sum(id.cast_unsigned(), &held, at_us);
+            change.execute(
+                "INSERT INTO levels (id, level, cause, pauses, at_us, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    id,
+                    level.name(),
+                    cause,
+                    held.pauses,
+                    at_us.cast_signed(),
+                    sum.bytes()
+                ],
+            )?;
+            change.commit()
+        })();
+        written.map_err(|error| self.fail(error))
+    }
+}
+
+/// Losses of an earlier version say nothing any more.
+pub(super) fn forget_carried(change: &Transaction<'_>) -> rusqlite::Result<()> {
+    change
+        .execute("UPDATE carried SET level = 0", [])
+        .map(|_| ())
+}
+
+/// The newest row, or what is wrong with it.
+pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, String>> {
+    let newest = "SELECT max(id) FROM levels";
+    let id: Option<i64> = database.query_row(newest, [], |row| row.get(0))?;
+    let found = id.map(|id| at(database, id)).transpose()?.flatten();
+    Ok(found.unwrap_or_else(|| {
+        Ok(Held {
+            level: TradingState::Active,
+            cause: String::new(),
+            pauses: String::new(),
+        })
+    }))
+}
+
+/// One row, or what is wrong with it; nothing if there is none.
+fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<Held, String>>> {
+    let row = database
+        .query_row(
+            "SELECT level, cause, pauses, at_us, sum FROM levels WHERE id = ?1",
+            [id],
+            |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get::<_, i64>(3)?.cast_unsigned(),
+                    row.get::<_, Vec<u8>>(4)?,
+                ))
+            },
+        )
+        .optional()?;
+    let Some((name, cause, pauses, at_us, sum)) = row else {
+        return Ok(None);
+    };
+    let id = id.cast_unsigned();
+    let level = TradingState::ALL
+        .into_iter()
+        .find(|level| level.name() == name);
+    let held = level.map(|level| Held {
+        level,
+        cause,
+        pauses,
+    });
+    let whole = |held: &Held| Sum::read(&sum) == Some(level_sum(id, held, at_us));
+    Ok(Some(held.filter(whole).ok_or_else(|| {
+        format!("row {id} of the levels does not match its checksum")
+    })))
+}

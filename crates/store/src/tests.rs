@@ -1,0 +1,500 @@
+//! What the store promises: nothing lost, nothing reused, nothing damaged goes unnoticed.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use cambist_core::books::{Booking, Difference};
+use cambist_core::event::{Filter, Pause, Restrictions, TradingState};
+use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
+use cambist_core::order::{FillBy, UnsignedOrder};
+use cambist_core::{
+    ClientOrderId, Hash, Intent, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId,
+    VenueTime,
+};
+
+use super::books::Listing;
+use super::{FILE, Filled, Noted, SealedIntent, Store, StoreError};
+use tempfile::TempDir;
+
+pub(super) fn names() -> Vec<String> {
+    vec!["ETH-USDC".to_owned(), "BTC-USDC".to_owned()]
+}
+
+fn open(dir: &Path) -> Store {
+    let mut store = Store::open(dir).unwrap();
+    store.recover(&names()).unwrap();
+    store
+}
+
+fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
+    SealedIntent {
+        intent: Intent::Order(UnsignedOrder {
+            client_id: ClientOrderId {
+                instance: store.instance(),
+                strategy: StrategyId(2),
+                number,
+            },
+            market: MarketId(1),
+            side: Side::Sell,
+            price: Price(u64::MAX),
+            qty: Qty(7),
+            kind: OrderKind::MakerOnly,
+            sell_token: TokenId(3),
+            sell_amount: (1 << 96) - 1,
+            buy_token: TokenId(1),
+            buy_amount: 12,
+            fill_by: FillBy::Sell,
+            storage_id,
+            valid_until_s: 1_800_000_000,
+            max_fee_bips: 63,
+            made_at: VenueTime(1_799_999_990_000),
+        }),
+        hash: Hash([u8::try_from(number % 251).unwrap(); 32]),
+        body: format!("{{\"order\":{number}}}").into_bytes(),
+    }
+}
+
+fn order(sealed: &SealedIntent) -> &UnsignedOrder {
+    match &sealed.intent {
+        Intent::Order(order) => order,
+        Intent::PoolTransaction(_) => panic!("a move"),
+    }
+}
+
+/// Notes the end of an order or a move.
+pub(super) fn end(
+    store: &mut Store,
+    order: ClientOrderId,
+    end: End,
+    filled: Filled,
+    moved: Option<&PoolTransactionSettlement>,
+) -> Result<(), StoreError> {
+    let noted = Noted::End {
+        order,
+        end,
+        filled,
+        moved: moved.cloned(),
+    };
+    store.book(&[noted], &Booking::default())
+}
+
+/// Seals one order under the next number and storage id.
+pub(super) fn seal_one(store: &mut Store) -> SealedIntent {
+    let found = store.recover(&names()).unwrap();
+    let storage = found.next_storage.get(&TokenId(3)).copied().unwrap_or(0);
+    let intent = intent(store, found.next_number, storage);
+    store.seal(std::slice::from_ref(&intent)).unwrap();
+    intent
+}
+
+#[test]
+fn what_was_sealed_is_found_again_byte_for_byte() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let instance = store.instance();
+    let first = seal_one(&mut store);
+    let second = seal_one(&mut store);
+    let done = Filled {
+        base: 1,
+        quote: 2,
+        fee: 3,
+    };
+    end(&mut store, first.intent.id(), End::Cancelled, done, None).unwrap();
+    let fill = Fill {
+        order: second.intent.id(),
+        market: MarketId(1),
+        side: Side::Sell,
+        base: 5,
+        quote: 6,
+        fee: 1,
+        mid: Some(9),
+    };
+    let fills = [Noted::Fill(fill.clone()), Noted::Fill(fill)];
+    store.book(&fills, &Booking::default()).unwrap();
+    drop(store);
+    let mut store = Store::open(folder.path()).unwrap();
+    let found = store.recover(&names()).unwrap();
+    assert_eq!(found.instance, instance);
+    assert_eq!(found.open.len(), 1, "the ended one is gone");
+    let each = order(&first).sell_amount;
+    let signed = vec![(TokenId(3), 1_800_000_000, 2 * each)];
+    assert_eq!(
+        found.signed, signed,
+        "but it is signed, and has not expired"
+    );
+    let open = &found.open[0];
+    assert_eq!(open.body, second.body);
+    assert_eq!(&open.recovered.order, order(&second));
+    assert_eq!(open.recovered.hash, second.hash);
+    let booked = [
+        open.recovered.base_filled,
+        open.recovered.quote_filled,
+        open.recovered.fee,
+    ];
+    assert_eq!(booked, [10, 12, 2], "a restart does not book them again");
+    assert_eq!(found.levels.state, TradingState::Active);
+}
+
+#[test]
+fn numbers_and_storage_ids_are_never_used_twice() {
+    let folder = crate::testing::private_folder();
+    let mut highest = (0, 0);
+    for _ in 0..4 {
+        let mut store = open(folder.path());
+        let found = store.recover(&names()).unwrap();
+        let storage = found.next_storage.get(&TokenId(3)).copied().unwrap_or(0);
+        assert!(found.next_number >= highest.0 && storage >= highest.1);
+        assert_eq!(storage % 2, 0, "orders have even ids");
+        let sealed = seal_one(&mut store);
+        highest = (sealed.intent.id().number + 1, order(&sealed).storage_id + 2);
+        let again = store.seal(std::slice::from_ref(&sealed));
+        assert!(matches!(again, Err(StoreError::Refused { .. })));
+        let used = intent(&store, highest.0, order(&sealed).storage_id);
+        assert!(matches!(
+            store.seal(&[used]),
+            Err(StoreError::Refused { .. })
+        ));
+        seal_one(&mut store);
+        highest = (highest.0 + 1, highest.1 + 2);
+    }
+}
+
+#[test]
+fn a_batch_is_whole_or_absent() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let next = store.recover(&names()).unwrap().next_number;
+    let batch = [intent(&store, next, 0), intent(&store, next + 1, 0)];
+    assert!(
+        matches!(store.seal(&batch), Err(StoreError::Refused { .. })),
+        "one id twice"
+    );
+    assert!(store.recover(&names()).unwrap().open.is_empty());
+    let batch = [intent(&store, next, 0), intent(&store, next + 1, 2)];
+    store.seal(&batch).unwrap();
+    assert_eq!(store.recover(&names()).unwrap().open.len(), 2);
+}
+
+#[test]
+fn a_second_program_on_one_folder_is_refused() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    seal_one(&mut store);
+    let before = fs::read(folder.path().join(FILE)).unwrap();
+    let second = Store::open(folder.path()).unwrap_err();
+    assert!(
+        matches!(second, StoreError::AnotherInstance { .. }),
+        "{second}"
+    );
+    assert_eq!(
+        fs::read(folder.path().join(FILE)).unwrap(),
+        before,
+        "nothing was touched"
+    );
+    seal_one(&mut store);
+    drop(store);
+    assert!(Store::open(folder.path()).is_ok());
+}
+
+#[test]
+fn an_order_ends_once_and_an_open_market_must_stay() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let sealed = seal_one(&mut store);
+    let gone = store.recover(&["ETH-USDC".to_owned()]).unwrap_err();
+    assert!(
+        matches!(&gone, StoreError::MarketGone { market } if market == "BTC-USDC"),
+        "{gone}"
+    );
+    store.recover(&names()).unwrap();
+    let id = sealed.intent.id();
+    end(&mut store, id, End::Fenced, Filled::default(), None).unwrap();
+    let twice = end(&mut store, id, End::Filled, Filled::default(), None);
+    assert!(matches!(twice, Err(StoreError::Refused { .. })));
+    let never = ClientOrderId {
+        number: id.number + 5,
+        ..id
+    };
+    assert!(end(&mut store, never, End::Filled, Filled::default(), None).is_err());
+    store.recover(&["ETH-USDC".to_owned()]).unwrap();
+}
+
+#[test]
+fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    store
+        .set_levels(
+            &Restrictions::of(TradingState::Halted),
+            "keys refused",
+            false,
+        )
+        .unwrap();
+    assert!(
+        store
+            .set_levels(&Restrictions::of(TradingState::CancelOnly), "no", false)
+            .is_err()
+    );
+    drop(store);
+    let mut store = Store::open(folder.path()).unwrap();
+    let found = store.recover(&names()).unwrap();
+    assert_eq!(
+        (found.levels.state, found.cause.as_str()),
+        (TradingState::Halted, "keys refused")
+    );
+    store.clear_level("new keys are in place").unwrap();
+    assert_eq!(store.level().unwrap().0, TradingState::Active);
+}
+
+/// A kill between the pages of a list may leave a sale booked, and the purchase of what it sold not.
+#[test]
+fn a_ledger_below_zero_is_read_as_it_was_written() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    store.recover(&names()).unwrap();
+    let apart = Difference {
+        ledger: -7,
+        venue: 1,
+    };
+    let booking = Booking {
+        opens: true,
+        ledger: [(TokenId(3), -7), (TokenId(4), 9)].into(),
+        differences: Some([(TokenId(3), apart)].into()),
+        ..Booking::default()
+    };
+    store.book(&[], &booking).unwrap();
+    drop(store);
+    let mut store = open(folder.path());
+    store.recover(&names()).unwrap();
+    let (books, _) = store.books(&Listing::default()).unwrap();
+    assert_eq!(books.ledger, Some(booking.ledger));
+    assert_eq!(Some(books.differences), booking.differences);
+}
+
+#[test]
+fn pauses_are_kept_with_the_level() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let mut levels = Restrictions::of(TradingState::CancelOnly);
+    store.set_levels(&levels, "drawdown", false).unwrap();
+    assert!(!store.is_paused().unwrap());
+    levels.pauses.push(Pause {
+        filter: Filter::market(MarketId(0)),
+        since: VenueTime(1),
+        until: None,
+        cause: "by hand".to_owned(),
+    });
+    store.set_levels(&levels, "by hand", false).unwrap();
+    drop(store);
+    let mut store = open(folder.path());
+    assert_eq!(store.recover(&names()).unwrap().levels, levels);
+    assert!(store.is_paused().unwrap());
+    store.clear_level("looked at").unwrap();
+    assert_eq!(
+        store.recover(&names()).unwrap().levels,
+        Restrictions::default()
+    );
+}
+
+#[test]
+fn old_ends_are_pruned_and_the_rest_stays_verifiable() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let sealed: Vec<_> = (0..6).map(|_| seal_one(&mut store)).collect();
+    for index in [0, 1, 2, 4, 5] {
+        let id = sealed[index].intent.id();
+        end(&mut store, id, End::Expired, Filled::default(), None).unwrap();
+    }
+    assert_eq!(store.prune(1).unwrap(), 0, "nothing is a day old");
+    assert_eq!(
+        store.prune(0).unwrap(),
+        3,
+        "an open intent keeps everything after it"
+    );
+    drop(store);
+    let mut store = open(folder.path());
+    let open = store.recover(&names()).unwrap().open;
+    assert_eq!(open.len(), 1);
+    assert_eq!(&open[0].recovered.order, order(&sealed[3]));
+    end(
+        &mut store,
+        sealed[3].intent.id(),
+        End::Expired,
+        Filled::default(),
+        None,
+    )
+    .unwrap();
+    assert_eq!(store.prune(0).unwrap(), 3);
+    seal_one(&mut store);
+    drop(store);
+    open_ok(folder.path());
+}
+
+fn open_ok(dir: &Path) {
+    drop(open(dir));
+}
+
+/// A store with some content in its main file, closed.
+fn filled() -> TempDir {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    for _ in 0..5 {
+        seal_one(&mut store);
+    }
+    let first = seal_one(&mut store);
+    end(
+        &mut store,
+        first.intent.id(),
+        End::Filled,
+        Filled::default(),
+        None,
+    )
+    .unwrap();
+    store
+        .set_levels(&Restrictions::of(TradingState::CancelOnly), "test", false)
+        .unwrap();
+    drop(store);
+    open_ok(folder.path());
+    folder
+}
+
+fn damaged(dir: &Path) -> bool {
+    match Store::open(dir).and_then(|mut store| store.recover(&names())) {
+        Ok(_) => false,
+        Err(StoreError::Corrupt { what, .. }) => !what.is_empty(),
+        Err(other) => panic!("damage must be called damage: {other}"),
+    }
+}
+
+#[test]
+fn every_altered_row_is_noticed() {
+    let changes = [
+        "UPDATE intents SET sell_amount = '1' WHERE number % 2 = 0",
+        "UPDATE intents SET storage_id = storage_id + 2",
+        "UPDATE intents SET made_at_ms = 0",
+        "DELETE FROM intents WHERE number = (SELECT min(number) FROM intents)",
+        "DELETE FROM intents WHERE number = (SELECT max(number) - 2 FROM intents)",
+        "DELETE FROM intents WHERE number = (SELECT max(number) FROM intents)",
+        "UPDATE bodies SET body = x'00' WHERE number = (SELECT min(number) FROM bodies)",
+        "DELETE FROM bodies WHERE number = (SELECT min(number) FROM bodies)",
+        "UPDATE counters SET next_storage = 0",
+        "DELETE FROM counters",
+        "UPDATE meta SET next_number = 0",
+        "UPDATE meta SET instance = instance + 1",
+        "UPDATE ends SET end = 'fenced'",
+        "UPDATE ends SET number = number - 1",
+        "UPDATE levels SET level = 'trading'",
+        "UPDATE anchor SET number = 1",
+        "DELETE FROM anchor",
+    ];
+    for change in &changes {
+        let folder = filled();
+        let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
+        assert!(database.execute(change, []).unwrap() > 0, "{change}");
+        drop(database);
+        assert!(damaged(folder.path()), "{change}");
+    }
+}
+
+#[test]
+fn torn_and_foreign_files_are_refused() {
+    let folder = filled();
+    let file = folder.path().join(FILE);
+    let whole = fs::read(&file).unwrap();
+    for keep in [100, whole.len() / 3, whole.len() / 2, whole.len() - 4_096] {
+        fs::write(&file, &whole[..keep]).unwrap();
+        assert!(damaged(folder.path()), "cut at {keep}");
+    }
+    fs::write(
+        &file,
+        b"this is not a database, but somebody's letter".repeat(100),
+    )
+    .unwrap();
+    assert!(damaged(folder.path()));
+    fs::write(&file, &whole).unwrap();
+    assert!(!damaged(folder.path()));
+}
+
+#[test]
+fn a_flipped_bit_never_changes_what_is_recovered() {
+    let folder = filled();
+    let file = folder.path().join(FILE);
+    let whole = fs::read(&file).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let expected = store.recover(&names()).unwrap();
+    drop(store);
+    let (mut noticed, mut harmless) = (0, 0);
+    // Steps of a prime, so that every part of the pages is met.
+    for at in (0..whole.len()).step_by(607) {
+        for suffix in ["-wal", "-shm"] {
+            let _ = fs::remove_file(folder.path().join(format!("{FILE}{suffix}")));
+        }
+        fs::write(&file, &whole).unwrap();
+        let flipped = whole[at] ^ (1 << (at % 8));
+        let handle = fs::OpenOptions::new().write(true).open(&file).unwrap();
+        handle.write_all_at(&[flipped], at as u64).unwrap();
+        drop(handle);
+        match Store::open(folder.path()).and_then(|mut store| store.recover(&names())) {
+            Ok(found) => {
+                assert_eq!(found.open, expected.open, "byte {at}");
+                assert_eq!(found.levels.state, expected.levels.state, "byte {at}");
+                assert!(found.next_number >= expected.next_number, "byte {at}");
+                harmless += 1;
+            }
+            Err(_) => noticed += 1,
+        }
+    }
+    assert!(
+        noticed > 0 && harmless > 0,
+        "{noticed} noticed, {harmless} harmless"
+    );
+}
+
+#[test]
+fn a_newer_schema_is_left_alone() {
+    let folder = filled();
+    let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
+    database.execute_batch("PRAGMA user_version = 99").unwrap();
+    drop(database);
+    let refused = Store::open(folder.path()).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            StoreError::TooNew {
+                found: 99,
+                known: super::schema::SCHEMA,
+                ..
+            }
+        ),
+        "{refused}"
+    );
+}
+
+#[test]
+fn after_a_failed_write_nothing_more_is_sealed() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let id = seal_one(&mut store).intent.id();
+    store
+        .database
+        .execute_batch("PRAGMA query_only = ON")
+        .unwrap();
+    let next = store.next_number;
+    let order = intent(&store, next, 4_096);
+    assert!(matches!(
+        store.seal(std::slice::from_ref(&order)),
+        Err(StoreError::Database { .. })
+    ));
+    store
+        .database
+        .execute_batch("PRAGMA query_only = OFF")
+        .unwrap();
+    assert!(matches!(store.seal(&[order]), Err(StoreError::Broken)));
+    // An end must not stand where a fill before it may be missing.
+    let ended = end(&mut store, id, End::Cancelled, Filled::default(), None);
+    assert!(matches!(ended, Err(StoreError::Broken)));
+    assert!(store.has_failed());
+}

@@ -1,0 +1,234 @@
+//! What a state folder remembers, read without its lock and without changing anything: for checks by
+//! others than the daemon, after it was killed or has ended.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cambist_core::books::Books;
+use cambist_core::event::TradingState;
+use cambist_core::pool::UnsignedPoolTransaction;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
+use rusqlite::{Connection, OpenFlags};
+
+use super::books::Listing;
+use super::orders::OrderRow;
+use super::recover::{Trouble, booked};
+use super::{Filled, StoreError, database_error, schema};
+use crate::pool_transactions::PoolTransactionRow;
+
+/// One order that was made durable before it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// Our id.
+    pub client_id: ClientOrderId,
+    /// Its hash.
+    pub hash: Hash,
+    /// Market name.
+    pub market: String,
+    /// `buy` or `sell`.
+    pub side: String,
+    /// Limit in ticks.
+    pub price: u64,
+    /// Token paid.
+    pub sell_token: TokenId,
+    /// Base units paid at most.
+    pub sell_amount: Amount,
+    /// Storage id of that token.
+    pub storage_id: u32,
+    /// Expiry, seconds of venue time.
+    pub valid_until_s: u32,
+    /// It cannot have been created before.
+    pub made_at: VenueTime,
+    /// How its end was proven, if it was.
+    pub end: Option<String>,
+    /// Fills booked for it.
+    pub filled: Filled,
+}
+
+/// One join or exit that was made durable before it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RememberedPoolTransaction {
+    /// As it was sealed; its market is not told.
+    pub wanted: UnsignedPoolTransaction,
+    /// Its hash.
+    pub hash: Hash,
+    /// How its end was proven, if it was.
+    pub end: Option<String>,
+}
+
+/// Every join and exit that a folder remembers, in the order of their numbers.
+pub fn remembered_moves(dir: &Path) -> Result<Vec<RememberedPoolTransaction>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    read_moves(&database).map_err(|trouble| trouble.at(&file))
+}
+
+/// Every order that a folder remembers, by the number it was given.
+pub fn remembered(dir: &Path) -> Result<BTreeMap<u64, Remembered>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    read(&database).map_err(|trouble| trouble.at(&file))
+}
+
+/// An order or a move without an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// A join or an exit.
+    pub is_move: bool,
+    /// Expiry, seconds of venue time.
+    pub valid_until_s: u32,
+}
+
+/// The orders and moves that a folder remembers without an end.
+pub fn without_end(dir: &Path) -> Result<Vec<Open>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    read_open(&database).map_err(|error| database_error(&file, error))
+}
+
+/// The durable level of a folder and its cause.
+pub fn level(dir: &Path) -> Result<(TradingState, String), StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    let held =
+        crate::restrictions::newest(&database).map_err(|error| database_error(&file, error))?;
+    let held = held.map_err(|what| StoreError::Corrupt { file, what })?;
+    Ok((held.level, held.cause))
+}
+
+pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(file, flags).map_err(|error| database_error(file, error))
+}
+
+/// As [`open`], and refuses a store that no daemon of this version has opened.
+pub(super) fn open_current(file: &Path) -> Result<Connection, StoreError> {
+    let database = open(file)?;
+    let found = schema::pragma(&database, "user_version");
+    let found = found.map_err(|error| database_error(file, error))?;
+    if found < schema::SCHEMA {
+        return Err(StoreError::Refused {
+            what: format!(
+                "{} was written by an earlier program and kept no results; start the daemon once with this one",
+                file.display()
+            ),
+        });
+    }
+    if found > schema::SCHEMA {
+        return Err(StoreError::TooNew {
+            file: file.to_owned(),
+            found,
+            known: schema::SCHEMA,
+            copy: None,
+        });
+    }
+    Ok(database)
+}
+
+fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
+    let database = database.unchecked_transaction()?;
+    let mut all = Vec::new();
+    for (table, is_move) in [("intents", false), ("moves", true)] {
+        // A store that an older program made, and no daemon opened since, has no moves.
+        let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
+        if database.query_row(there, [table], |row| row.get::<_, u32>(0))? == 0 {
+            continue;
+        }
+        let mut query = database.prepare(&format!(
+            "SELECT valid_until_s FROM {table} WHERE number NOT IN (SELECT number FROM ends)"
+        ))?;
+        for valid_until_s in query.query_map([], |row| row.get(0))? {
+            all.push(Open {
+                is_move,
+                valid_until_s: valid_until_s?,
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, Trouble> {
+    // One instant for all tables, also beside a running daemon.
+    let database = database.unchecked_transaction()?;
+    let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
+    let mut query = database.prepare(
+        "SELECT moves.*, ends.end AS proven FROM moves LEFT JOIN ends USING (number) ORDER BY number",
+    )?;
+    let mut rows = query.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let end: Option<String> = row.get("proven")?;
+        let row = PoolTransactionRow::read(row)?;
+        let unreadable = || Trouble::Damage(format!("move {} cannot be understood", row.number));
+        let wanted = row.rebuild(instance, MarketId(0));
+        all.push(RememberedPoolTransaction {
+            wanted: wanted.ok_or_else(unreadable)?,
+            hash: row.hash,
+            end,
+        });
+    }
+    Ok(all)
+}
+
+fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
+    // One instant for all three tables, also beside a running daemon.
+    let database = database.unchecked_transaction()?;
+    let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
+    let mut ends: BTreeMap<u64, String> = BTreeMap::new();
+    {
+        let mut query = database.prepare("SELECT number, end FROM ends")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            ends.insert(row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?);
+        }
+    }
+    let mut query = database.prepare("SELECT * FROM intents ORDER BY number")?;
+    let mut rows = query.query([])?;
+    let mut all = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let row = OrderRow::read(row)?;
+        let unreadable = || Trouble::Damage(format!("intent {} cannot be understood", row.number));
+        let remembered = Remembered {
+            client_id: ClientOrderId {
+                instance,
+                strategy: StrategyId(row.strategy),
+                number: row.number,
+            },
+            hash: row.hash,
+            price: row.price.parse().map_err(|_| unreadable())?,
+            sell_token: TokenId(row.sell_token),
+            sell_amount: row.sell_amount.parse().map_err(|_| unreadable())?,
+            storage_id: row.storage_id,
+            valid_until_s: row.valid_until_s,
+            made_at: VenueTime(row.made_at_ms),
+            end: ends.remove(&row.number),
+            filled: booked(&database, row.number)?,
+            market: row.market,
+            side: row.side,
+        };
+        all.insert(row.number, remembered);
+    }
+    Ok(all)
+}
+
+/// The durable books of a folder and how everything was listed; nothing before the first start that keeps
+/// them.
+pub fn books(dir: &Path) -> Result<Option<(Books, Listing)>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open(&file)?;
+    let known = database.prepare("SELECT 1 FROM listing LIMIT 1").is_ok();
+    if !known {
+        return Ok(None);
+    }
+    let read = || {
+        // One instant for all tables, also beside a running daemon.
+        let database = database.unchecked_transaction()?;
+        let Some(listing) = super::books::listing(&database)? else {
+            return Ok(None);
+        };
+        let names: Vec<_> = listing.markets.iter().map(|m| m.name.clone()).collect();
+        let books = super::books::read(&database)?.books(&names);
+        Ok(Some((books, listing)))
+    };
+    read().map_err(|trouble: Trouble| trouble.at(&file))
+}
