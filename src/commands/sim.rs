@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use cambist_core::planted::{self, Defect};
 use cambist_sim::{Aggregate, Family, SeedRun, WorldError, shrink};
 use clap::Args;
 use serde_json::json;
 
 use super::{columns, print_json, print_text};
 use crate::exit::{self, Exit, Failure};
-use crate::simulation::defects;
-use crate::simulation::defects::Found;
 use crate::simulation::results::{self, Entry, Failed, Results};
 use crate::simulation::seeds::{Seeds, Shard};
 use crate::simulation::trace;
@@ -35,9 +32,9 @@ const NAMED: usize = 10;
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub struct SimArgs {
-    /// How many seeds; 100 if not said, 2000 at most for a defect.
-    #[arg(long, value_name = "N")]
-    pub seeds: Option<u64>,
+    /// How many seeds.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub seeds: u64,
     /// The first one.
     #[arg(long, value_name = "FIRST", default_value_t = 1)]
     pub seed: u64,
@@ -62,10 +59,6 @@ pub struct SimArgs {
     /// Keep what was run in this file and do not run it again.
     #[arg(long, value_name = "FILE", conflicts_with = "trace")]
     pub results: Option<PathBuf>,
-    /// Arm a deliberate defect, or each one after the other, and say how many seeds it takes to find it;
-    /// needs a build with the feature `planted`.
-    #[arg(long, value_name = "all|NAME", conflicts_with = "results")]
-    pub planted: Option<String>,
     /// Do not look for the smallest world that fails.
     #[arg(long)]
     pub no_shrink: bool,
@@ -78,34 +71,7 @@ impl SimArgs {
             duration_ms: self.hours,
             without: self.without.iter().copied().collect::<BTreeSet<_>>(),
             seats_max: self.strategies,
-            planted: None,
         }
-    }
-
-    /// The defects that are meant: all, one, or none.
-    fn defects(&self) -> Result<Vec<Defect>, Failure> {
-        let usage = |what: String| Failure::new(Exit::Usage, what);
-        let Some(name) = &self.planted else {
-            return Ok(Vec::new());
-        };
-        if !planted::BUILT {
-            return Err(usage(
-                "this build holds no deliberate defects; build one that does: cargo run --release \
-                 --features planted -- sim --planted all"
-                    .to_owned(),
-            ));
-        }
-        if name == "all" {
-            return Ok(Defect::ALL.to_vec());
-        }
-        let found = Defect::ALL.iter().find(|defect| defect.name() == name);
-        found.map(|defect| vec![*defect]).ok_or_else(|| {
-            let names: Vec<_> = Defect::ALL.iter().map(|defect| defect.name()).collect();
-            usage(format!(
-                "{name:?} is no defect; there are {}",
-                names.join(", ")
-            ))
-        })
     }
 
     /// Whether every world is whole, as a file of results wants it.
@@ -116,11 +82,9 @@ impl SimArgs {
 
 /// Runs the worlds; exit 1 when a promise was broken, or too little was quoted.
 pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
-    let defects = args.defects()?;
-    let usual = if defects.is_empty() { 100 } else { 2_000 };
     let mut seeds = Seeds {
         first: args.seed,
-        count: args.seeds.unwrap_or(usual),
+        count: args.seeds,
     };
     if let Some(shard) = args.shard {
         seeds = seeds.shard(shard);
@@ -136,16 +100,13 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
         if seeds.count != 1 {
             return usage("--trace shows one world: add --seeds 1 --seed N");
         }
-        return traced(args, defects.first().copied(), json);
+        return traced(args, json);
     }
     if args.results.is_some() && !args.is_whole() {
         return usage("--results keeps whole worlds only: leave --without and --strategies away");
     }
     worker_pool::catch_panics();
     let clock = Clock::new();
-    if !defects.is_empty() {
-        return planted_ones(args, &defects, seeds, json);
-    }
     let campaign = Campaign::open(args, seeds)?.run(args, &clock)?;
     report(args, &campaign, &clock, json)
 }
@@ -408,79 +369,9 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Hunts for deliberate defects; exit 1 when one was not found.
-fn planted_ones(
-    args: &SimArgs,
-    defects: &[Defect],
-    seeds: Seeds,
-    json: bool,
-) -> anyhow::Result<Exit> {
-    let mut all = Vec::new();
-    let range = (seeds.first, seeds.count);
-    let trial = |seed| args.trial(seed);
-    defects::hunt(defects, args.jobs, range, trial, |found| {
-        eprintln!("{}", found.defect.name());
-        all.push(found);
-    })?;
-    all.sort_by_key(|found| found.defect);
-    let missed = all.iter().filter(|found| found.seed.is_none()).count();
-    let again = |found: &Found| {
-        let mut trial = args.trial(found.seed?);
-        trial.planted = Some(found.defect);
-        Some(format!("cambist sim {trial} --trace"))
-    };
-    if json {
-        let list: Vec<_> = all
-            .iter()
-            .map(|found| {
-                json!({
-                    "defect": found.defect.name(),
-                    "what": found.defect.sentence(),
-                    "found": found.seed.is_some(),
-                    "seeds": found.tried,
-                    "check": found.check,
-                    "again": again(found),
-                })
-            })
-            .collect();
-        print_json(&json!({"planted": all.len(), "found": all.len() - missed, "defects": list}))?;
-    } else {
-        let head = ["defect", "seeds", "found by", "what it does"].map(str::to_owned);
-        let rows = all.iter().map(|found| {
-            let seeds = found.seed.map_or_else(
-                || format!("not found in {}", found.tried),
-                |_| found.tried.to_string(),
-            );
-            vec![
-                found.defect.name().to_owned(),
-                seeds,
-                found.check.clone(),
-                found.defect.sentence().to_owned(),
-            ]
-        });
-        print_text(&columns(
-            &std::iter::once(head.to_vec())
-                .chain(rows)
-                .collect::<Vec<_>>(),
-        ))?;
-        print_text(&format!(
-            "\n{} of {} found\n",
-            all.len() - missed,
-            all.len()
-        ))?;
-    }
-    Ok(if missed == 0 {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
-    })
-}
-
 /// One world with everything it does.
-fn traced(args: &SimArgs, defect: Option<Defect>, json: bool) -> anyhow::Result<Exit> {
-    let mut trial = args.trial(args.seed);
-    trial.planted = defect;
-    let mut world = trial.world()?;
+fn traced(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
+    let mut world = args.trial(args.seed).world()?;
     let out: Box<dyn Write> = if json {
         Box::new(BufWriter::new(std::io::stderr()))
     } else {

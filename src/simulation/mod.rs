@@ -2,7 +2,6 @@
 //!
 //! What a world is, and what must hold in it, is in `crates/sim`; here are threads, files and people.
 
-pub mod defects;
 pub mod results;
 pub mod seeds;
 pub mod trace;

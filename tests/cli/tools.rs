@@ -186,7 +186,6 @@ fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
         &["sim", "--shard", "3/2"],
         &["sim", "--without", "weather"],
         &["sim", "--without", "crash", "--results", "nowhere.jsonl"],
-        &["sim", "--planted", "all"],
     ] {
         assert_eq!(exit(&cambist(bad)), 2, "{bad:?}");
     }

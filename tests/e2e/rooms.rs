@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -58,6 +58,9 @@ const ROOMS: [(&str, &[&str]); 21] = [
             "venue",
         ],
     ),
+    ("crates/mutants", &[]),
+    ("crates/mutants/switch", &[]),
+    ("crates/mutants/worlds", &["sim", "switch"]),
     ("strategies", &["core", "quant"]),
 ];
 

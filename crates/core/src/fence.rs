@@ -6,7 +6,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::planted::{self, Defect};
 use crate::time::VenueTime;
 
 pub use crate::list_scan::{ListScan, Progress, ScanPurpose};
@@ -28,23 +27,13 @@ pub enum VenueEvidence {
 /// Whether no copy of an order can rest: each of its transmissions was refused for a reason that a
 /// delivered twin cannot cause, or provably never left.
 pub fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
-    disproved == transmissions || planted::armed(Defect::RefusalAfterResendIsDeath)
+    disproved == transmissions
 }
 
 /// Whether `venue_time`, which the venue's clock has passed, is behind the fence of an order: nothing
 /// of it can come into being or show up for the first time any more.
 pub fn is_behind(venue_time: VenueTime, valid_until: VenueTime, grace_ms: u64) -> bool {
-    let grace_ms = if planted::armed(Defect::GraceForgotten) {
-        0
-    } else {
-        grace_ms
-    };
-    let early_ms = if planted::armed(Defect::FenceEarly) {
-        2_000
-    } else {
-        0
-    };
-    venue_time.plus_ms(early_ms) > valid_until.plus_ms(grace_ms)
+    venue_time > valid_until.plus_ms(grace_ms)
 }
 
 /// Whether a complete list of a closed window, begun when the venue's clock had passed `list_begun`,
@@ -65,9 +54,7 @@ pub fn is_proven_dead(
 
 /// Whether bytes that leave now arrive before they expire: the margin is for their way.
 pub fn is_in_time(venue_now: VenueTime, valid_until: VenueTime, margin_ms: u64) -> bool {
-    let forgotten = planted::armed(Defect::MarginForgotten);
     venue_now < valid_until.minus_ms(margin_ms)
-        || forgotten && venue_now < valid_until.plus_ms(60_000)
 }
 
 /// Whether the same bytes may leave once more: not after a cancel was decided, and not so late that
@@ -78,8 +65,7 @@ pub fn may_be_resent(
     margin_ms: u64,
     cancel_decided: bool,
 ) -> bool {
-    is_in_time(venue_now, valid_until, margin_ms)
-        && (!cancel_decided || planted::armed(Defect::CancelledResent))
+    is_in_time(venue_now, valid_until, margin_ms) && !cancel_decided
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ pub mod market;
 pub mod math;
 pub mod notification;
 pub mod order;
-pub mod planted;
 pub mod pool;
 pub mod postings;
 pub mod reason;

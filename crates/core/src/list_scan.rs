@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::order::{Hash, OrderReport};
-use crate::planted::{self, Defect};
 use crate::pool::{PoolTransactionReport, PoolTransactionStatus};
 use crate::request::{OrdersPage, RequestId};
 use crate::time::{Time, VenueTime};
@@ -185,7 +184,7 @@ impl ListScan {
         }
         let read = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         self.offset = self.offset.saturating_add(read);
-        let short = self.offset < total && !planted::armed(Defect::FirstPageOnly);
+        let short = self.offset < total;
         if short && read > 0 {
             return if self.pages < PAGES_MAX {
                 Progress::More
@@ -194,14 +193,14 @@ impl ListScan {
             };
         }
         // The end of the list, with as many different entries as the venue counts.
-        let whole = self.seen.len() >= total as usize || planted::armed(Defect::FirstPageOnly);
+        let whole = self.seen.len() >= total as usize;
         match self.purpose {
             // An empty page before the end the venue counts: what was read is no picture of anything.
             ScanPurpose::Presence | ScanPurpose::Resting if short => Progress::Abandoned,
             ScanPurpose::Presence | ScanPurpose::Resting => Progress::Complete,
             ScanPurpose::Absence => {
                 let same = self.previous.as_ref() == Some(&self.seen);
-                if whole && (same || planted::armed(Defect::OneReading)) {
+                if whole && same {
                     Progress::Complete
                 } else {
                     self.again(whole)

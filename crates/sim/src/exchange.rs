@@ -9,7 +9,6 @@ use cambist_venue::{
 };
 
 use crate::config::{WorldConfig, WorldError};
-use crate::faults::misreports::Misreport;
 use crate::invariants::sending::Broken;
 use crate::oracle::{Oracle, Said};
 use crate::workload::pool::{FIRST_FOUNDER, LIQUIDITY};
@@ -34,8 +33,6 @@ pub struct Exchange {
     origin: VenueTime,
     /// Reads everything that goes in and comes out.
     oracle: Oracle,
-    /// What a planted defect makes of what it tells.
-    misreport: Misreport,
     /// Trades since somebody last asked.
     executed: Vec<Executed>,
 }
@@ -48,7 +45,6 @@ impl Exchange {
             agents: Vec::new(),
             origin: config.clock.venue_origin,
             oracle: Oracle::new(&config.venue, OWN_ACCOUNT),
-            misreport: Misreport::default(),
             executed: Vec::new(),
         };
         exchange.venue.write_executed();
@@ -101,9 +97,8 @@ impl Exchange {
         caller: &Caller,
         request: &Request,
     ) -> Result<Response, Refusal> {
-        let mut answer = self.venue.handle(now, caller, request);
-        let mut trades = self.venue.take_executed();
-        self.misreport.distort(&mut answer, &mut trades);
+        let answer = self.venue.handle(now, caller, request);
+        let trades = self.venue.take_executed();
         let said = Said {
             request,
             answer: &answer,

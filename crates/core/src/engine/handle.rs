@@ -6,7 +6,6 @@ use crate::event::{BatchId, Event, SealFailure, TradingState};
 use crate::market::MarketId;
 use crate::notification::{DepthFault, End, Notification};
 use crate::order::ClientOrderId;
-use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::{Time, VenueTime};
@@ -88,8 +87,7 @@ impl State {
                 }
                 let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
                 self.handle_answer(now, *request, outcome, *venue_time, actions);
-                let heard = !planted::armed(Defect::RetryAfterIgnored);
-                if let (Some(endpoint), Some(ms), true) = (endpoint, retry_after_ms, heard) {
+                if let (Some(endpoint), Some(ms)) = (endpoint, retry_after_ms) {
                     self.budget
                         .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));
                 }
@@ -175,14 +173,6 @@ impl State {
             RequestPurpose::Submit(id, _) => self.handle_submit(now, id, sent, outcome, actions),
             RequestPurpose::Cancel(id) => {
                 self.handle_cancel(now, id, outcome);
-                let death = match outcome {
-                    Outcome::Reply(_) => planted::armed(Defect::CancelTakenIsDeath),
-                    Outcome::Refused(_) => planted::armed(Defect::NothingToCancelIsDeath),
-                    Outcome::NotSent | Outcome::Unknown(_) => false,
-                };
-                if death {
-                    self.end(now, id, End::Cancelled, actions);
-                }
             }
             RequestPurpose::OrdersPage => self.handle_page(now, request, outcome, actions),
             RequestPurpose::Depth { market, mut own } => {

@@ -27,7 +27,6 @@ use crate::action::Action;
 use crate::event::{Event, Start};
 use crate::inspection::Inspection;
 use crate::market::MarketId;
-use crate::planted::{self, Defect};
 use crate::pool::PoolBalances;
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
@@ -103,14 +102,8 @@ impl Engine {
 
     /// Everything the engine is, as a value.
     pub fn save(&self) -> Snapshot {
-        let mut state = self.state.clone();
-        if let Some(state) = &mut state
-            && planted::armed(Defect::SnapshotForgetsRequests)
-        {
-            state.in_flight.clear();
-        }
         Snapshot {
-            state,
+            state: self.state.clone(),
             strategies: self
                 .strategies
                 .iter()

@@ -11,7 +11,6 @@ use crate::intent::RecoveredPoolTransaction;
 use crate::market::MarketId;
 use crate::notification::{Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
-use crate::planted::{self, Defect};
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
@@ -193,7 +192,7 @@ impl State {
             actions.push(Action::Notify(Notification::Paused(pause.clone())));
         }
         let mut budget = Budget::new(now, start.config.budget.clone());
-        if start.next_number > 1 && !planted::armed(Defect::BudgetRenewed) {
+        if start.next_number > 1 {
             budget.spend_all(now);
         }
         Self {
@@ -204,10 +203,7 @@ impl State {
             budget,
             orders,
             storage,
-            ledger: Ledger::new(planted::unless(
-                Defect::BooksGuessed,
-                start.books.ledger.clone(),
-            )),
+            ledger: Ledger::new(start.books.ledger.clone()),
             polls: Polls::default(),
             scan: None,
             last_complete_scan_at: None,
@@ -372,11 +368,9 @@ fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
         let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
         let life = &mut tracked.life;
         life.recover(now, recovered.hash, start.config.attempts_max);
-        if !planted::armed(Defect::RecoveredFillsForgotten) {
-            tracked.base_filled = recovered.base_filled;
-            tracked.quote_filled = recovered.quote_filled;
-            tracked.fee = recovered.fee;
-        }
+        tracked.base_filled = recovered.base_filled;
+        tracked.quote_filled = recovered.quote_filled;
+        tracked.fee = recovered.fee;
         orders.insert(tracked);
     }
     for RecoveredPoolTransaction {

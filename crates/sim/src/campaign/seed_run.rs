@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use cambist_core::planted::Defect;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::outcome::Outcome;
@@ -26,8 +25,6 @@ pub struct SeedRun {
     pub without: BTreeSet<Family>,
     /// Only so many of its strategies take part.
     pub seats_max: Option<usize>,
-    /// A deliberate defect that is armed, in a build that has them.
-    pub planted: Option<Defect>,
 }
 
 impl SeedRun {
@@ -38,7 +35,6 @@ impl SeedRun {
             duration_ms,
             without: BTreeSet::new(),
             seats_max: None,
-            planted: None,
         }
     }
 
@@ -62,11 +58,8 @@ impl SeedRun {
         Ok(world.outcome(proven))
     }
 
-    /// Its world at the beginning. The defect, if there is one, is armed for this thread until another
-    /// trial begins.
+    /// Its world at the beginning.
     pub fn world(&self) -> Result<World, WorldError> {
-        #[cfg(feature = "planted")]
-        cambist_core::planted::arm(self.planted);
         World::new(self.config())
     }
 }
@@ -84,9 +77,6 @@ impl fmt::Display for SeedRun {
         }
         if let Some(most) = self.seats_max {
             write!(f, " --strategies {most}")?;
-        }
-        if let Some(defect) = self.planted {
-            write!(f, " --planted {defect}")?;
         }
         Ok(())
     }

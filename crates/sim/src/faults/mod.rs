@@ -2,8 +2,6 @@
 
 pub(crate) mod active;
 pub(crate) mod disk;
-pub(crate) mod distorted_answers;
 pub(crate) mod family;
 pub(crate) mod kinds;
-pub(crate) mod misreports;
 pub(crate) mod network;

@@ -1,7 +1,6 @@
 //! Sealing and syncing: nothing is told to be durable before it is.
 
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
-use cambist_core::planted::{Defect, armed};
 use cambist_core::request::Endpoint;
 use cambist_core::{Intent, Time};
 
@@ -128,7 +127,7 @@ impl World {
         } else {
             store_failed.then_some(SealFailure::Store)
         };
-        if let Some(cause) = cause.filter(|_| !armed(Defect::SealFailureHidden)) {
+        if let Some(cause) = cause {
             return self.plan_sync(0, Some(Event::SealFailed { batch, cause }));
         }
         let hashes = sealed
@@ -137,32 +136,13 @@ impl World {
             .chain(moves.iter().map(|(wanted, hash)| (wanted.client_id, *hash)))
             .collect();
         let event = Event::Sealed { batch, hashes };
-        let skipped = armed(Defect::SyncSkipped) || cause.is_some();
-        let upto = if skipped {
-            0
-        } else {
-            self.write(Write::Intents(sealed, moves))
-        };
-        if armed(Defect::SyncLate) {
-            self.plan_sync(upto, None);
-            let told = WorldEvent::Synced {
-                incarnation: self.incarnation(),
-                upto: 0,
-                event: Some(Box::new(event)),
-            };
-            self.queue.plan(self.now, told);
-            return;
-        }
+        let upto = self.write(Write::Intents(sealed, moves));
         self.plan_sync(upto, Some(event));
     }
 
     pub(super) fn store_levels(&mut self, levels: Restrictions) {
         let failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
-        let upto = if armed(Defect::RestrictionsNotStored) {
-            0
-        } else {
-            self.write(Write::Levels(levels.clone()))
-        };
+        let upto = self.write(Write::Levels(levels.clone()));
         let event = if failed {
             Event::RestrictionsFailed(levels)
         } else {

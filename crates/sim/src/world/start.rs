@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
-use cambist_core::planted::{Defect, armed};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketId, StrategyId, Time};
 use cambist_report::Session;
@@ -74,17 +73,6 @@ impl World {
 
     fn start_event(&mut self) -> Start {
         let durable = self.disk.durable();
-        let restarted = |defect| armed(defect) && self.starts > 1;
-        let forgotten = restarted(Defect::CountersForgotten);
-        let mut open = durable.recovered();
-        if restarted(Defect::IntentsForgotten) {
-            open.clear();
-        }
-        let open_moves = if restarted(Defect::MovesForgotten) {
-            Vec::new()
-        } else {
-            durable.moves.values().cloned().collect()
-        };
         let fees = self.config.markets.iter().filter_map(|name| {
             let mut listed = self.config.venue.markets.iter();
             listed.find(|market| market.name == *name)
@@ -105,14 +93,10 @@ impl World {
                 .collect(),
             seed: self.config.seed,
             instance: INSTANCE,
-            next_number: if forgotten {
-                1
-            } else {
-                durable.next_number.max(1)
-            },
+            next_number: durable.next_number.max(1),
             next_storage: durable.next_storage.clone(),
-            open,
-            open_pool_transactions: open_moves,
+            open: durable.recovered(),
+            open_pool_transactions: durable.moves.values().cloned().collect(),
             signed: durable.signed(self.exchange.clock(self.now), self.config.engine.grace_ms),
             restrictions: durable.levels.clone(),
             books: durable.books.clone(),

@@ -1,13 +1,11 @@
 //! Requests on their way to the venue, and answers on their way back.
 
 use cambist_core::event::Event;
-use cambist_core::planted::{Defect, armed};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::{ClientOrderId, MarketId, Reason, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::exchange::OWN_ACCOUNT;
-use crate::faults::distorted_answers::distort;
 use crate::faults::kinds::FaultKind;
 use crate::faults::network::{Gateway, Inbound, Outbound};
 use crate::invariants::sending::{Broken, Leaving};
@@ -44,20 +42,13 @@ impl World {
             .daemon
             .as_ref()
             .and_then(|d| d.sealed.get(&id).cloned());
-        let Some((mut order, mut hash)) = sealed else {
+        let Some((order, hash)) = sealed else {
             return self.checks.fail(
                 "not_sealed",
                 format!("{id} is to leave and was never sealed"),
             );
         };
         let again = self.checks.has_left(id);
-        if again && armed(Defect::IdsRenewed) {
-            order.client_id.number += 1_000_000;
-            order.storage_id += 1_000;
-            hash = self
-                .sealer
-                .hash(self.config.venue.exchange, OWN_ACCOUNT.0, &order);
-        }
         self.checks
             .leaving(order.client_id, hash, self.disk.durable());
         self.checks.slot(&order, again);
@@ -332,8 +323,7 @@ impl World {
     }
 
     /// A request of the daemon ends, if it has not ended before.
-    pub(super) fn answer(&mut self, (incarnation, request): (u32, RequestId), mut heard: Heard) {
-        distort(&mut heard.outcome);
+    pub(super) fn answer(&mut self, (incarnation, request): (u32, RequestId), heard: Heard) {
         let waits = self
             .daemon
             .as_mut()

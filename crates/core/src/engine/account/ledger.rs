@@ -16,7 +16,6 @@ use crate::books::{Difference, NotCovered};
 use crate::event::{Amounts, Totals};
 use crate::market::{MarketSpec, Side};
 use crate::order::ClientOrderId;
-use crate::planted::{self, Defect};
 use crate::pool::{PoolTransactionAmounts, UnsignedPoolTransaction};
 use crate::postings::{Postings, Traded};
 use crate::request::Balance;
@@ -105,7 +104,6 @@ impl Ledger {
     pub(crate) fn book(&mut self, spec: &MarketSpec, side: Side, step: Increment) -> bool {
         self.fills += 1;
         let Increment { base, quote, fee } = step;
-        let fee = planted::unless(Defect::FeesForgotten, fee);
         self.post(&Postings::of_trade(spec, side, Traded { base, quote, fee }))
     }
 
@@ -212,8 +210,7 @@ impl Ledger {
         if !all_seen {
             return None;
         }
-        let between = candidate.fills_before != self.fills;
-        if between && !planted::armed(Defect::CutAcrossFills) {
+        if candidate.fills_before != self.fills {
             return self.outside(&candidate.balances);
         }
         let Some(totals) = &self.totals else {

@@ -15,7 +15,6 @@ use crate::books::Entry;
 use crate::event::Amounts;
 use crate::market::MarketId;
 use crate::notification::{BooksHold, BooksStatus, Control, Notification, Withheld};
-use crate::planted::{self, Defect};
 use crate::postings::Postings;
 use crate::shares;
 use crate::time::Time;
@@ -227,7 +226,7 @@ impl State {
 
     /// Why nothing new may be sent as far as the books go.
     pub(crate) fn books_hold(&self) -> Option<BooksHold> {
-        planted::unless(Defect::DifferenceIgnored, self.reconciliation.hold)
+        self.reconciliation.hold
     }
 
     /// What differs: exactly, as of the last cut, or at least, if that was proven since.

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::planted::{self, Defect};
 use crate::token::TokenId;
 
 /// Slots per account and token.
@@ -68,9 +67,7 @@ impl StorageIds {
         for _ in 0..SLOTS / 2 {
             let after = even.checked_add(2)?;
             if busy.insert((even + odd) % SLOTS) {
-                if !planted::armed(Defect::SlotRepeated) {
-                    *next = after;
-                }
+                *next = after;
                 return Some(even + odd);
             }
             even = after;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::event::BatchId;
 use crate::fence::{self, ListScan, VenueEvidence};
 use crate::order::Hash;
-use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Endpoint, Outcome, Reply, RequestId};
 use crate::time::{Time, VenueTime};
@@ -123,9 +122,6 @@ impl Lifecycle {
             answered: false,
         };
         self.attempts = attempts_max;
-        if planted::armed(Defect::RecoveredUnsent) {
-            self.phase = Phase::Sealed;
-        }
     }
 
     /// Whether any byte of it may have left.
@@ -174,9 +170,7 @@ impl Lifecycle {
                 }
                 return TransmissionOutcome::Contradicted;
             }
-            Outcome::Refused(reason)
-                if reason.proves_submit_dead() || planted::armed(Defect::EveryRefusalIsDeath) =>
-            {
+            Outcome::Refused(reason) if reason.proves_submit_dead() => {
                 self.disproved = self.disproved.saturating_add(1);
                 if waiting && fence::are_all_disproved(self.attempts, self.disproved) {
                     return TransmissionOutcome::ProvenDead;
@@ -196,8 +190,7 @@ impl Lifecycle {
             Outcome::NotSent => {
                 self.disproved = self.disproved.saturating_add(1);
                 if waiting {
-                    let never_left = fence::are_all_disproved(self.attempts, self.disproved)
-                        || planted::armed(Defect::NeverLeftIsDeath);
+                    let never_left = fence::are_all_disproved(self.attempts, self.disproved);
                     self.phase = if never_left {
                         Phase::Sealed
                     } else {
@@ -205,9 +198,6 @@ impl Lifecycle {
                     };
                 }
                 return TransmissionOutcome::Nothing;
-            }
-            Outcome::Unknown(_) if planted::armed(Defect::SilenceIsDeath) => {
-                return TransmissionOutcome::ProvenDead;
             }
             Outcome::Unknown(_) => {
                 if waiting {

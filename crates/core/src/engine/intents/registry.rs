@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::event::BatchId;
 use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
-use crate::planted::{self, Defect};
 use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
@@ -104,14 +103,6 @@ impl Tracked {
             left: self.base_amount(),
             ..self.level()
         }
-    }
-
-    /// Whether it counts for funds and limits: always.
-    fn counts(&self) -> bool {
-        let forgotten = planted::armed(Defect::UnknownUnreserved)
-            && self.life.unknown_since().is_some()
-            || planted::armed(Defect::BatchUnreserved) && !self.may_have_left();
-        !forgotten
     }
 
     /// Whether any byte of it may have left.
@@ -319,7 +310,7 @@ impl Orders {
     pub(crate) fn reserved(&self, token: TokenId) -> Amount {
         let orders: Amount = self
             .iter()
-            .filter(|t| t.order.sell_token == token && t.counts())
+            .filter(|t| t.order.sell_token == token)
             .map(Tracked::reserved)
             .sum();
         orders.saturating_add(self.pool_transactions.reserved(token))
@@ -340,7 +331,7 @@ impl Orders {
     pub(crate) fn incoming(&self, token: TokenId) -> Amount {
         let orders: Amount = self
             .iter()
-            .filter(|t| t.order.buy_token == token && t.counts())
+            .filter(|t| t.order.buy_token == token)
             .map(Tracked::incoming)
             .sum();
         orders.saturating_add(self.pool_transactions.incoming(token))
@@ -368,10 +359,6 @@ impl Orders {
 
     /// When the oldest order that may be alive was made.
     pub(crate) fn oldest_made(&self) -> Option<VenueTime> {
-        let made = self.iter().map(|t| t.order.made_at);
-        if planted::armed(Defect::WindowFromNewest) {
-            return made.max();
-        }
-        made.min()
+        self.iter().map(|t| t.order.made_at).min()
     }
 }

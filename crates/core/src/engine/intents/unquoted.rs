@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::market::{MarketId, Side};
 use crate::notification::{Control, Notification, Withheld};
-use crate::planted::{self, Defect};
 use crate::strategy::Targets;
 use crate::time::Time;
 use crate::withheld::{Compared, Unit};
@@ -82,9 +81,6 @@ impl Findings {
 
     /// A wanted quote was not made an order.
     pub(crate) fn refused(&mut self, side: Side, why: Withheld) {
-        if planted::armed(Defect::ReasonsForgotten) {
-            return;
-        }
         self.add(side, Weight::Refused, why);
     }
 
@@ -136,9 +132,6 @@ impl State {
         let venue_now = self.clock.at_least(now);
         let reasons = &self.market(id).unquoted;
         let (mut coming, mut unknown) = (false, None);
-        if planted::armed(Defect::ReasonsStay) && reasons.reported[side as usize].is_some() {
-            return reasons.reported[side as usize];
-        }
         let orders = self.orders.of_market(id).filter(|t| t.order.side == side);
         for tracked in orders.filter(|t| t.life.cancel.is_none()) {
             match tracked.life.phase {

@@ -9,7 +9,6 @@ use crate::config::{EmptyBook, MarketConfig};
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::{Control, DepthFault, Withheld};
 use crate::order::ClientOrderId;
-use crate::planted::{self, Defect};
 use crate::request::{Depth, DepthLevel};
 use crate::strategy::BookLevel;
 use crate::time::{Time, VenueTime};
@@ -119,12 +118,9 @@ impl MarketBook {
 
     /// Adds what ended or was filled after a snapshot may have been drawn up.
     pub(crate) fn add_parted(&self, drawn: Time, own: &mut OwnLevels) {
-        let forgotten = planted::armed(Defect::PartsForgotten);
         for (id, (_, level)) in self.departed.iter().filter(|(_, (at, _))| *at >= drawn) {
             let shown = own.entry(*id).or_insert(*level);
-            if !forgotten {
-                shown.left = shown.left.max(level.left);
-            }
+            shown.left = shown.left.max(level.left);
         }
     }
 
@@ -175,7 +171,6 @@ impl MarketBook {
                         .own
                         .values()
                         .filter(|own| own.side == side && own.price == level.price)
-                        .filter(|_| !planted::armed(Defect::OwnOrdersPriced))
                         .map(|own| own.left)
                         .sum();
                     let qty = spec.lots_floor(level.size.saturating_sub(ours));
@@ -203,8 +198,7 @@ impl MarketBook {
         depth_age_max_ms: u64,
     ) -> Option<Withheld> {
         let age_ms = self.age_ms(now);
-        let old = age_ms.is_none_or(|age| age > depth_age_max_ms);
-        if old && !planted::armed(Defect::StaleDepthTrusted) {
+        if age_ms.is_none_or(|age| age > depth_age_max_ms) {
             let key = "poll.depth_age_max_ms";
             let compared = Compared::of(Unit::Ms, key, age_ms, depth_age_max_ms);
             return Some(Withheld::compared(Control::StaleData, compared));

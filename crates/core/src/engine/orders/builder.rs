@@ -3,14 +3,12 @@
 //! Which quotes have none is decided elsewhere; so is what happens to those that are refused.
 
 use crate::event::BatchId;
-use crate::market::{Qty, Side};
+use crate::market::Side;
 use crate::notification::{Control, Withheld};
 use crate::order::{ClientOrderId, FillBy, OrderKind, StrategyId, UnsignedOrder};
-use crate::planted::{self, Defect};
 use crate::request::Endpoint;
 use crate::strategy::Quote;
 use crate::time::{Time, VenueTime};
-use crate::token::Amount;
 
 use crate::engine::account::storage_ids::Parity;
 use crate::engine::intents::lifecycle::Phase;
@@ -112,9 +110,6 @@ impl State {
             base,
             quote,
         } = approved.into_inner();
-        let times = 1 + u64::from(planted::armed(Defect::LotsDoubled));
-        let (qty, base) = (Qty(qty.0 * times), base * Amount::from(times));
-        let quote = quote * Amount::from(times);
         let client_id = self.next_id(strategy);
         let spec = &self.markets[index].spec;
         let venue_now = self.clock.at_least(now);

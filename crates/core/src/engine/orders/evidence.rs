@@ -11,7 +11,6 @@ use crate::fence::{self, ListScan, Progress, ScanPurpose, VenueEvidence};
 use crate::list_scan::answered;
 use crate::notification::{Control, End, Notification};
 use crate::order::{ClientOrderId, Hash};
-use crate::planted::{self, Defect};
 use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
@@ -122,19 +121,13 @@ impl State {
         match outcome {
             Outcome::Reply(Reply::Order(report)) => self.observe(now, report, actions),
             // Any other refusal is about the one who asks.
-            Outcome::Refused(reason)
-                if *reason == Reason::OrderNotFound
-                    || planted::armed(Defect::EveryRefusalDisowns) =>
-            {
+            Outcome::Refused(Reason::OrderNotFound) => {
                 let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
                 let grace_ms = self.config.grace_ms;
                 if let Some(tracked) = self.orders.get_mut(id)
                     && fence::is_behind(asked_at, tracked.valid_until(), grace_ms)
                 {
                     tracked.life.evidence = VenueEvidence::Denied;
-                }
-                if planted::armed(Defect::NotFoundIsDeath) {
-                    self.end(now, id, End::Fenced, actions);
                 }
             }
             Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
@@ -184,13 +177,6 @@ impl State {
             let missed = tracked.life.passed(pass);
             tracked.read_wanted |= missed && tracked.life.evidence != VenueEvidence::None;
         }
-        if planted::armed(Defect::AbsenceIsDeath) {
-            let missed = self.orders.iter().filter(|t| t.life.missed);
-            let missed: Vec<_> = missed.map(|t| t.order.client_id).collect();
-            for id in missed {
-                self.end(now, id, End::Fenced, actions);
-            }
-        }
         if !self.ready && self.recovery_is_held_up() {
             self.touch_all();
         }
@@ -204,10 +190,9 @@ impl State {
             self.orders
                 .iter()
                 .all(|t| t.life.is_accounted(arrived, Some(pass)))
-                && (moves.all(|t| t.life.is_accounted(arrived, None))
-                    || planted::armed(Defect::CutAcrossMoves))
+                && moves.all(|t| t.life.is_accounted(arrived, None))
         });
-        let stood = self.resting_listed_at.is_some() || planted::armed(Defect::RestingForgotten);
+        let stood = self.resting_listed_at.is_some();
         let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
         match self.ledger.pass_ended(pass.begun, all_seen && stood) {
             // A fill came between, and nothing else is in the way of the opening.
@@ -262,8 +247,7 @@ impl State {
     pub(crate) fn is_stopped(&self) -> bool {
         self.drain.is_some()
             || self.store_failed
-            || (self.restrictions.level() > TradingState::Active
-                && !planted::armed(Defect::LevelIgnored))
+            || self.restrictions.level() > TradingState::Active
     }
 }
 

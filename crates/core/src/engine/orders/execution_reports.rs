@@ -5,7 +5,6 @@ use crate::action::Action;
 use crate::books::Entry;
 use crate::notification::{End, Fill, Notification};
 use crate::order::{ClientOrderId, OrderReport, OrderStatus};
-use crate::planted::{self, Defect};
 use crate::postings::{Postings, Traded};
 use crate::time::Time;
 
@@ -38,21 +37,13 @@ impl State {
         }
         self.markets[usize::from(market.0)].decision_due |= new;
         let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
-        let expired = report.status == OrderStatus::Expired;
-        let dropped = planted::armed(Defect::LastFillDropped) && report.status.is_final()
-            || planted::armed(Defect::ExpiredFillsDropped) && expired;
-        if let Some(step) = Increment::between(known, report).filter(|_| !dropped) {
+        if let Some(step) = Increment::between(known, report) {
             tracked.base_filled += step.base;
             tracked.quote_filled += step.quote;
-            if !planted::armed(Defect::FeesBookedAgain) {
-                tracked.fee += step.fee;
-            }
+            tracked.fee += step.fee;
             let (over, whole) = (tracked.is_overfilled(), tracked.level_whole());
             self.market_mut(market).book.part(now, id, whole);
             self.book(now, (id, market, side), step, actions);
-            if planted::armed(Defect::FillBookedTwice) {
-                self.book(now, (id, market, side), step, actions);
-            }
             if over {
                 self.violated(
                     "overfill",

@@ -4,7 +4,6 @@ use crate::action::Action;
 use crate::fence;
 use crate::notification::{Control, End, Notification, Withheld};
 use crate::order::ClientOrderId;
-use crate::planted::{self, Defect};
 use crate::pool::UnsignedPoolTransaction;
 use crate::request::{Endpoint, Query};
 use crate::time::Time;
@@ -126,8 +125,7 @@ impl State {
         let cancelled = life.cancel.is_some();
         let venue_now = self.clock.at_least(now);
         let margin_ms = self.config.resend_margin_ms;
-        let left =
-            life.attempts < self.config.attempts_max || planted::armed(Defect::AttemptsUnbounded);
+        let left = life.attempts < self.config.attempts_max;
         left && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
     }
 
@@ -193,10 +191,7 @@ impl State {
             .filter(|(_, life)| self.cancel_at(life).is_some_and(|at| at <= now))
             .filter_map(|(id, life)| Some((id, life.hash?)))
             .collect();
-        let first = due.first().map(|(_, hash)| *hash);
-        let misdirected = first.filter(|_| planted::armed(Defect::CancelsMisdirected));
         for (id, hash) in due {
-            let hash = misdirected.unwrap_or(hash);
             if !self.budget.take(now, Endpoint::Cancel) {
                 self.budget_denied = true;
                 return;

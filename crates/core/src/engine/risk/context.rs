@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::market::MarketId;
 use crate::notification::{Control, Withheld};
-use crate::planted::{self, Defect};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
@@ -62,7 +61,6 @@ impl State {
             return Some(Control::StaleData.into());
         }
         let barred = !self.market(market).spec.enabled || !self.account_is_open();
-        let barred = barred && !planted::armed(Defect::PermissionIgnored);
         barred.then(|| Control::Permission.into())
     }
 

@@ -8,7 +8,6 @@ use crate::event::TradingState;
 use crate::fence;
 use crate::market::{Side, value_at};
 use crate::notification::Control;
-use crate::planted::{self, Defect};
 use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
 use crate::withheld::{Compared, Unit};
 
@@ -228,7 +227,6 @@ fn stays_in_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
                 .orders
                 .incoming(token)
                 .saturating_add(s.foreign.bringing(token));
-            let coming = planted::unless(Defect::BandWithoutOrders, coming);
             let most = most.saturating_add(coming.saturating_add(c.base));
             let (key, limit) = ("market.inventory_max", s.limits.inventory_max);
             at_most(Unit::Base, key, Some(most), limit)

@@ -9,7 +9,6 @@ use crate::control::Control;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::Withheld;
 use crate::order::{ClientOrderId, StrategyId};
-use crate::planted;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 
@@ -149,10 +148,7 @@ impl RiskContext<'_> {
     }
 
     fn judge(&self, candidate: &OrderCandidate<'_>, stage: &[Rule]) -> Result<(), Withheld> {
-        let ask = |rules: &[Rule]| {
-            let mut rules = rules.iter().filter(|rule| !planted::disables(rule.control));
-            rules.try_for_each(|rule| self.ask(rule, candidate))
-        };
+        let ask = |rules: &[Rule]| rules.iter().try_for_each(|rule| self.ask(rule, candidate));
         ask(READY)?;
         // Why there is no price is the book's to say.
         self.mid?;

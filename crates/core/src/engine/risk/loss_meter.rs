@@ -13,7 +13,6 @@ use crate::config::LossConfig;
 use crate::control::Control;
 use crate::event::{LossBaseline, Rate};
 use crate::market::{MarketSpec, Side};
-use crate::planted::{self, Defect};
 use crate::postings::Postings;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
@@ -69,8 +68,7 @@ impl LossMeter {
             traded: Some((position.base, position.cash)),
             ..Self::default()
         };
-        let baselines = position.baselines.as_ref();
-        let Some(baselines) = planted::unless(Defect::LossesForgotten, baselines) else {
+        let Some(baselines) = &position.baselines else {
             meter.baselines = lost.map(LossBaselines::carry).unwrap_or_default();
             return meter;
         };

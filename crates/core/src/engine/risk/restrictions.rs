@@ -11,7 +11,6 @@ use crate::level::{Filter, Pause, Restrictions, TradingState};
 use crate::market::{MarketId, Side};
 use crate::notification::Notification;
 use crate::order::StrategyId;
-use crate::planted::{self, Defect};
 use crate::time::{Time, VenueTime};
 
 use crate::engine::state::State;
@@ -133,7 +132,7 @@ impl State {
             self.raise(TradingState::CancelOnly, control.name(), actions);
             return true;
         }
-        let pause_ms = planted::unless(Defect::PauseForgotten, self.config.risk.pause_ms);
+        let pause_ms = self.config.risk.pause_ms;
         let pause = Pause {
             filter,
             since: venue_now,

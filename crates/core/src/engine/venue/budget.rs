@@ -18,7 +18,6 @@ use governor::{Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 
 use crate::config::BudgetConfig;
-use crate::planted::{self, Defect};
 use crate::request::Endpoint;
 use crate::time::Time;
 
@@ -119,9 +118,6 @@ impl Budget {
 
     /// Takes a token for one request to `endpoint`, or nothing at all.
     pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
-        if planted::armed(Defect::BudgetIgnored) {
-            return true;
-        }
         if self
             .resting_until
             .get(&endpoint)
@@ -129,8 +125,7 @@ impl Budget {
         {
             return false;
         }
-        let spent = planted::armed(Defect::ReserveSpent);
-        let reserve = if endpoint == Endpoint::Cancel || spent {
+        let reserve = if endpoint == Endpoint::Cancel {
             0
         } else {
             self.config.cancel_reserve
@@ -158,9 +153,6 @@ impl Budget {
 
     /// The venue answered 429: the endpoint rests.
     pub(crate) fn punish(&mut self, now: Time, endpoint: Endpoint) {
-        if planted::armed(Defect::PenaltyIgnored) {
-            return;
-        }
         self.rest(now, endpoint, self.config.penalty_ms);
     }
 

@@ -9,7 +9,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::planted::{self, Defect};
 use crate::time::{Time, VenueTime};
 
 /// A single answer may not move the bound further ahead than this; two that agree may. Between answers
@@ -97,13 +96,7 @@ impl VenueClock {
     /// The venue's clock shows at least this now. One part in a thousand is given up to drift.
     pub(crate) fn at_least(&self, now: Time) -> VenueTime {
         let carried = now.ms_since(self.answered_at);
-        let fast_ms = if planted::armed(Defect::WallClock) {
-            30_000
-        } else {
-            0
-        };
-        self.bound
-            .plus_ms(carried - carried.div_ceil(1_000) + fast_ms)
+        self.bound.plus_ms(carried - carried.div_ceil(1_000))
     }
 
     /// Takes in a time read from an answer that arrived at `now`.
@@ -115,7 +108,7 @@ impl VenueClock {
             self.unconfirmed_leap = None;
             return;
         }
-        if told.ms_since(known) <= LEAP_MS || planted::armed(Defect::LeapBelieved) {
+        if told.ms_since(known) <= LEAP_MS {
             (self.bound, self.answered_at, self.unconfirmed_leap) = (told, now, None);
             return;
         }

@@ -2,7 +2,6 @@
 //! it has to prove. What a pass proves is in `list_scan`.
 
 use crate::action::Action;
-use crate::planted::{self, Defect};
 use crate::request::{Endpoint, Query};
 use crate::time::{Time, VenueTime};
 
@@ -47,7 +46,7 @@ impl State {
             let from = self.proof_from(venue_now);
             return ListScan::proof(now, venue_now, from, limit);
         }
-        if now >= self.polls.resting && !planted::armed(Defect::RestingForgotten) {
+        if now >= self.polls.resting {
             return ListScan::standing(now, venue_now, limit);
         }
         self.polls.presence = now.plus_ms(self.config.poll.orders_ms);

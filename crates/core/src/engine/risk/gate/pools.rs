@@ -5,7 +5,6 @@ use crate::fence;
 use crate::market::{Price, Qty, Side};
 use crate::notification::{Control, Withheld};
 use crate::order::{ClientOrderId, StrategyId};
-use crate::planted::{self, Defect};
 use crate::pool::{PoolBalances, PoolSpec, PoolTransactionKind};
 use crate::shares::{self, Limits};
 use crate::token::{AMOUNT_MAX, Amount};
@@ -166,9 +165,6 @@ impl RiskContext<'_> {
             sealed: None,
             alike: 0,
         };
-        if planted::armed(Defect::MovesUnpaused) {
-            return Ok(());
-        }
         let mut sides = Side::BOTH.map(candidate).into_iter();
         sides.try_for_each(|side| READY.iter().try_for_each(|rule| self.ask(rule, &side)))
     }

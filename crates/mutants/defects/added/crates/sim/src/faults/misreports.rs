@@ -1,6 +1,5 @@
 //! Planted defects of the exchange: what it tells of its trades and answers, before anybody reads it.
 
-use cambist_core::planted::{BUILT, Defect, armed};
 use cambist_core::{Hash, OrderStatus, Price};
 use cambist_venue::{Executed, Refusal, Response};
 
@@ -17,9 +16,6 @@ impl Misreport {
         answer: &mut Result<Response, Refusal>,
         trades: &mut Vec<Executed>,
     ) {
-        if !BUILT {
-            return;
-        }
         self.distort_trades(trades);
         let Ok(answer) = answer else {
             return;
@@ -30,22 +26,22 @@ impl Misreport {
             }
             Response::Balances(balances) => {
                 for view in balances {
-                    view.total += u128::from(armed(Defect::BalanceOffByOne));
-                    if armed(Defect::LocksUntold) {
+                    view.total += u128::from(planted!(balance_off_by_one));
+                    if planted!(locks_untold) {
                         view.locked = 0;
                     }
                 }
             }
             Response::PoolBalance(view) => {
-                view.lp.amount += u128::from(armed(Defect::PoolMintsOneMore));
+                view.lp.amount += u128::from(planted!(pool_mints_one_more));
             }
-            Response::Orders(page) if armed(Defect::CancelledShownOpen) => {
+            Response::Orders(page) if planted!(cancelled_shown_open) => {
                 let cancelled = page.orders.iter_mut();
                 cancelled
                     .filter(|order| order.status == OrderStatus::Cancelled)
                     .for_each(|order| order.status = OrderStatus::Processing);
             }
-            Response::Depth(view) if armed(Defect::BestLevelUntold) && !view.bids.is_empty() => {
+            Response::Depth(view) if planted!(best_level_untold) && !view.bids.is_empty() => {
                 view.bids.remove(0);
             }
             Response::Submitted(_)
@@ -68,7 +64,7 @@ impl Misreport {
     }
 
     fn distort_trades(&mut self, trades: &mut Vec<Executed>) {
-        if armed(Defect::QueueJumped) {
+        if planted!(queue_jumped) {
             let taker = trades.first().map(|executed| executed.taker);
             if let [first, second, ..] = trades.as_mut_slice()
                 && Some(second.taker) == taker
@@ -76,20 +72,20 @@ impl Misreport {
                 std::mem::swap(first, second);
             }
         }
-        if armed(Defect::TradeUntold) {
+        if planted!(trade_untold) {
             trades.pop();
         }
         let Some(Executed { trade, .. }) = trades.last_mut() else {
             return;
         };
-        if armed(Defect::TakersPricePaid) {
+        if planted!(takers_price_paid) {
             trade.price = Price(trade.price.0 + 1);
         }
-        if armed(Defect::FillTooLarge) {
+        if planted!(fill_too_large) {
             trade.base += 1;
         }
-        trade.taker_fee += u128::from(armed(Defect::FeeRoundedUp));
-        if armed(Defect::FilledAfterCancel)
+        trade.taker_fee += u128::from(planted!(fee_rounded_up));
+        if planted!(filled_after_cancel)
             && let Some(cancelled) = self.cancelled
         {
             trade.maker = cancelled;

@@ -2,7 +2,6 @@
 
 use cambist_core::Reason;
 use cambist_core::order::{OrderReport, OrderStatus};
-use cambist_core::planted::{Defect, armed};
 use cambist_core::request::{Outcome, Reply, UnknownCause};
 
 /// Changes an answer if such a defect is armed.
@@ -10,10 +9,10 @@ pub(crate) fn distort(outcome: &mut Outcome) {
     match outcome {
         Outcome::Reply(Reply::Order(report)) => distort_report(report),
         Outcome::Reply(Reply::Orders { orders, .. }) => orders.iter_mut().for_each(distort_report),
-        Outcome::Reply(Reply::Submitted { .. }) if armed(Defect::RefusalsInvented) => {
+        Outcome::Reply(Reply::Submitted { .. }) if planted!(refusals_invented) => {
             *outcome = Outcome::Refused(Reason::InvalidArgument);
         }
-        Outcome::Unknown(UnknownCause::Timeout) if armed(Defect::TimeoutIsNotSent) => {
+        Outcome::Unknown(UnknownCause::Timeout) if planted!(timeout_is_not_sent) => {
             *outcome = Outcome::NotSent;
         }
         Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
@@ -21,15 +20,15 @@ pub(crate) fn distort(outcome: &mut Outcome) {
 }
 
 fn distort_report(report: &mut OrderReport) {
-    if armed(Defect::FillsHidden) {
+    if planted!(fills_hidden) {
         (report.base_filled, report.quote_filled, report.fee) = (0, 0, 0);
     }
-    if armed(Defect::FillsDoubled) {
+    if planted!(fills_doubled) {
         report.base_filled *= 2;
         report.quote_filled *= 2;
         report.fee *= 2;
     }
-    if armed(Defect::EndsInvented) {
+    if planted!(ends_invented) {
         report.status = OrderStatus::Cancelled;
     }
 }
