@@ -21,8 +21,8 @@ use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{float, lots_floor};
 use crate::sizing::{
-    BPS, Funds, at_least, further, is_orderable, is_within, passive, price_at, price_from,
-    target_lots, unorderable,
+    BPS, Funds, at_least, further, is_orderable, keep, passive, price_at, price_from, target_lots,
+    unorderable,
 };
 use estimates::{Assumed, Estimates, Estimators};
 use model::{Distances, Model, Settings};
@@ -377,50 +377,6 @@ impl Glft {
     }
 }
 
-impl Glft {
-    /// Replaces level prices by those of resting orders that are within the tolerance.
-    fn keep(&self, view: &View<'_>, side: Side, quotes: &mut [(Price, Qty)]) {
-        let mut own: Vec<Price> = view
-            .own
-            .iter()
-            .filter(|order| order.side == side && !order.cancelling)
-            .map(|order| order.price)
-            .filter(|&price| passive(view, side, price) == price)
-            .filter(|&price| self.limits.allows(side, price))
-            .filter(|&price| at_least(side, price, view.mid, self.minimum_spread_bps))
-            .collect();
-        own.sort();
-        // An order close to its expiry and its replacement count as one level.
-        own.dedup();
-        if side == Side::Buy {
-            own.reverse();
-        }
-        if own.len() != quotes.len() {
-            return;
-        }
-        let kept: Vec<Price> = own
-            .into_iter()
-            .zip(&*quotes)
-            .map(|(own, &(wanted, _))| {
-                if is_within(own, wanted, self.tolerance_bps) {
-                    own
-                } else {
-                    wanted
-                }
-            })
-            .collect();
-        // A kept price may be beyond the next level's new price.
-        if kept
-            .windows(2)
-            .all(|pair| pair[0] != pair[1] && side.reaches(pair[0], pair[1]))
-        {
-            for (quote, price) in quotes.iter_mut().zip(kept) {
-                quote.0 = price;
-            }
-        }
-    }
-}
-
 impl Strategy for Glft {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let Some(view) = self.reference.apply_or_withhold(view, targets) else {
@@ -438,7 +394,12 @@ impl Strategy for Glft {
         for side in Side::BOTH {
             match self.wanted(view, side, distances, &mut funds) {
                 Ok(mut quotes) => {
-                    self.keep(view, side, &mut quotes);
+                    let minimum_bps = self.minimum_spread_bps;
+                    let allowed = |price| {
+                        self.limits.allows(side, price)
+                            && at_least(side, price, view.mid, minimum_bps)
+                    };
+                    keep(view, side, &mut quotes, self.tolerance_bps, allowed);
                     for (level, (price, qty)) in (0..).zip(quotes) {
                         targets.quote(side, price, qty, level);
                     }

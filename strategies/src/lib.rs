@@ -4,6 +4,7 @@
 //! or a clock. This package's `README.md` explains how to add one in ten minutes.
 
 pub mod bands;
+pub mod curve;
 pub mod glft;
 pub mod ladder;
 pub mod lp_manager;
@@ -35,6 +36,7 @@ macro_rules! strategies {
 
 strategies! {
     bands
+    curve
     glft
     ladder
     lp_manager

@@ -146,6 +146,7 @@ fn every_parameter_changes_a_decision() {
 fn the_sample_files_set_every_parameter() {
     for (name, file) in [
         ("bands", include_str!("../../config/strategies/bands.toml")),
+        ("curve", include_str!("../../config/strategies/curve.toml")),
         ("glft", include_str!("../../config/strategies/glft.toml")),
         (
             "ladder",

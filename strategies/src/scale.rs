@@ -30,6 +30,12 @@ pub fn lots_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Qt
     Ok(Qty(lots))
 }
 
+/// Whole base tokens under `name` in base units, rounded down to whole lots.
+pub fn base_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Amount, ParamError> {
+    let lots = lots_floor(params, name, market)?;
+    Ok(market.base_amount(lots).unwrap_or(Amount::MAX))
+}
+
 /// Whole quote tokens under `name` in base units, rounded down.
 pub fn quote_floor(params: &Params, name: &str, market: &MarketSpec) -> Result<Amount, ParamError> {
     let tokens = params.decimal(name)?;

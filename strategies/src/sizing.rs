@@ -87,6 +87,52 @@ pub fn is_within(own: Price, wanted: Price, bps: u32) -> bool {
     u128::from(own.0.abs_diff(wanted.0)) * u128::from(BPS) <= u128::from(wanted.0) * u128::from(bps)
 }
 
+/// Replaces level prices by those of resting orders that are within the tolerance and allowed, if as many orders
+/// rest as there are levels.
+pub fn keep(
+    view: &View<'_>,
+    side: Side,
+    quotes: &mut [(Price, Qty)],
+    tolerance_bps: u32,
+    allowed: impl Fn(Price) -> bool,
+) {
+    let mut own: Vec<Price> = view
+        .own
+        .iter()
+        .filter(|order| order.side == side && !order.cancelling)
+        .map(|order| order.price)
+        .filter(|&price| passive(view, side, price) == price && allowed(price))
+        .collect();
+    own.sort();
+    // An order close to its expiry and its replacement count as one level.
+    own.dedup();
+    if side == Side::Buy {
+        own.reverse();
+    }
+    if own.len() != quotes.len() {
+        return;
+    }
+    let pairs = own.into_iter().zip(&*quotes);
+    let kept: Vec<Price> = pairs
+        .map(|(own, &(wanted, _))| {
+            if is_within(own, wanted, tolerance_bps) {
+                own
+            } else {
+                wanted
+            }
+        })
+        .collect();
+    // A kept price may be beyond the next level's new price.
+    if kept
+        .windows(2)
+        .all(|pair| pair[0] != pair[1] && side.reaches(pair[0], pair[1]))
+    {
+        for (quote, price) in quotes.iter_mut().zip(kept) {
+            quote.0 = price;
+        }
+    }
+}
+
 /// The best price of the other side that an order would trade with.
 pub fn opposite_best(view: &View<'_>, side: Side) -> Option<Price> {
     let levels = match side {

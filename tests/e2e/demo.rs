@@ -250,8 +250,8 @@ fn every_other_quoting_strategy_makes_a_market() {
     }
 }
 
-/// Played by `bands_make_a_market`, `a_ladder_makes_a_market` and `glft_makes_a_market`,
-const QUOTING: [&str; 3] = ["bands", "ladder", "glft"];
+/// Played by the tests that are named after them,
+const QUOTING: [&str; 4] = ["bands", "ladder", "glft", "curve"];
 /// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.
 const POOLING: &str = "lp_manager";
 
@@ -310,6 +310,11 @@ fn a_ladder_makes_a_market() {
 #[test]
 fn glft_makes_a_market() {
     demo("7", QUOTING[2]);
+}
+
+#[test]
+fn a_curve_makes_a_market() {
+    demo("21", QUOTING[3]);
 }
 
 /// The exchange halts, opens, fails every request and comes back: everything is still proven, and told.

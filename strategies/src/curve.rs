@@ -1,0 +1,248 @@
+//! Curve: the levels of a constant-product pool, as orders on the book.
+//!
+//! What is held, and a virtual amount of both tokens, are the reserves; their ratio is the price. Each
+//! level offers what the curve trades within one step, at the far end of the step and moved out by the
+//! spread, so that no fill lets the product of the reserves fall. It needs no reference price: it sells as
+//! the price rises and buys as it falls, and does so again in the other direction. The more virtual
+//! liquidity, the more each step trades and the smaller the range of prices that what is held lasts for.
+//!
+//! Source: `cambist_quant::lp::curve`.
+
+use cambist_core::control::Control;
+use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::withheld::{Compared, Unit, Withheld};
+use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
+use cambist_quant::lp::curve::{Curve as Shape, Rung};
+
+use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::price_limits::{self, PriceLimits};
+use crate::registry::{Promise, StrategyInfo};
+use crate::scale::{base_floor, quote_floor};
+use crate::sizing::{BPS, Funds, is_orderable, keep, passive, unorderable};
+
+const AMOUNT: Kind = Kind::Decimal {
+    min: "0",
+    max: "1000000000",
+};
+
+/// The registry's line.
+pub const INFO: StrategyInfo = StrategyInfo {
+    name: "curve",
+    summary: "The levels of a constant-product pool as orders on the book: prices and sizes follow \
+              from what is held, without a reference price.",
+    promise: Promise::Quotes,
+    parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
+    build: |params, market| Ok(Box::new(Curve::new(params, market)?)),
+};
+
+const PARAMETERS: usize = OWN.len() + price_limits::PARAMETERS.len();
+
+const OWN: [Parameter; 7] = [
+    Parameter {
+        name: "virtual_base",
+        unit: "base tokens",
+        kind: AMOUNT,
+        default: Some("0"),
+        meaning: "Added to what is held of base. Rounded down to whole lots.",
+    },
+    Parameter {
+        name: "virtual_quote",
+        unit: "quote tokens",
+        kind: AMOUNT,
+        default: Some("0"),
+        meaning: "Added to what is held of quote. The price is the ratio of both sums: at the \
+                  market's price, virtual_quote is virtual_base times it.",
+    },
+    Parameter {
+        name: "order_levels",
+        unit: "",
+        kind: Kind::Integer { min: 1, max: 32 },
+        default: Some("3"),
+        meaning: "Levels on each side.",
+    },
+    Parameter {
+        name: "step_bps",
+        unit: "bps of the price",
+        kind: Kind::Bps { min: 1, max: 1_000 },
+        default: Some("10"),
+        meaning: "How far apart levels are, at least one tick. A level trades what the curve does \
+                  within a step.",
+    },
+    Parameter {
+        name: "spread_bps",
+        unit: "bps of the price",
+        kind: Kind::Bps { min: 0, max: 1_000 },
+        default: Some("5"),
+        meaning: "How much better than the curve every price is: what a fill earns, the maker fee \
+                  included.",
+    },
+    Parameter {
+        name: "divergence_max_bps",
+        unit: "bps of the mid",
+        kind: Kind::Bps { min: 1, max: BPS },
+        default: Some("200"),
+        meaning: "Nothing is quoted while the curve's price is further than this from the mid: what \
+                  is held does not fit the market's price.",
+    },
+    Parameter {
+        name: "order_refresh_tolerance_bps",
+        unit: "bps of the price",
+        kind: Kind::Bps { min: 0, max: 1_000 },
+        default: Some("1"),
+        meaning: "A resting order that is within this of its level's price keeps it, if as many \
+                  rest as there are levels.",
+    },
+];
+
+/// The strategy.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    virtual_base: Amount,
+    virtual_quote: Amount,
+    levels: usize,
+    step_bps: u32,
+    spread_bps: u32,
+    divergence_bps: u32,
+    tolerance_bps: u32,
+    limits: PriceLimits,
+}
+
+/// The curve at what is held: prices in ticks, base in lots.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    shape: Shape,
+    price: f64,
+    step: u32,
+}
+
+impl Curve {
+    /// Reads the parameters; amounts to base units.
+    pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        Ok(Self {
+            virtual_base: base_floor(params, "virtual_base", market)?,
+            virtual_quote: quote_floor(params, "virtual_quote", market)?,
+            levels: usize::try_from(params.whole("order_levels")?).unwrap_or(usize::MAX),
+            step_bps: params.whole("step_bps")?,
+            spread_bps: params.whole("spread_bps")?,
+            divergence_bps: params.whole("divergence_max_bps")?,
+            tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
+            limits: PriceLimits::new(params, market)?,
+        })
+    }
+
+    /// The curve of what is held, if its price fits the market's.
+    fn state(&self, view: &View<'_>) -> Result<State, Withheld> {
+        let base = view.holdings.base.saturating_add(self.virtual_base);
+        let quote = view.holdings.quote.saturating_add(self.virtual_quote);
+        let base = float(base) / float(view.market.lot);
+        let quote = float(quote) / float(view.market.quote_per_lot_tick);
+        let price = quote / base;
+        let mid = float(view.mid.into()) / 2.0;
+        let away_bps = (price / mid - 1.0).abs() * f64::from(BPS);
+        if !away_bps.is_finite() || price <= 0.0 {
+            return Err(Control::StrategyFunds.into());
+        }
+        if away_bps > f64::from(self.divergence_bps) {
+            let key = "market.strategy.params";
+            let found = whole((2.0 * price).round());
+            let compared = Compared::of(Unit::HalfTicks, key, found, view.mid);
+            return Err(Withheld::compared(Control::NoFairPrice, compared));
+        }
+        let step = whole((price * f64::from(self.step_bps) / f64::from(BPS)).round());
+        let step = u32::try_from(step.unwrap_or(1)).map_err(|_| Control::NoFairPrice)?;
+        let shape = Shape::whole((base * quote).sqrt()).map_err(|_| Control::NoFairPrice)?;
+        Ok(State { shape, price, step })
+    }
+
+    /// Wanted prices and sizes of one side, nearest first, covered by what is held; or why there are none.
+    fn wanted(
+        &self,
+        view: &View<'_>,
+        side: Side,
+        state: &State,
+        funds: &mut Funds,
+    ) -> Result<Vec<(Price, Qty)>, Withheld> {
+        if let Some(why) = self.limits.blocked(view.mid, side) {
+            return Err(why);
+        }
+        let State { shape, price, step } = *state;
+        let spread = f64::from(self.spread_bps) / f64::from(BPS);
+        let rungs = match side {
+            Side::Buy => shape.bids(price, step, self.levels, spread),
+            Side::Sell => shape.asks(price, step, self.levels, spread),
+        };
+        let rungs = rungs.map_err(|_| Control::NoFairPrice)?;
+        let mut levels: Vec<(Price, Qty)> = Vec::new();
+        for Rung { price, quantity } in rungs {
+            let price = Price(u64::try_from(price).map_err(|_| Control::NoFairPrice)?);
+            let price = passive(view, side, self.limits.limit(side, price));
+            let qty = Qty(whole(quantity.floor()).unwrap_or(0));
+            match levels.last_mut() {
+                Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(qty.0)),
+                Some(_) | None => levels.push((price, qty)),
+            }
+        }
+        levels.retain(|(price, _)| price.0 > 0);
+        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
+        let covered: Vec<_> = levels
+            .into_iter()
+            .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
+            .filter(|&(price, qty)| is_orderable(view.market, price, qty))
+            .collect();
+        if covered.is_empty() {
+            return Err(unorderable(view, side, price, qty, Qty(1)));
+        }
+        Ok(covered)
+    }
+}
+
+impl Strategy for Curve {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        self.limits.observe(view);
+        let state = self.state(view);
+        let mut funds = Funds::new(view.holdings);
+        for side in Side::BOTH {
+            let wanted = state.and_then(|state| self.wanted(view, side, &state, &mut funds));
+            match wanted {
+                Ok(mut quotes) => {
+                    let allowed = |price| self.limits.allows(side, price);
+                    keep(view, side, &mut quotes, self.tolerance_bps, allowed);
+                    for (level, (price, qty)) in (0..).zip(quotes) {
+                        targets.quote(side, price, qty, level);
+                    }
+                }
+                Err(why) => targets.withhold(side, why),
+            }
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.limits.save()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        self.limits.restore(saved)
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a model's price needs no more than 53 bits"
+)]
+fn float(amount: Amount) -> f64 {
+    amount as f64
+}
+
+/// A float that is a whole number from 1, below 2^53.
+fn whole(value: f64) -> Option<u64> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 1, below 2^53"
+    )]
+    (1.0..9e15).contains(&value).then_some(value as u64)
+}
+
+#[cfg(test)]
+#[path = "curve_tests.rs"]
+pub(crate) mod tests;
