@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use cambist_sim::{Aggregate, Family, SeedRun, WorldError, shrink};
+use cambist_sim::{Aggregate, Family, Invariant, SeedRun, WorldError, shrink};
 use clap::Args;
 use serde_json::json;
 
@@ -62,6 +62,9 @@ pub struct SimArgs {
     /// Do not look for the smallest world that fails.
     #[arg(long)]
     pub no_shrink: bool,
+    /// Print what is checked after every step, and run nothing.
+    #[arg(long, exclusive = true)]
+    pub invariants: bool,
 }
 
 impl SimArgs {
@@ -80,8 +83,31 @@ impl SimArgs {
     }
 }
 
+/// Prints the table of what is checked.
+fn invariants(json: bool) -> anyhow::Result<Exit> {
+    if json {
+        let rows = Invariant::ALL.iter().map(
+            |one| json!({ "name": one.name(), "group": one.group(), "statement": one.statement() }),
+        );
+        print_json(&json!({ "invariants": rows.collect::<Vec<_>>() }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for rows in Invariant::ALL.chunk_by(|one, other| one.group() == other.group()) {
+        let row = |one: &Invariant| vec![format!("  {one}"), one.statement().to_owned()];
+        let group = rows.first().map_or("", |one| one.group());
+        let lines = columns(&rows.iter().map(row).collect::<Vec<_>>());
+        text += &format!("{group}\n{lines}\n");
+    }
+    print_text(&text)?;
+    Ok(Exit::Done)
+}
+
 /// Runs the worlds; exit 1 when a promise was broken, or too little was quoted.
 pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
+    if args.invariants {
+        return invariants(json);
+    }
     let mut seeds = Seeds {
         first: args.seed,
         count: args.seeds,

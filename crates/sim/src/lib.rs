@@ -34,6 +34,7 @@ pub use crate::faults::network::{Fault, Network};
 pub use crate::invariants::checks::Violation;
 pub use crate::invariants::profit;
 pub use crate::invariants::stated_loss::Losses;
+pub use crate::invariants::table::Invariant;
 pub use crate::profiles::control_loss::ControlLossConfig;
 pub use config::{
     ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig, NetworkConfig, SeatConfig,

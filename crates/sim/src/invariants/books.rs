@@ -1,6 +1,7 @@
 //! The ledger against the venue, derived a second time: what a start finds is what was stored, nothing new
 //! leaves while a difference holds everything back, and nothing is taken over that nobody explained.
 
+use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::config::EngineConfig;
@@ -118,7 +119,7 @@ impl Ledger {
                         "token {}: begins with {found}, booked are {booked}",
                         token.0
                     );
-                    return Some(("books_guessed", detail));
+                    return Some((Invariant::BooksGuessed, detail));
                 }
             }
             Notification::Reconciled { .. } => self.closed = true,
@@ -169,7 +170,7 @@ impl Ledger {
             "{id} leaves although the books differ ({cause}): {:?}",
             self.differs
         );
-        Some(("books_ignored", detail))
+        Some((Invariant::BooksIgnored, detail))
     }
 
     /// Whether what differs is far beyond the limit of a quote token, at mids that may have moved since the

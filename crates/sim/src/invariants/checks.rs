@@ -1,6 +1,7 @@
 //! What must hold after every step: belief against truth. A check that fails is told as data, with
 //! seed and time; the command that shows it again is the trial's to say.
 
+use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -71,7 +72,7 @@ pub(crate) struct Checks {
     /// The daemon has ended and said that nothing of it is alive.
     proven: bool,
     /// Checks that mean nothing, for a while or for good, because somebody else interfered.
-    excused: BTreeMap<&'static str, Option<Time>>,
+    excused: BTreeMap<Invariant, Option<Time>>,
 }
 
 impl Checks {
@@ -114,18 +115,18 @@ impl Checks {
     }
 
     /// From now on until a time, or for good, a check means nothing.
-    pub(crate) fn excuse(&mut self, check: &'static str, until: Option<Time>) {
+    pub(crate) fn excuse(&mut self, check: Invariant, until: Option<Time>) {
         let known = self.excused.entry(check).or_insert(until);
         *known = known.zip(until).map(|(known, until)| known.max(until));
     }
 
     /// It means something again.
-    pub(crate) fn accuse(&mut self, check: &str) {
-        self.excused.remove(check);
+    pub(crate) fn accuse(&mut self, check: Invariant) {
+        self.excused.remove(&check);
     }
 
-    pub(crate) fn fail(&mut self, check: &str, detail: String) {
-        let excused = self.excused.get(check);
+    pub(crate) fn fail(&mut self, check: Invariant, detail: String) {
+        let excused = self.excused.get(&check);
         if excused.is_some_and(|until| until.is_none_or(|until| self.now < until)) {
             return;
         }
@@ -137,7 +138,7 @@ impl Checks {
             seed: self.seed,
             at_ms: self.now.as_ms(),
             step: self.step,
-            check: check.to_owned(),
+            check: check.name().to_owned(),
             detail,
         });
     }
@@ -146,26 +147,29 @@ impl Checks {
     pub(crate) fn sealing(&mut self, order: &UnsignedOrder, durable: &Durable) {
         let id = order.client_id;
         if durable.intents.contains_key(&id) || self.left.contains_key(&id) {
-            self.fail("id_reused", format!("{id} is sealed a second time"));
+            self.fail(Invariant::IdReused, format!("{id} is sealed a second time"));
         }
     }
 
     /// An order's bytes leave.
     pub(crate) fn leaving(&mut self, id: ClientOrderId, hash: Hash, durable: &Durable) {
         if durable.intents.get(&id).map(|intent| intent.hash) != Some(hash) {
-            self.fail("not_durable", format!("{id} leaves and is not durable"));
+            self.fail(
+                Invariant::NotDurable,
+                format!("{id} leaves and is not durable"),
+            );
         }
         if let Some(before) = self.left.insert(id, hash)
             && before != hash
         {
             self.fail(
-                "bytes_changed",
+                Invariant::BytesChanged,
                 format!("{id} leaves as {before}, then as {hash}"),
             );
         }
         if let Some(end) = self.ended.get(&id) {
             let detail = format!("{id} leaves after its end ({})", end.name());
-            self.fail("sent_after_end", detail);
+            self.fail(Invariant::SentAfterEnd, detail);
         }
     }
 
@@ -177,7 +181,7 @@ impl Checks {
                 "{} leaves with storage id {}",
                 order.client_id, order.storage_id
             );
-            self.fail("slot_reused", detail);
+            self.fail(Invariant::SlotReused, detail);
         }
         let highest = highest.unwrap_or(0).max(order.storage_id);
         self.slots.insert(order.sell_token, highest);
@@ -192,7 +196,7 @@ impl Checks {
     pub(crate) fn starts_at(&mut self, level: TradingState) {
         if level < self.level {
             let detail = format!("{} after {}", level.name(), self.level.name());
-            self.fail("level_lost", detail);
+            self.fail(Invariant::LevelLost, detail);
         }
         self.level = level;
         self.proven = false;
@@ -205,12 +209,12 @@ impl Checks {
         let forgotten: Vec<_> = kept.filter(|id| !self.ended.contains_key(id)).collect();
         if let Some(id) = forgotten.first() {
             self.fail(
-                "forgotten",
+                Invariant::Forgotten,
                 format!("{id} has no end and all is called proven"),
             );
         }
         for (_, taken) in truth.open() {
-            self.fail("open_after_proof", format!("{} is open", taken.id));
+            self.fail(Invariant::OpenAfterProof, format!("{} is open", taken.id));
         }
     }
 
@@ -221,14 +225,17 @@ impl Checks {
         if id.is_none_or(|id| self.ended.contains_key(&id)) {
             let detail =
                 format!("the venue took move {hash}, which had ended or was never durable");
-            self.fail("taken_after_end", detail);
+            self.fail(Invariant::TakenAfterEnd, detail);
         }
         if !self.moves.insert(hash) {
-            self.fail("double_move", format!("move {hash} was taken twice"));
+            self.fail(
+                Invariant::DoubleMove,
+                format!("move {hash} was taken twice"),
+            );
         }
         if self.proven {
             let detail = format!("the venue took move {hash} after the proof");
-            self.fail("taken_after_proof", detail);
+            self.fail(Invariant::TakenAfterProof, detail);
         }
     }
 
@@ -251,31 +258,34 @@ impl Checks {
     ) {
         let Some((order, before)) = order else {
             return self.fail(
-                "no_intent",
+                Invariant::NoIntent,
                 format!("the venue took {hash}, which nobody sealed"),
             );
         };
         let id = order.client_id;
         if before {
-            self.fail("double_order", format!("{id} was taken twice as {hash}"));
+            self.fail(
+                Invariant::DoubleOrder,
+                format!("{id} was taken twice as {hash}"),
+            );
         }
         if let Some(other) = self.taken.insert(id, hash).filter(|other| *other != hash) {
             let detail = format!("{id} was taken as {other} and as {hash}");
-            self.fail("double_order", detail);
+            self.fail(Invariant::DoubleOrder, detail);
         }
         if !durable.intents.contains_key(&id) {
             self.fail(
-                "no_intent",
+                Invariant::NoIntent,
                 format!("the venue took {id}, which is not durable"),
             );
         }
         if self.proven {
             let detail = format!("the venue took {id} after the proof");
-            self.fail("taken_after_proof", detail);
+            self.fail(Invariant::TakenAfterProof, detail);
         }
         if let Some(end) = self.ended.get(&id) {
             let detail = format!("the venue took {id} after its end ({})", end.name());
-            self.fail("taken_after_end", detail);
+            self.fail(Invariant::TakenAfterEnd, detail);
         }
     }
 
@@ -309,7 +319,7 @@ impl Checks {
                 "{id} at {} meets {} at {}",
                 new.price.0, met.id, met.price.0
             );
-            self.fail("self_cross", detail);
+            self.fail(Invariant::SelfCross, detail);
         }
     }
 
@@ -329,7 +339,7 @@ impl Checks {
                 let count = own().filter(|t| t.side == side).count();
                 if count > limits.open_orders_max as usize {
                     let detail = format!("{}: {count} on one side", spec.name);
-                    self.fail("open_orders", detail);
+                    self.fail(Invariant::OpenOrders, detail);
                 }
             }
             let left = |side| -> Amount {
@@ -354,7 +364,7 @@ impl Checks {
             };
             if beyond {
                 let detail = format!("{}: {least} to {most} base units possible", spec.name);
-                self.fail("inventory_band", detail);
+                self.fail(Invariant::InventoryBand, detail);
             }
         }
     }
@@ -377,18 +387,21 @@ impl Checks {
                 let real = taken_as(durable, truth, fill.order).map_or((0, 0, 0), |t| t.filled);
                 if booked.0 > real.0 || booked.1 > real.1 || booked.2 > real.2 {
                     let detail = format!("{}: booked {booked:?}, traded {real:?}", fill.order);
-                    self.fail("fill_invented", detail);
+                    self.fail(Invariant::FillInvented, detail);
                 }
             }
             Notification::Ended { order, end, .. } => {
                 if self.ended.insert(*order, *end).is_some() {
-                    self.fail("ended_twice", format!("{order} ended a second time"));
+                    self.fail(
+                        Invariant::EndedTwice,
+                        format!("{order} ended a second time"),
+                    );
                 }
                 self.ended_truly(*order, *end, durable, truth, venue);
             }
             Notification::Foreign { hash } => {
                 if let Some(taken) = truth.get(hash) {
-                    self.fail("own_called_foreign", format!("{} is ours", taken.id));
+                    self.fail(Invariant::OwnCalledForeign, format!("{} is ours", taken.id));
                 }
             }
             Notification::Mismatch {
@@ -397,14 +410,17 @@ impl Checks {
                 venue,
             } => {
                 let detail = format!("token {}: ledger {ledger}, venue {venue}", token.0);
-                self.fail("mismatch", detail);
+                self.fail(Invariant::Mismatch, detail);
             }
             Notification::InvariantFailed { name, detail } => {
-                self.fail("engine_invariant", format!("{name}: {detail}"));
+                self.fail(Invariant::EngineInvariant, format!("{name}: {detail}"));
             }
             Notification::PoolTransactionEnded { order, end, .. } => {
                 if self.ended.insert(*order, *end).is_some() {
-                    self.fail("ended_twice", format!("move {order} ended a second time"));
+                    self.fail(
+                        Invariant::EndedTwice,
+                        format!("move {order} ended a second time"),
+                    );
                 }
             }
             Notification::Refused {
@@ -412,14 +428,17 @@ impl Checks {
                 order: Some(order),
                 reason: Reason::InsufficientBalance,
             } => self.fail(
-                "overcommitted",
+                Invariant::Overcommitted,
                 format!("the venue lacks funds for {order}"),
             ),
             Notification::FeeAbove {
                 order,
                 fee,
                 expected,
-            } => self.fail("fee_above", format!("{order}: {fee} above {expected}")),
+            } => self.fail(
+                Invariant::FeeAbove,
+                format!("{order}: {fee} above {expected}"),
+            ),
             Notification::Ready { .. }
             | Notification::Submitted { .. }
             | Notification::Resent { .. }
@@ -472,7 +491,7 @@ impl Checks {
         };
         if venue.is_open(&intent.hash) {
             let detail = format!("{id} ended ({}) and is open at the venue", end.name());
-            self.fail("ended_but_open", detail);
+            self.fail(Invariant::EndedButOpen, detail);
         }
         let real = truth.get(&intent.hash).map_or((0, 0, 0), |t| t.filled);
         let booked = self.booked.get(&id).copied().unwrap_or_default();
@@ -481,7 +500,7 @@ impl Checks {
                 "{id} ended ({}) with {booked:?} booked of {real:?} traded",
                 end.name()
             );
-            self.fail("fill_missed", detail);
+            self.fail(Invariant::FillMissed, detail);
         }
     }
 
@@ -502,7 +521,7 @@ impl Checks {
     /// The venue's books against themselves.
     pub(crate) fn audit(&mut self, venue: &Venue) {
         if let Err(detail) = venue.audit() {
-            self.fail("venue_audit", detail);
+            self.fail(Invariant::VenueAudit, detail);
         }
     }
 
@@ -516,15 +535,15 @@ impl Checks {
     ) {
         for (hash, taken) in truth.iter() {
             if exchange.venue().is_open(hash) {
-                self.fail("open_at_end", format!("{} is open", taken.id));
+                self.fail(Invariant::OpenAtEnd, format!("{} is open", taken.id));
             }
             let booked = self.booked.get(&taken.id).copied().unwrap_or_default();
             if booked != taken.filled {
                 let detail = format!("{}: {booked:?} of {:?} booked", taken.id, taken.filled);
-                self.fail("fill_missed", detail);
+                self.fail(Invariant::FillMissed, detail);
             }
             if !self.ended.contains_key(&taken.id) {
-                self.fail("forgotten", format!("{} never ended", taken.id));
+                self.fail(Invariant::Forgotten, format!("{} never ended", taken.id));
             }
         }
         // A start that ended before its opening has no books to compare.
@@ -535,7 +554,7 @@ impl Checks {
             if of(ledger) != of(held) {
                 let (ledger, held) = (of(ledger), of(held));
                 let detail = format!("token {}: ledger {ledger}, venue {held}", token.0);
-                self.fail("residual", detail);
+                self.fail(Invariant::Residual, detail);
             }
         }
         self.audit(exchange.venue());

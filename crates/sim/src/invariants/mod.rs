@@ -8,4 +8,5 @@ pub(crate) mod limits;
 pub mod profit;
 pub(crate) mod sending;
 pub(crate) mod stated_loss;
+pub mod table;
 pub(crate) mod unquoted;

@@ -2,6 +2,7 @@
 //! the mids that were told. What the report says of every market must be the change of that equity to the
 //! last digit, and its causes must add up. Simulated worlds and the demo judge every status by it.
 
+use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::event::Amounts;
@@ -91,7 +92,7 @@ impl Books {
 }
 
 /// What is wrong: the name of the check, and what was seen.
-type Broken = (&'static str, String);
+type Broken = (Invariant, String);
 
 /// The books of every market of one session.
 #[derive(Debug)]
@@ -298,16 +299,16 @@ impl Profit {
                 token.0,
                 of(token)
             );
-            return Some(("profit_held", detail));
+            return Some((Invariant::ProfitHeld, detail));
         }
         self.books.values().find_map(|books| {
             let market = books.spec.id;
             let Some(made) = session.pnl_of(market) else {
                 let detail = format!("market {} cannot be counted", market.0);
-                return Some(("profit_uncounted", detail));
+                return Some((Invariant::ProfitUncounted, detail));
             };
             if made.sum() != Some(made.total) {
-                return Some(("profit_parts", format!("{made:?}")));
+                return Some((Invariant::ProfitParts, format!("{made:?}")));
             }
             let (mid, begun) = books.mid.zip(books.begun)?;
             let gained = books.equity(mid) - begun;
@@ -319,7 +320,7 @@ impl Profit {
                     market.0,
                     books.unit()
                 );
-                ("profit", detail)
+                (Invariant::Profit, detail)
             })
         })
     }

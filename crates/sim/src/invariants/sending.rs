@@ -2,6 +2,7 @@
 //! it said. It shares no state with the engine: every rule is written here a second time, as weakly as
 //! it can be stated from outside and as strongly as it can fail.
 
+use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::config::EngineConfig;
@@ -13,7 +14,7 @@ use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, 
 use crate::invariants::data_age::DataAge;
 
 /// A broken rule: its stable name and what was seen.
-pub(crate) type Broken = (&'static str, String);
+pub(crate) type Broken = (Invariant, String);
 
 /// Requests that would have been allowed, in millionths of one.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +155,7 @@ impl SendingRules {
                 self.ready = true;
                 if !self.resting_heard {
                     let detail = "before what rests on the account was listed".to_owned();
-                    return Some(("opened_blind", detail));
+                    return Some((Invariant::OpenedBlind, detail));
                 }
             }
             Notification::Acknowledged { hash, .. } => {
@@ -181,7 +182,7 @@ impl SendingRules {
                 {
                     let detail =
                         format!("mid {with_own} is formed by own orders, not {true_mid:?}");
-                    return Some(("own_priced", detail));
+                    return Some((Invariant::OwnPriced, detail));
                 }
             }
             Notification::CancelSent { order } => {
@@ -239,7 +240,10 @@ impl SendingRules {
         let own_enough = own.take(now, rate, needed.min(1));
         if !enough || !own_enough {
             let left = [common.left, own.left].map(|left| left / 1_000_000);
-            return Some(("budget", format!("{} with {left:?} left", endpoint.name())));
+            return Some((
+                Invariant::Budget,
+                format!("{} with {left:?} left", endpoint.name()),
+            ));
         }
         // Orders paid for before the 429 may still leave; polls may not.
         let rests = self
@@ -248,7 +252,7 @@ impl SendingRules {
             .is_some_and(|until| shown < *until);
         (rests && endpoint != Endpoint::Submit).then(|| {
             let detail = format!("{} while it was to rest", endpoint.name());
-            ("penalty", detail)
+            (Invariant::Penalty, detail)
         })
     }
 
@@ -263,16 +267,19 @@ impl SendingRules {
         let mut broken = Vec::new();
         if !self.ready {
             broken.push((
-                "not_ready",
+                Invariant::NotReady,
                 format!("{id} leaves before the books were opened"),
             ));
         }
         if self.forbidden {
-            broken.push(("level", format!("{id} leaves at a level that forbids it")));
+            broken.push((
+                Invariant::Level,
+                format!("{id} leaves at a level that forbids it"),
+            ));
         }
         if self.frozen != Some(false) {
             let detail = format!("{id} leaves for an account that is not known to be open");
-            broken.push(("frozen", detail));
+            broken.push((Invariant::Frozen, detail));
         }
         if self
             .enabled
@@ -280,20 +287,29 @@ impl SendingRules {
             .is_some_and(|open| !open.contains(leaving.market_name))
         {
             broken.push((
-                "closed_market",
+                Invariant::ClosedMarket,
                 format!("{id} leaves for {}, which is closed", leaving.market_name),
             ));
         }
         if let Some((what, age)) = self.knowledge.stale(leaving.market, shown, &engine.poll) {
-            broken.push(("stale", format!("{id} leaves on {what} of {age} ms ago")));
+            broken.push((
+                Invariant::Stale,
+                format!("{id} leaves on {what} of {age} ms ago"),
+            ));
         }
         if self.cancelled.contains_key(&id) {
-            broken.push(("sent_after_cancel", format!("{id} leaves after its cancel")));
+            broken.push((
+                Invariant::SentAfterCancel,
+                format!("{id} leaves after its cancel"),
+            ));
         }
         let sent = self.transmissions.entry(id).or_default();
         *sent += 1;
         if *sent > u32::from(engine.attempts_max) {
-            broken.push(("attempts", format!("{id} leaves once more than it may")));
+            broken.push((
+                Invariant::Attempts,
+                format!("{id} leaves once more than it may"),
+            ));
         }
         let valid_until = VenueTime::from_s(u64::from(leaving.valid_until_s));
         let last = valid_until.minus_ms(engine.resend_margin_ms);
@@ -302,7 +318,10 @@ impl SendingRules {
             .passed(shown)
             .is_some_and(|known| known >= last)
         {
-            broken.push(("late", format!("{id} leaves too late to arrive in time")));
+            broken.push((
+                Invariant::Late,
+                format!("{id} leaves too late to arrive in time"),
+            ));
         }
         broken
     }

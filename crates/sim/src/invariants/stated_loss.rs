@@ -8,6 +8,7 @@
 //!
 //! Beside it stands what a venue would have made of the same span that keeps what it calls ended (`kept.rs`).
 
+use crate::invariants::table::Invariant;
 use cambist_core::bound::loss_bound;
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
@@ -186,7 +187,7 @@ impl Meter {
                         "{}: {} lost of {} stated where ended orders are kept, from {} to {}/2",
                         spec.name, cost.lost, cost.stated, spot.mid, mid
                     );
-                    found.push(("loss_above_kept_bound", detail));
+                    found.push((Invariant::LossAboveKeptBound, detail));
                 }
             }
             if lost > bound.total() {
@@ -196,7 +197,7 @@ impl Meter {
                     bound.total(),
                     price.0
                 );
-                found.push(("loss_above_bound", detail));
+                found.push((Invariant::LossAboveBound, detail));
             }
         }
         found
@@ -291,7 +292,7 @@ mod tests {
             let (_, found) = measured(&[fill], 225_000);
             assert_eq!(
                 found.first().map(|(name, _)| *name),
-                Some("loss_above_bound")
+                Some(Invariant::LossAboveBound)
             );
         }
     }

@@ -1,6 +1,7 @@
 //! Whether the daemon says why a side has no quotes: told apart from its orders by what it does, step by
 //! step. A side without any order must have a reason, and one whose order rests must have none.
 
+use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::action::Action;
@@ -98,7 +99,7 @@ impl Unquoted {
                     self.reasons.insert((*market, *side), *why);
                     if why.control == Control::Undecided {
                         let detail = format!("market {} {}", market.0, side.name());
-                        broken.push(("undecided", detail));
+                        broken.push((Invariant::Undecided, detail));
                     }
                 }
                 let same = match (&before, withheld) {
@@ -108,7 +109,7 @@ impl Unquoted {
                 };
                 if same {
                     let detail = format!("{withheld:?} is told a second time");
-                    broken.push(("reason_repeated", detail));
+                    broken.push((Invariant::ReasonRepeated, detail));
                 }
             }
             Notification::Status(status) => self.compare(status, broken),
@@ -135,7 +136,7 @@ impl Unquoted {
             };
             if !same {
                 let detail = format!("{side:?}: told {told:?}, shown {shown:?}");
-                broken.push(("reason_differs", detail));
+                broken.push((Invariant::ReasonDiffers, detail));
             }
         }
     }
@@ -149,7 +150,7 @@ impl Unquoted {
                 .any(|order| !order.cancelled)
                 .then(|| alive.any(|o| o.rests && !o.cancelled && venue_now < o.valid_until));
             if reason.is_none() && alive.is_none() {
-                broken.push(("no_reason", format!("{side:?} has no order")));
+                broken.push((Invariant::NoReason, format!("{side:?} has no order")));
             }
             let contradicted = reason.filter(|_| alive == Some(true));
             let Some(reason) = contradicted else {
@@ -159,7 +160,7 @@ impl Unquoted {
             let since = *self.contradicted.entry(*side).or_insert(now);
             if now.ms_since(since) > UNCANCELLED_MS {
                 let detail = format!("{side:?}: {} while orders rest", reason.control.name());
-                broken.push(("reason_though_quoted", detail));
+                broken.push((Invariant::ReasonThoughQuoted, detail));
                 self.contradicted.insert(*side, now);
             }
         }

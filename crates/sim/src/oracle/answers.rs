@@ -1,5 +1,6 @@
 //! What the exchange shows, against these books: balances, orders, the best of a depth, pools.
 
+use crate::invariants::table::Invariant;
 use cambist_core::Side;
 use cambist_venue::{BalanceView, DepthRow, DepthView, OrderView, Request, Response};
 
@@ -42,7 +43,7 @@ impl Oracle {
                     "{shown:?} and {} shares shown, {:?} and {} held",
                     view.lp.amount, pool.held, pool.supply
                 );
-                vec![("oracle_pool", detail)]
+                vec![(Invariant::OraclePool, detail)]
             }
             (_, _) => vec![crate::oracle::order_entry::unread("an answer")],
         }
@@ -54,7 +55,7 @@ impl Oracle {
             "account {} token {}: {} of which {} bound by the rules, {} of which {} as shown",
             account.0, view.token.0, purse.total, purse.locked, view.total, view.locked
         );
-        ("oracle_balance", detail)
+        (Invariant::OracleBalance, detail)
     }
 
     fn compare_order(&self, view: &OrderView) -> Option<Broken> {
@@ -63,7 +64,7 @@ impl Oracle {
         }
         let Some(known) = self.ours.0.get(&view.hash) else {
             let detail = format!("{} is shown and was never taken", view.hash);
-            return Some(("oracle_state", detail));
+            return Some((Invariant::OracleState, detail));
         };
         if known.status != view.status {
             return Some(unlike(view.hash, known.status, view.status));
@@ -71,7 +72,7 @@ impl Oracle {
         let filled = (view.base_filled, view.quote_filled, view.fee);
         if known.filled != filled {
             let detail = format!("{}: {filled:?} shown, {:?} traded", view.hash, known.filled);
-            return Some(("oracle_filled", detail));
+            return Some((Invariant::OracleFilled, detail));
         }
         None
     }
@@ -101,7 +102,7 @@ impl Oracle {
             let shown = rows.first().map(|row| (row.price.0, row.size));
             if due != shown {
                 let detail = format!("{} {side:?}: {shown:?} shown, {due:?} rests", view.market);
-                found.push(("oracle_depth", detail));
+                found.push((Invariant::OracleDepth, detail));
             }
         }
         found

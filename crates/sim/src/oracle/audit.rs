@@ -1,5 +1,6 @@
 //! Everything at once: what all hold against what the exchange holds, and no unit made or lost.
 
+use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::event::Amounts;
@@ -27,7 +28,7 @@ impl Oracle {
                     "account {} token {}: {purse:?} by the rules, {theirs:?} as kept",
                     id.0, token.0
                 );
-                found.push(("oracle_balance", detail));
+                found.push((Invariant::OracleBalance, detail));
             }
         }
         for id in self.owners.values() {
@@ -40,7 +41,7 @@ impl Oracle {
                     "account {} holds {} of token {} from nowhere",
                     id.0, balance.total, token.0
                 );
-                found.push(("oracle_balance", detail));
+                found.push((Invariant::OracleBalance, detail));
             }
         }
         for pool in &self.pools {
@@ -49,14 +50,14 @@ impl Oracle {
             }
             if venue.pool_reserves(&pool.address) != Some((pool.held, pool.supply)) {
                 let detail = format!("{:?} and {} shares by the rules", pool.held, pool.supply);
-                found.push(("oracle_pool", detail));
+                found.push((Invariant::OraclePool, detail));
             }
         }
         for (token, inside) in &self.money.inside {
             let sum = sums.remove(token).unwrap_or(0);
             if sum != *inside {
                 let detail = format!("token {}: {sum} held, {inside} came in", token.0);
-                found.push(("oracle_conservation", detail));
+                found.push((Invariant::OracleConservation, detail));
             }
         }
         let open = self
@@ -69,7 +70,7 @@ impl Oracle {
             .map_or(0, |own| own.open_orders() as usize);
         if open != theirs {
             let detail = format!("{open} of ours are open by the rules, {theirs} as kept");
-            found.push(("oracle_state", detail));
+            found.push((Invariant::OracleState, detail));
         }
         found
     }
@@ -93,7 +94,7 @@ impl Oracle {
                     "token {}: {ours} in the ledger, {held} by the rules",
                     token.0
                 );
-                found.push(("oracle_ledger", detail));
+                found.push((Invariant::OracleLedger, detail));
             }
         }
         let open = self
@@ -103,7 +104,7 @@ impl Oracle {
             .filter(|(_, known)| !known.status.is_final());
         found.extend(open.map(|(hash, known)| {
             (
-                "oracle_open",
+                Invariant::OracleOpen,
                 format!("{hash} ({:?}) is {:?} at the end", known.id, known.status),
             )
         }));

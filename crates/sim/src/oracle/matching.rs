@@ -1,6 +1,7 @@
 //! Who must trade with whom, how much and for what: the rules of matching and of fills, and the trades
 //! that were told held against them.
 
+use crate::invariants::table::Invariant;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId};
 use cambist_venue::Executed;
 
@@ -42,7 +43,7 @@ impl<'a> ReportedTrades<'a> {
                 "{} traded with {} for no reason",
                 trade.taker, trade.trade.maker
             );
-            Err(("oracle_trade", detail))
+            Err((Invariant::OracleTrade, detail))
         })
     }
 }
@@ -158,7 +159,7 @@ impl Oracle {
                 told.trade.maker,
                 (maker_fee, taker_fee)
             );
-            return Err(("oracle_fee", detail));
+            return Err((Invariant::OracleFee, detail));
         }
         let order = &self.orders[&maker];
         let market = &self.markets[order.market];
@@ -183,7 +184,7 @@ impl Oracle {
             Err((name, detail))
         };
         let Some(told) = told else {
-            return wrong("oracle_trade", "due and not told");
+            return wrong(Invariant::OracleTrade, "due and not told");
         };
         let trade = &told.trade;
         let whom = (told.taker, trade.maker, told.at, trade.taker_side);
@@ -196,33 +197,39 @@ impl Oracle {
         let known = |hash: &Hash| self.by_hash.contains_key(hash);
         if !known(&told.taker) || !known(&trade.maker) {
             let detail = format!("{} traded with {}: one has ended", told.taker, trade.maker);
-            return Err(("oracle_traded_after_end", detail));
+            return Err((Invariant::OracleTradedAfterEnd, detail));
         }
         if told.at != self.now || told.taker != taker.hash || trade.taker_side != taker.side {
-            return wrong("oracle_trade", &format!("due, and {} was told", told.taker));
+            return wrong(
+                Invariant::OracleTrade,
+                &format!("due, and {} was told", told.taker),
+            );
         }
         if trade.maker != maker.hash {
             return wrong(
-                "oracle_priority",
+                Invariant::OraclePriority,
                 &format!("due, and {} was filled", trade.maker),
             );
         }
         if trade.price.0 != maker.level {
             let (price, level) = (trade.price.0, maker.level);
             return wrong(
-                "oracle_price",
+                Invariant::OraclePrice,
                 &format!("at {price}, and {level} is the maker's"),
             );
         }
         let amounts = (trade.base, trade.quote);
         if !within(taker, amounts) || !within(maker, amounts) {
             return wrong(
-                "oracle_limit",
+                Invariant::OracleLimit,
                 &format!("{amounts:?} is beyond what was signed"),
             );
         }
         if amounts != due {
-            return wrong("oracle_amount", &format!("{amounts:?} told, {due:?} due"));
+            return wrong(
+                Invariant::OracleAmount,
+                &format!("{amounts:?} told, {due:?} due"),
+            );
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ mod submissions;
 mod time;
 pub(crate) mod wide_integer;
 
+use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::{Amount, Hash, OrderStatus, Side, TokenId, VenueTime};
@@ -219,5 +220,5 @@ impl Oracle {
 /// A state that somebody else says differently.
 fn unlike(hash: Hash, ours: OrderStatus, theirs: OrderStatus) -> Broken {
     let detail = format!("{hash} is {ours:?} by the rules, {theirs:?} as told");
-    ("oracle_state", detail)
+    (Invariant::OracleState, detail)
 }

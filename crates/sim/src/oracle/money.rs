@@ -1,6 +1,7 @@
 //! Who holds what: every account's total and locked part of every token, and what came in and went out
 //! of the exchange. Nothing is ever taken that is not there.
 
+use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::{Amount, TokenId};
@@ -105,7 +106,7 @@ impl Money {
 
 fn short(who: &str, token: TokenId, amount: Amount) -> Broken {
     let detail = format!("{who} has no {amount} of token {} for this", token.0);
-    ("oracle_negative", detail)
+    (Invariant::OracleNegative, detail)
 }
 
 #[cfg(test)]
@@ -120,7 +121,10 @@ mod tests {
         money.come(who, token, 10);
         money.lock(who, token, 6).unwrap();
         money.take(who, token, 4).unwrap();
-        assert_eq!(money.take(who, token, 1).unwrap_err().0, "oracle_negative");
+        assert_eq!(
+            money.take(who, token, 1).unwrap_err().0,
+            Invariant::OracleNegative
+        );
         assert!(money.lock(who, token, 1).is_err());
         money.unlock(who, token, 6).unwrap();
         assert!(money.unlock(who, token, 1).is_err());

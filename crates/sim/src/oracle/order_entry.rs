@@ -1,6 +1,7 @@
 //! Orders taken and cancelled: what the exchange may take, what that binds, and how every order ends
 //! once.
 
+use crate::invariants::table::Invariant;
 use cambist_core::{Hash, OrderStatus, VenueTime};
 use cambist_venue::{AccountId, Executed, NewOrder, Response, Submitted};
 
@@ -56,7 +57,7 @@ impl Oracle {
         // A swap trades with no order: what it moved is seen in its pool.
         if !same && asked.pool.is_none() {
             let detail = format!("{}: other trades acknowledged than made", taken.hash);
-            return Err(("oracle_trade", detail));
+            return Err((Invariant::OracleTrade, detail));
         }
         // The interface has no `waiting` among the states of an acknowledgement.
         match self.orders.get(&number).map(|order| order.status) {
@@ -139,11 +140,11 @@ impl Oracle {
         let order = number.and_then(|number| Some((number, self.orders.get(&number)?)));
         let Some((number, order)) = order else {
             let detail = format!("{} was cancelled and had ended", taken.hash);
-            return Err(("oracle_state", detail));
+            return Err((Invariant::OracleState, detail));
         };
         if order.account != account || hash.is_some_and(|hash| hash != taken.hash) {
             let detail = format!("{} was cancelled and not meant", taken.hash);
-            return Err(("oracle_state", detail));
+            return Err((Invariant::OracleState, detail));
         }
         let again = order.status == OrderStatus::Cancelling;
         let status = if self.delays.cancel_ms == 0 {
@@ -199,7 +200,12 @@ impl Oracle {
 
     pub(super) fn order_mut(&mut self, number: u64) -> Result<&mut Order, Broken> {
         let found = self.orders.get_mut(&number);
-        found.ok_or_else(|| ("oracle_state", format!("order {number} ended before")))
+        found.ok_or_else(|| {
+            (
+                Invariant::OracleState,
+                format!("order {number} ended before"),
+            )
+        })
     }
 
     /// Keeps what became of one of ours.
@@ -216,10 +222,13 @@ impl Oracle {
 }
 
 fn refused(hash: Hash, why: &str) -> Broken {
-    ("oracle_taken", format!("{hash} was taken, and {why}"))
+    (
+        Invariant::OracleTaken,
+        format!("{hash} was taken, and {why}"),
+    )
 }
 
 /// Something that these books cannot read, which is never taken for nothing.
 pub(super) fn unread(what: &str) -> Broken {
-    ("oracle_unread", format!("{what} is not understood"))
+    (Invariant::OracleUnread, format!("{what} is not understood"))
 }

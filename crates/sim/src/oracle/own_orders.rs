@@ -1,5 +1,6 @@
 //! Our orders as the exchange took them: at most one for an intent, and none without.
 
+use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::{Amount, ClientOrderId, Hash, OrderStatus};
@@ -37,17 +38,17 @@ impl Own {
             };
             if !seen.insert(id) {
                 let detail = format!("{id} was taken under two hashes, {hash} is one of them");
-                found.push(("oracle_twice", detail));
+                found.push((Invariant::OracleTwice, detail));
             }
             let intent = durable.intents.get(&id);
             if intent.is_none_or(|intent| intent.hash != *hash) {
                 let detail = format!("{id} was taken as {hash}, which the store does not know");
-                found.push(("oracle_intent", detail));
+                found.push((Invariant::OracleIntent, detail));
             }
         }
         if unknown > foreign {
             let detail = format!("{unknown} orders are nobody's intent, {foreign} are foreign");
-            found.push(("oracle_intent", detail));
+            found.push((Invariant::OracleIntent, detail));
         }
         found
     }

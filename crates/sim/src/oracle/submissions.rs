@@ -1,6 +1,7 @@
 //! Transfers, withdrawals, key updates, joins and exits: what they bind while they wait, and what moves
 //! when they are settled.
 
+use crate::invariants::table::Invariant;
 use cambist_core::{Amount, Hash, OrderStatus, TokenId};
 use cambist_venue::{
     AccountId, Address, ExchangeMode, NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal,
@@ -348,5 +349,5 @@ fn service(table: &std::collections::BTreeMap<TokenId, Amount>, token: TokenId) 
 }
 
 fn wrong(hash: Hash, what: &str) -> Broken {
-    ("oracle_submission", format!("{hash} {what}"))
+    (Invariant::OracleSubmission, format!("{hash} {what}"))
 }

@@ -1,5 +1,6 @@
 //! What the program's shell does around the engine: gives it events, does what it wants, wakes it.
 
+use crate::invariants::table::Invariant;
 use cambist_core::Time;
 use cambist_core::action::Action;
 use cambist_core::event::{Event, TradingState};
@@ -131,7 +132,7 @@ impl World {
                 Some(told) => *told = true,
                 None => self
                     .checks
-                    .fail("own_called_other", format!("{hash} is nobody's")),
+                    .fail(Invariant::OwnCalledOther, format!("{hash} is nobody's")),
             }
         }
         if let (Notification::Books(books), Some(daemon)) = (note, &mut self.daemon) {
@@ -166,7 +167,7 @@ impl World {
         let beside = told.find(|(hash, _)| venue.is_open(hash));
         if let Some((hash, _)) = beside.filter(|_| makes) {
             let detail = format!("{hash} is open, and orders are made");
-            self.checks.fail("ordered_beside_instance", detail);
+            self.checks.fail(Invariant::OrderedBesideInstance, detail);
         }
     }
 }

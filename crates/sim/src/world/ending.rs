@@ -1,5 +1,6 @@
 //! After the faults: quotes come back within a bound, and the ending proves that nothing rests.
 
+use crate::invariants::table::Invariant;
 use cambist_core::event::Command;
 
 use super::World;
@@ -33,11 +34,11 @@ impl World {
         }
         if self.truth.count() == taken && !self.limits_bar_every_wish() {
             let detail = format!("no order for {bound} ms after the last fault");
-            self.checks.fail("not_quoting", detail);
+            self.checks.fail(Invariant::NotQuoting, detail);
         }
         if let Some(id) = self.disk.unresolved(made) {
             let detail = format!("{id} has no end {bound} ms after the last fault");
-            self.checks.fail("unresolved", detail);
+            self.checks.fail(Invariant::Unresolved, detail);
         }
     }
 
@@ -61,7 +62,7 @@ impl World {
         let proven = self.finished == Some(true);
         if !proven {
             let detail = format!("draining ended with {:?}", self.finished);
-            self.checks.fail("not_proven", detail);
+            self.checks.fail(Invariant::NotProven, detail);
         }
         self.settle(proven);
         proven

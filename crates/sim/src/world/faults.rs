@@ -1,6 +1,7 @@
 //! What each trouble does to the exchange and to the daemon, and how it is undone. When they come is in
 //! `weather`, what people do in `people`, what becomes of single answers in `answers`.
 
+use crate::invariants::table::Invariant;
 use cambist_core::event::{Command, TradingState};
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketId, Reason, Side};
@@ -87,7 +88,7 @@ impl World {
                 // A clock that slept knows the venue's time again when two answers have agreed on it; until
                 // then a depth from a cache may seem younger than what has ended since.
                 let known = until.plus_ms(60_000 + self.longest_ms());
-                for check in ["late", "stale", "own_priced"] {
+                for check in [Invariant::Late, Invariant::Stale, Invariant::OwnPriced] {
                     self.checks.excuse(check, Some(known));
                 }
             }
@@ -200,7 +201,7 @@ impl World {
     }
 
     fn set_fees(&mut self, raised: bool) {
-        self.checks.excuse("fee_above", None);
+        self.checks.excuse(Invariant::FeeAbove, None);
         let most = self.config.engine.max_fee_bips;
         for market in self.config.venue.markets.clone() {
             let usual = (market.maker_fee_bips, market.taker_fee_bips);

@@ -1,5 +1,6 @@
 //! People: whoever looks after the daemon, and whoever else uses its account.
 
+use crate::invariants::table::Invariant;
 use cambist_core::books::Carrier;
 use cambist_core::event::{Amounts, Command, TradingState};
 use cambist_core::notification::Notification;
@@ -136,7 +137,7 @@ impl World {
         }
         let known = self.now >= self.storms.unheard_until && self.storms.unexplained.is_empty();
         if matches!(note, Notification::Balanced) && known {
-            self.checks.accuse("mismatch");
+            self.checks.accuse(Invariant::Mismatch);
         }
         let ledger = self.ledger.as_mut();
         let broken = ledger.and_then(|ledger| ledger.note(shown.as_ms(), note));
@@ -260,7 +261,7 @@ impl World {
         let signed = i128::try_from(amount).unwrap_or(i128::MAX);
         let signed = if inwards { signed } else { -signed };
         self.storms.unexplained.push((token, signed));
-        self.checks.excuse("mismatch", None);
+        self.checks.excuse(Invariant::Mismatch, None);
         self.operate(if inwards {
             Operator::Deposit {
                 account,
@@ -290,7 +291,11 @@ impl World {
         self.storms.disturb(until);
         // What has left before may arrive after.
         let judged = until.plus_ms(self.late_ms());
-        for check in ["overcommitted", "inventory_band", "gross_exposure"] {
+        for check in [
+            Invariant::Overcommitted,
+            Invariant::InventoryBand,
+            Invariant::GrossExposure,
+        ] {
             self.checks.excuse(check, Some(judged));
         }
     }

@@ -1,6 +1,7 @@
 //! Reloads: a person has the daemon take tight limits over and the usual ones back. What would loosen a
 //! limit without a word must be refused, and with one be taken.
 
+use crate::invariants::table::Invariant;
 use std::collections::VecDeque;
 
 use cambist_core::config::EngineConfig;
@@ -125,7 +126,7 @@ impl World {
         };
         if taken != expected {
             let detail = format!("taken {taken}, expected {expected}");
-            self.checks.fail("reload", detail);
+            self.checks.fail(Invariant::Reload, detail);
         }
         if expected {
             self.in_force(config);
@@ -145,7 +146,7 @@ impl World {
     fn in_force(&mut self, config: EngineConfig) {
         let dead_ms = config.ttl_ms + config.grace_ms + self.longest_ms();
         let until = self.now.plus_ms(dead_ms);
-        self.checks.excuse("open_orders", Some(until));
+        self.checks.excuse(Invariant::OpenOrders, Some(until));
         // What tight limits held back comes back by and by.
         self.storms.disturb(self.now.plus_ms(RECOVERY_MS));
         self.config.engine = config;

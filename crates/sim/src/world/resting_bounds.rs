@@ -1,6 +1,7 @@
 //! What is cancelled goes, and nothing rests where nothing may: within a bound of time in which nobody stood
 //! in the way.
 
+use crate::invariants::table::Invariant;
 use crate::world::World;
 
 /// Between two looks.
@@ -32,12 +33,12 @@ impl World {
             let id = taken.id;
             if let Some(ms) = stopped.filter(|ms| *ms > bound_ms) {
                 let detail = format!("{id} rests {ms} ms after everything was to be cancelled");
-                self.checks.fail("rests_while_stopped", detail);
+                self.checks.fail(Invariant::RestsWhileStopped, detail);
             }
             let cancelled = self.conduct.cancelled_for_ms(id, shown);
             if let Some(ms) = cancelled.filter(|ms| *ms > bound_ms) {
                 let detail = format!("{id} rests {ms} ms after its cancel was sent");
-                self.checks.fail("cancel_lingers", detail);
+                self.checks.fail(Invariant::CancelLingers, detail);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A second engine, made now and then from what the first one saved: told the same, it must want the same.
 //! A state that a snapshot does not carry whole shows here.
 
+use crate::invariants::table::Invariant;
 use cambist_core::action::Action;
 use cambist_core::engine::Snapshot;
 use cambist_core::event::Event;
@@ -48,7 +49,7 @@ impl World {
         };
         if let Some(mut twin) = daemon.twin.take() {
             match twin.compare(shown, event, (&daemon.engine, actions)) {
-                Some(detail) => self.checks.fail("snapshot", detail),
+                Some(detail) => self.checks.fail(Invariant::Snapshot, detail),
                 None if twin.left > 0 => daemon.twin = Some(twin),
                 None => {}
             }
@@ -66,7 +67,7 @@ impl World {
                 }
                 None => self
                     .checks
-                    .fail("snapshot", "it cannot be restored".to_owned()),
+                    .fail(Invariant::Snapshot, "it cannot be restored".to_owned()),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Requests on their way to the venue, and answers on their way back.
 
+use crate::invariants::table::Invariant;
 use cambist_core::event::Event;
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::{ClientOrderId, MarketId, Reason, Time, VenueTime};
@@ -44,7 +45,7 @@ impl World {
             .and_then(|d| d.sealed.get(&id).cloned());
         let Some((order, hash)) = sealed else {
             return self.checks.fail(
-                "not_sealed",
+                Invariant::NotSealed,
                 format!("{id} is to leave and was never sealed"),
             );
         };
@@ -78,7 +79,7 @@ impl World {
             && self.storms.others.contains_key(hash)
         {
             let detail = format!("{hash} is of another instance");
-            self.checks.fail("cancelled_anothers", detail);
+            self.checks.fail(Invariant::CancelledAnothers, detail);
         }
         self.obey_budget(query.endpoint());
         let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
@@ -132,7 +133,7 @@ impl World {
                 self.send(request, endpoint, asked);
             }
             _ => self.checks.fail(
-                "not_sealed",
+                Invariant::NotSealed,
                 format!("move {id} is to leave and is not durable"),
             ),
         }
@@ -312,7 +313,7 @@ impl World {
         for trade in &submitted.trades {
             if trade.maker_account == OWN_ACCOUNT {
                 let detail = format!("{hash} took {}", trade.maker);
-                self.checks.fail("self_trade", detail);
+                self.checks.fail(Invariant::SelfTrade, detail);
             }
         }
         let venue = self.exchange.venue();

@@ -1,5 +1,6 @@
 //! How much may be alive at once and how fast: numbers, rates and band.
 
+use crate::invariants::table::Invariant;
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::strategy::Quote;
@@ -28,20 +29,20 @@ impl Limits {
         let beside = beside.count();
         if beside > limits.open_orders_max as usize {
             let detail = format!("{id}: {beside} may be alive on its side");
-            broken.push(("open_orders_sealed", detail));
+            broken.push((Invariant::OpenOrdersSealed, detail));
         }
         let made = self.sealed.count(shown, MINUTE_MS);
         let cancels = self.cancels.count(shown, MINUTE_MS);
         if made >= risk.orders_per_min.into() || cancels >= risk.cancels_per_min.into() {
             let detail = format!("{id} after {made} orders and {cancels} cancels");
-            broken.push(("message_rate", detail));
+            broken.push((Invariant::MessageRate, detail));
         }
         let messages = self.sent.count(shown, MINUTE_MS) + cancels;
         let fills = self.fills.count(shown, MINUTE_MS + 1_001).max(1);
         let most = u64::from(risk.messages_per_fill) * fills;
         if most > 0 && messages >= most {
             let detail = format!("{id} after {messages} messages for {fills} fills");
-            broken.push(("order_to_fill", detail));
+            broken.push((Invariant::OrderToFill, detail));
         }
         self.sealed.add(shown, like_of(order));
     }
@@ -103,7 +104,7 @@ impl Limits {
         let most = engine.markets[usize::from(order.market.0)].signed_unexpired_max;
         if signed > most {
             let detail = format!("{}: {signed} of {most} base units", order.client_id);
-            broken.push(("signed_unexpired", detail));
+            broken.push((Invariant::SignedUnexpired, detail));
         }
     }
 
@@ -127,14 +128,14 @@ impl Limits {
         };
         if beyond {
             let detail = format!("{id}: {least:?} to {most} base units possible");
-            broken.push(("inventory_band", detail));
+            broken.push((Invariant::InventoryBand, detail));
         }
         let mid = self.seen.get(&order.market).and_then(|seen| seen.mid);
         let exposed = mid.and_then(|mid| worth(spec, most, mid));
         let allowed = engine.risk.gross_max.get(&spec.quote.id).copied();
         if order.side == Side::Buy && exposed > allowed {
             let detail = format!("{id}: {exposed:?} of {allowed:?} quote units");
-            broken.push(("gross_exposure", detail));
+            broken.push((Invariant::GrossExposure, detail));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Losses: what was held and traded, valued at the mids that strategies were shown. A loss far beyond its
 //! limit that stopped nothing is a limit that is not kept.
 
+use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
 
 use cambist_core::books::{Baselines, Position};
@@ -107,23 +108,23 @@ impl Books {
         shown: Time,
         value: i128,
         limits: &MarketConfig,
-    ) -> Option<(&'static str, i128, Amount)> {
+    ) -> Option<(Invariant, i128, Amount)> {
         let today = self.day_ends.is_some_and(|ends| shown < ends);
         let high = self.hour.within(shown, HOUR_MS).max().copied();
         let limits = &limits.loss;
         let lost = [
             (
-                "loss_hour",
+                Invariant::LossHour,
                 high.map_or(0, |high| high - value),
                 limits.hour_max,
             ),
-            ("loss_total", self.total - value, limits.total_max),
+            (Invariant::LossTotal, self.total - value, limits.total_max),
             (
-                "loss_day",
+                Invariant::LossDay,
                 if today { self.day - value } else { 0 },
                 limits.day_max,
             ),
-            ("drawdown", self.peak - value, limits.drawdown_max),
+            (Invariant::Drawdown, self.peak - value, limits.drawdown_max),
         ];
         let most = |most: Amount| signed(most) + signed(most) / 8;
         lost.into_iter()
@@ -329,7 +330,7 @@ impl Losses {
             let position = start.books.positions.get(market)?;
             let Some(stored) = &position.baselines else {
                 let detail = format!("market {} begins without baselines", market.0);
-                return Some(("loss_forgotten", detail));
+                return Some((Invariant::LossForgotten, detail));
             };
             let spec = start.markets.iter().find(|spec| spec.id == *market)?;
             (!books.goes_on(spec, begun, stored)).then(|| {
@@ -337,7 +338,7 @@ impl Losses {
                 let detail = format!(
                     "counted from {begun:?}, explained {explained:?}, begins with {stored:?}"
                 );
-                ("loss_forgotten", detail)
+                (Invariant::LossForgotten, detail)
             })
         })
     }
@@ -351,7 +352,7 @@ impl Losses {
             let stored = (position.base, position.cash);
             (stored != booked).then(|| {
                 let detail = format!("market {}: {stored:?} stored, {booked:?} booked", spec.id.0);
-                ("position", detail)
+                (Invariant::Position, detail)
             })
         })
     }
@@ -360,7 +361,7 @@ impl Losses {
         let books = self.books.get(&order.market)?;
         (books.over >= LOOKS).then(|| {
             let detail = format!("{} although {}", order.client_id, books.said);
-            ("loss_limit", detail)
+            (Invariant::LossLimit, detail)
         })
     }
 }

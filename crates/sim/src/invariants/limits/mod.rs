@@ -12,6 +12,7 @@ mod pauses;
 pub(crate) mod recent;
 pub(crate) mod strategy_calls;
 
+use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::config::EngineConfig;
@@ -256,7 +257,7 @@ impl Limits {
                 sees_a_book(order, &wish, limits, &mut broken);
             } else {
                 let detail = format!("{} was decided by nobody", order.client_id);
-                broken.push(("unwanted", detail));
+                broken.push((Invariant::Unwanted, detail));
             }
             sane(order, &spec, engine, &mut broken);
             let alive = Alive {
@@ -284,7 +285,7 @@ impl Limits {
         let mut broken = Vec::new();
         if self.wild {
             let detail = format!("{id} leaves after too much was sent or filled");
-            broken.push(("executions", detail));
+            broken.push((Invariant::Executions, detail));
         }
         self.sent.add(shown, ());
         self.grow_wild(shown, engine);
@@ -330,11 +331,11 @@ impl Limits {
                     let away = u128::from((order.price.0 * 2).abs_diff(mid));
                     if away * WHOLE_BPS > u128::from(limits.collar_bps) * u128::from(mid) {
                         let detail = format!("{id} at {} with the mid at {mid}/2", order.price.0);
-                        broken.push(("price_collar", detail));
+                        broken.push((Invariant::PriceCollar, detail));
                     }
                 }
                 None => {
-                    broken.push(("no_price", format!("{id} without a mid")));
+                    broken.push((Invariant::NoPrice, format!("{id} without a mid")));
                 }
             }
             let poll = &engine.poll;
@@ -345,7 +346,7 @@ impl Limits {
             for (what, at, most_ms) in known {
                 if at.is_none_or(|at| shown.ms_since(at) > most_ms) {
                     let detail = format!("{id} leaves with {what} of {at:?}");
-                    broken.push(("stale_books", detail));
+                    broken.push((Invariant::StaleBooks, detail));
                 }
             }
             broken.extend(
@@ -386,17 +387,20 @@ impl Limits {
         let wanted = wish.quotes.iter().filter(like);
         let Some(most) = wanted.clone().map(|quote| quote.qty.0).max() else {
             let detail = format!("{id} at {}, which nobody wants", order.price.0);
-            return broken.push(("unwanted", detail));
+            return broken.push((Invariant::Unwanted, detail));
         };
         if u128::from(order.qty.0) * WHOLE_BPS > u128::from(most) * share_bps {
             let detail = format!("{id}: {} lots of {most} at {share_bps} bps", order.qty.0);
-            broken.push(("ramp", detail));
+            broken.push((Invariant::Ramp, detail));
         }
         let like = like_of(order);
         let lately = self.sealed.within(shown, engine.risk.duplicate_ms);
         let twins = lately.filter(|made| **made == like).count();
         if twins >= wanted.count() {
-            broken.push(("duplicate", format!("{id} is like {twins} before it")));
+            broken.push((
+                Invariant::Duplicate,
+                format!("{id} is like {twins} before it"),
+            ));
         }
     }
 
@@ -419,7 +423,7 @@ impl Limits {
             });
             if lots * WHOLE_BPS > wanted * self.share_bps(shown, engine) {
                 let detail = format!("{lots} lots sealed of {wanted} wanted");
-                broken.push(("parent_child", detail));
+                broken.push((Invariant::ParentChild, detail));
             }
         }
     }

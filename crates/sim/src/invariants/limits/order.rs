@@ -1,5 +1,6 @@
 //! What an order says of itself, and the book that it was decided on.
 
+use crate::invariants::table::Invariant;
 use cambist_core::config::{EngineConfig, MarketConfig};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, MarketSpec, Side, VenueTime};
@@ -17,19 +18,22 @@ pub(crate) fn sees_a_book(
 ) {
     let id = order.client_id;
     let (Some(bid), Some(ask)) = (wish.bids.first(), wish.asks.first()) else {
-        return broken.push(("empty_book", format!("{id} on half a book")));
+        return broken.push((Invariant::EmptyBook, format!("{id} on half a book")));
     };
     let (apart, sum) = (
         ask.price.0.saturating_sub(bid.price.0),
         ask.price.0 + bid.price.0,
     );
     if u128::from(apart) * 2 * WHOLE_BPS > u128::from(limits.spread_max_bps) * u128::from(sum) {
-        broken.push(("spread", format!("{id} on a book {apart} ticks wide")));
+        broken.push((
+            Invariant::Spread,
+            format!("{id} on a book {apart} ticks wide"),
+        ));
     }
     for side in [&wish.bids, &wish.asks] {
         let lots: u128 = side.iter().map(|level| u128::from(level.qty.0)).sum();
         if lots < u128::from(limits.depth_min.0) {
-            broken.push(("thin_book", format!("{id} beside {lots} lots")));
+            broken.push((Invariant::ThinBook, format!("{id} beside {lots} lots")));
         }
     }
 }
@@ -52,29 +56,32 @@ pub(crate) fn sane(
     let exact = base == lots * spec.lot && quote == lots * price * spec.quote_per_lot_tick;
     if !exact || (order.sell_token, order.buy_token) != (sold.id, bought.id) {
         let detail = format!("{id}: {base} for {quote} at {price}");
-        broken.push(("amounts", detail));
+        broken.push((Invariant::Amounts, detail));
     }
     let outside = |amount, token: &cambist_core::TokenSpec| {
         amount == 0 || amount < token.minimum || amount > token.maximum
     };
     if outside(base, &spec.base) || outside(quote, &spec.quote) {
-        broken.push(("order_amount", format!("{id}: {base} for {quote}")));
+        broken.push((Invariant::OrderAmount, format!("{id}: {base} for {quote}")));
     }
     if quote > limits.order_value_max {
-        broken.push(("order_value", format!("{id} is worth {quote}")));
+        broken.push((Invariant::OrderValue, format!("{id} is worth {quote}")));
     }
     if order.qty > limits.order_qty_max {
-        broken.push(("order_volume", format!("{id} is {lots} lots")));
+        broken.push((Invariant::OrderVolume, format!("{id} is {lots} lots")));
     }
     if order.price < limits.price_min || order.price > limits.price_max {
-        broken.push(("price_band", format!("{id} at {price}")));
+        broken.push((Invariant::PriceBand, format!("{id} at {price}")));
     }
     if order.max_fee_bips > risk.fee_max_bips || order.max_fee_bips > engine.max_fee_bips {
-        broken.push(("fee_cap", format!("{id} signs {} bips", order.max_fee_bips)));
+        broken.push((
+            Invariant::FeeCap,
+            format!("{id} signs {} bips", order.max_fee_bips),
+        ));
     }
     let expiry = VenueTime::from_s(u64::from(order.valid_until_s));
     let life_ms = expiry.ms_since(order.made_at);
     if life_ms > risk.ttl_max_ms.min(engine.ttl_ms) {
-        broken.push(("ttl_cap", format!("{id} lives {life_ms} ms")));
+        broken.push((Invariant::TtlCap, format!("{id} lives {life_ms} ms")));
     }
 }

@@ -1,5 +1,6 @@
 //! Pauses: what is held back holds, what should be held back is, and not without end.
 
+use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::config::RiskConfig;
@@ -131,17 +132,17 @@ impl Pauses {
                 let before = self.engaged.iter().filter(like).count();
                 if pause.until.is_some() && before >= risk.pauses_per_day as usize {
                     let detail = format!("{before} pauses within a day and another one");
-                    broken.push(("pauses_per_day", detail));
+                    broken.push((Invariant::PausesPerDay, detail));
                 }
                 if let Some(until) = pause.until
                     && !self.lengths.contains(&until.ms_since(pause.since))
                 {
                     let detail = format!("{} ms", until.ms_since(pause.since));
-                    broken.push(("pause_length", detail));
+                    broken.push((Invariant::PauseLength, detail));
                 }
                 if pause.until.is_none() && Control::named(&pause.cause).is_some() {
                     let detail = format!("{} holds without end", pause.cause);
-                    broken.push(("pause_length", detail));
+                    broken.push((Invariant::PauseLength, detail));
                 }
                 self.held.push(pause.clone());
                 self.engaged.push(pause.clone());
@@ -158,7 +159,10 @@ impl Pauses {
             Notification::TradingStateChanged { level, .. } => {
                 if *level < self.level && !std::mem::take(&mut self.lowers) {
                     let (from, to) = (self.level.name(), level.name());
-                    broken.push(("level_lowered", format!("from {from} to {to} by nobody")));
+                    broken.push((
+                        Invariant::LevelLowered,
+                        format!("from {from} to {to} by nobody"),
+                    ));
                 }
                 self.level = *level;
             }
@@ -177,7 +181,10 @@ impl Pauses {
     ) -> Vec<Broken> {
         let mut broken = Vec::new();
         if self.level > TradingState::Active {
-            broken.push(("level", format!("{id} at level {}", self.level.name())));
+            broken.push((
+                Invariant::Level,
+                format!("{id} at level {}", self.level.name()),
+            ));
         }
         let held = self.held.iter().find(|pause| {
             let holds = venue_now.is_some_and(|now| pause.holds(now.plus_ms(LEAP_MS)));
@@ -189,11 +196,11 @@ impl Pauses {
         });
         if let Some(pause) = held {
             let detail = format!("{id} while held back for {}", pause.cause);
-            broken.push(("paused", detail));
+            broken.push((Invariant::Paused, detail));
         }
         let owed = self.owed.get(&market);
         if owed.is_some_and(|owed| owed.holds(shown)) {
-            broken.push(("price_move", format!("{id} after the mid ran away")));
+            broken.push((Invariant::PriceMove, format!("{id} after the mid ran away")));
         }
         broken
     }
