@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use cambist_daemon::config::Mode;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
@@ -266,6 +268,16 @@ pub struct DemoArgs {
     pub no_pull_the_plug: bool,
 }
 
+/// The modes that the daemon defines, each with what it does.
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let shown = Mode::WORDS.map(|(name, mode)| PossibleValue::new(name).help(mode.about()));
+    PossibleValuesParser::new(shown).try_map(|text| {
+        let mut known = Mode::WORDS.into_iter();
+        let found = known.find(|(name, _)| *name == text);
+        found.map(|(_, mode)| mode).ok_or("no such mode")
+    })
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -273,8 +285,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub service: ServiceArgs,
     /// Instead of the file's mode.
-    #[arg(long, value_enum)]
-    pub mode: Option<crate::config::Mode>,
+    #[arg(long, value_parser = modes())]
+    pub mode: Option<Mode>,
     /// Stop after this, such as 10m; paper and observe only.
     #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
     pub limit_s: Option<u64>,

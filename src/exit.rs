@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use crate::config::ConfigError;
+use cambist_config::ConfigError;
 pub use cambist_host::exit::{Exit, Failure, with_failures};
 use cambist_host::secrets::SecretError;
 use cambist_store::StoreError;

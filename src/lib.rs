@@ -1,29 +1,21 @@
-//! The rooms of the program: command line, configuration, secrets, store, telemetry.
+//! The program: its command line, and what is only a command's: demo, paper trading, observing, backtests, replay,
+//! campaigns of simulated worlds, panic.
 //!
-//! Everything that trades lives in the pure rooms below this one. Here is what a process needs around
-//! them: files, sockets, clocks and people. The binary is a thin shell over this library, so that
-//! tests reach every room.
+//! The daemon (`crates/daemon`) and the exchange (`crates/server`, `crates/exchange`) are crates of their own. The
+//! binary is a thin shell over this library, so that tests reach every part.
 
-pub mod address;
 pub mod backtest;
 pub mod cli;
 pub mod commands;
-pub mod config;
 pub mod demo;
-pub mod dry_run;
-pub mod exchange;
 pub mod exit;
-pub mod feeds;
-pub mod live;
-pub mod notify;
 pub mod observe;
 pub mod panic;
 pub mod paper;
-pub mod recording;
 pub mod replay;
 pub mod revision;
 pub mod simulation;
-pub mod telemetry;
 
 #[cfg(test)]
+#[path = "../crates/host/src/testing.rs"]
 mod testing;

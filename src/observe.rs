@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 
 use crate::backtest::prepare::{bound_without_venue, own_grid};
 use crate::commands::{columns, print_json, print_text};
-use crate::config::{Daemon, money};
 use crate::exit::{Exit, Failure};
-use crate::feeds::{self, LiveFeed};
 use crate::paper::feeds_of;
+use cambist_config::money;
+use cambist_daemon::config::Daemon;
+use cambist_daemon::feeds::{self, LiveFeed};
 use cambist_host::clock::Clock;
 
 /// Recorded rows are handed to the operating system at least this often.

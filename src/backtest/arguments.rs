@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use cambist_backtest::{LatencyRange, RateLimit};
-use cambist_fill_model::QueueModel;
 use cambist_market_data::{Timestamp, Tolerance};
-use cambist_quant::queue::Model;
 
 /// Longest duration that is taken: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -63,38 +61,6 @@ pub fn rate_limit(text: &str) -> Result<Option<RateLimit>, String> {
     let number = |text: &str| text.parse().ok().filter(|n| (1..=1_000_000).contains(n));
     let (per_s, burst) = number(per_s).zip(number(burst)).ok_or_else(wrong)?;
     Ok(Some(RateLimit { per_s, burst }))
-}
-
-/// Reads a queue model.
-pub fn queue_model(text: &str) -> Result<QueueModel, String> {
-    let (name, exponent) = match text.split_once(':') {
-        Some((name, exponent)) => (name, Some(exponent)),
-        None => (text, None),
-    };
-    let power = |default: f64| {
-        let exponent = exponent.map_or(Ok(default), str::parse);
-        exponent
-            .ok()
-            .filter(|n| n.is_finite() && *n > 0.0)
-            .ok_or_else(|| {
-                format!("{text:?}: the exponent must be a number above 0, such as power:3")
-            })
-    };
-    let model = match name {
-        "power" => Model::Power(power(3.0)?),
-        "power2" => Model::Power2(power(3.0)?),
-        "power3" => Model::Power3(power(3.0)?),
-        "risk-averse" if exponent.is_none() => Model::RiskAverse,
-        "log" if exponent.is_none() => Model::Log,
-        "log2" if exponent.is_none() => Model::Log2,
-        "fifo" if exponent.is_none() => return Ok(QueueModel::Fifo),
-        _ => {
-            return Err(format!(
-                "{text:?} is no queue model; there are risk-averse, power:N, power2:N, power3:N, log, log2 and fifo"
-            ));
-        }
-    };
-    Ok(QueueModel::Estimated(model))
 }
 
 /// Reads a share from 0 to 1 as millionths.
@@ -216,12 +182,6 @@ mod tests {
         assert_eq!(rate_limit("7"), Ok(Some(RateLimit { per_s: 7, burst: 7 })));
         for bad in ["0", "5/0", "x", "5/10/2", "-1"] {
             assert!(rate_limit(bad).is_err(), "{bad}");
-        }
-        assert_eq!(queue_model("fifo"), Ok(QueueModel::Fifo));
-        let power = QueueModel::Estimated(Model::Power2(1.5));
-        assert_eq!(queue_model("power2:1.5"), Ok(power));
-        for bad in ["power:0", "power:x", "power:nan", "log:2", "fast", ""] {
-            assert!(queue_model(bad).is_err(), "{bad}");
         }
         assert_eq!(
             (share_ppm("0"), share_ppm("0.25"), share_ppm("1")),

@@ -10,10 +10,10 @@ use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
 use crate::commands::backtest::BacktestArgs;
-use crate::config::money::Money;
-use crate::config::resolve::Bound;
-use crate::config::{Daemon, feasible};
 use crate::exit::{Exit, Failure};
+use cambist_config::money::Money;
+use cambist_daemon::config::resolve::Bound;
+use cambist_daemon::config::{Daemon, feasible};
 
 fn usage(what: impl Into<String>) -> Failure {
     Failure::new(Exit::Usage, what)

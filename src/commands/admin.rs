@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::{print_json, print_text};
 use crate::commands::json_text;
-use crate::config::Exchange;
 use crate::exit::{Exit, Failure};
+use cambist_exchange::config::Exchange;
 use cambist_host::secrets;
 
 /// Longest wait for the exchange.

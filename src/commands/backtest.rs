@@ -10,8 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::print_text;
 use crate::backtest::arguments::{
-    self, DataFile, balance, data_file, latency, micros, queue_model, sample_ms, share_ppm,
-    timestamp, tolerance,
+    self, DataFile, balance, data_file, latency, micros, sample_ms, share_ppm, timestamp, tolerance,
 };
 use crate::backtest::prepare::prepare;
 use crate::backtest::results::{Results, Written};
@@ -72,7 +71,7 @@ pub struct BacktestArgs {
     pub balance: Vec<(String, String)>,
     /// How queue positions are known: risk-averse, power:N, power2:N, power3:N, log, log2, or fifo for data
     /// that name every order.
-    #[arg(long, value_name = "MODEL", default_value = "risk-averse", value_parser = queue_model)]
+    #[arg(long, value_name = "MODEL", default_value = "risk-averse", value_parser = QueueModel::parse)]
     pub queue_model: QueueModel,
     /// How much of an order fills when the market reaches it.
     #[arg(long, value_enum, default_value = "available")]

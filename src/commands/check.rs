@@ -14,12 +14,14 @@ use super::check_pin;
 use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
-use crate::config::exposure;
-use crate::config::exposure::{Load, Risk, WORST_CASE};
-use crate::config::feasible;
-use crate::config::{ConfigError, Daemon, Exchange, Kind};
 use crate::exit::{Exit, Failure};
-use crate::live::account_access::AccountAccess;
+use cambist_config::{ConfigError, Kind};
+use cambist_daemon::config::Daemon;
+use cambist_daemon::config::exposure;
+use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
+use cambist_daemon::config::feasible;
+use cambist_daemon::live::account_access::AccountAccess;
+use cambist_exchange::config::Exchange;
 use cambist_host::secrets::{self, SecretError};
 use cambist_store::StoreError;
 
@@ -91,7 +93,7 @@ enum Checked {
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
-    let source = crate::config::reader::Source::read(&args.config)?;
+    let source = cambist_config::reader::Source::read(&args.config)?;
     if source.kind() == Some(Kind::Exchange) {
         let exchange = Exchange::load(&args.config)?;
         return Ok(Checked::Exchange(Box::new(exchange)));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::config::Exchange;
+use cambist_exchange::config::Exchange;
 
 /// What a right file says, as JSON.
 pub(super) fn shown(file: &str, exchange: &Exchange) -> Value {
@@ -64,7 +64,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::reader::Source;
+    use cambist_config::reader::Source;
 
     fn warned(edits: &[(&str, &str)]) -> Vec<String> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/venue.toml");

@@ -1,10 +1,11 @@
 //! `cambist check --limits`: every limit of a bound configuration, by the table of limits.
 
-use cambist_core::limits::{self, Usual};
+use cambist_core::limits;
 use serde::Serialize;
 
 use super::columns;
-use crate::config::Bound;
+use cambist_daemon::config::Bound;
+use cambist_daemon::config::limits::usual;
 
 /// A limit with its value.
 #[derive(Debug, Serialize)]
@@ -41,16 +42,6 @@ pub fn in_force(bound: &Bound) -> Vec<InForce> {
         meaning: limit.about.sentence(),
     };
     found.into_iter().map(row).collect()
-}
-
-/// A default as text.
-pub fn usual(usual: Usual) -> String {
-    match usual {
-        Usual::Number(number) => number.to_string(),
-        Usual::Word(word) => word.to_owned(),
-        Usual::Required => "none: required".to_owned(),
-        Usual::Derived(sentence) => sentence.to_owned(),
-    }
 }
 
 /// As lines for a terminal.

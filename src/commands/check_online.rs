@@ -13,12 +13,12 @@ use cambist_core::{MarketId, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{Bound, Daemon, feasible};
-use crate::dry_run::{self, Answers, DryRun};
-use crate::live::account_access::AccountAccess;
-use crate::live::start;
-use crate::live::start_retry::StartRetry;
-use crate::telemetry::withheld;
+use cambist_daemon::config::{Bound, Daemon, feasible};
+use cambist_daemon::dry_run::{self, Answers, DryRun};
+use cambist_daemon::live::account_access::AccountAccess;
+use cambist_daemon::live::start;
+use cambist_daemon::live::start_retry::StartRetry;
+use cambist_daemon::telemetry::withheld;
 
 /// What was found at the venue.
 #[derive(Serialize)]

@@ -10,10 +10,10 @@ use cambist_protocol::wire::Token;
 use serde::Serialize;
 
 use super::{print_json, print_text};
-use crate::config::Daemon;
-use crate::config::market::Market;
-use crate::config::reader::At;
 use crate::exit::{self, Exit, Failure};
+use cambist_config::reader::At;
+use cambist_daemon::config::Daemon;
+use cambist_daemon::config::market::Market;
 
 /// What the venue publishes of everything that the file trades.
 #[derive(Debug, Serialize)]

@@ -9,13 +9,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::commands::{json_text, print_json, print_text};
-use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
-use crate::live::control_client;
-use crate::live::control_client::AskError;
-use crate::live::control_requests::{RequestJson, ScopeJson};
-use crate::live::latch::Latch;
-use crate::telemetry;
+use cambist_daemon::config::Daemon;
+use cambist_daemon::live::control_client;
+use cambist_daemon::live::control_client::AskError;
+use cambist_daemon::live::control_requests::{RequestJson, ScopeJson};
+use cambist_daemon::live::latch::Latch;
+use cambist_daemon::telemetry;
 use cambist_host::times;
 use cambist_store::{StoreError, view};
 
@@ -272,7 +272,7 @@ pub fn tell(which: &Which, wish: &RequestJson, json: bool) -> anyhow::Result<Exi
 }
 
 /// A file that is wrong is what a reload is asked about, too; but then nobody knows which daemon.
-fn stale(wish: &RequestJson, error: crate::config::ConfigError) -> anyhow::Result<Daemon> {
+fn stale(wish: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Result<Daemon> {
     let error = anyhow::Error::new(error);
     Err(if matches!(wish, RequestJson::Reload { .. }) {
         error.context("nothing was reloaded; the daemon goes on as it is")

@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use super::{print_json, print_text};
 use crate::cli::DemoArgs;
-use crate::config::{Daemon, Exchange};
 use crate::demo::child::{Child, LOOK};
 use crate::demo::crash_test;
 use crate::demo::crash_test::Crash;
@@ -26,7 +25,9 @@ use crate::demo::recording_proxy::RecordingProxy;
 use crate::demo::scenario_player::ScenarioPlayer;
 use crate::demo::status;
 use crate::exit::{self, Exit, Failure};
-use crate::live::signals::Signals;
+use cambist_daemon::config::Daemon;
+use cambist_daemon::live::signals::Signals;
+use cambist_exchange::config::Exchange;
 
 /// The children have this long to be ready.
 const READY: Duration = Duration::from_secs(20);

@@ -12,9 +12,9 @@ use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::{print_json, print_text};
-use crate::config::Daemon;
-use crate::exchange::keys;
 use crate::exit::{Exit, Failure};
+use cambist_daemon::config::Daemon;
+use cambist_exchange::keys;
 
 /// What the file is made from: every key with unit, default and range.
 const TEMPLATE: &str = include_str!("../../config/cambist.toml");

@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::{print_json, print_text};
-use crate::exchange::keys;
 use crate::exit::{Exit, Failure};
+use cambist_exchange::keys;
 
 /// Arguments of `keygen`.
 #[derive(Debug, Args)]

@@ -10,14 +10,15 @@ use cambist_core::{Amount, TokenId, VenueTime};
 
 use super::{print_json, print_text};
 use crate::cli::PanicArgs;
-use crate::config::{Daemon, money};
 use crate::exit::{Exit, Failure};
-use crate::live::account_access::AccountAccess;
-use crate::live::latch::Latch;
 use crate::panic::report;
 use crate::panic::report::{Bound, Came};
 use crate::panic::{Plan, Sweep, Swept};
-use crate::telemetry;
+use cambist_config::money;
+use cambist_daemon::config::Daemon;
+use cambist_daemon::live::account_access::AccountAccess;
+use cambist_daemon::live::latch::Latch;
+use cambist_daemon::telemetry;
 use cambist_host::clock::Clock;
 use cambist_store::view::{self, Open};
 

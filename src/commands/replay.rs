@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{columns, print_json, print_text};
 use crate::backtest::arguments::timestamp;
-use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
 use crate::replay::whole::{self, Whole};
 use crate::replay::{difference_page, is_own, moment, page, recordings, text};
+use cambist_daemon::config::Daemon;
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]

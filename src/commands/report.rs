@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::{columns, print_json, print_text};
 use crate::commands::daemon_control::Which;
-use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
+use cambist_daemon::config::Daemon;
 use cambist_host::clock::Clock;
 use cambist_host::times::{self, PeriodEnd};
 use cambist_store::results::period::{self, DayRow, Hours, PeriodReport, QuoteRow};

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::{print_json, print_text};
 use crate::commands::daemon_control::{PartArgs, Which, asked, nobody, shown, tell};
-use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
-use crate::live::control_requests::RequestJson;
-use crate::live::latch::Latch;
+use cambist_daemon::config::{Bound, Daemon};
+use cambist_daemon::live::control_requests::RequestJson;
+use cambist_daemon::live::latch::Latch;
 use cambist_host::clock::Clock;
 use cambist_store::Store;
 use cambist_store::offline::Offline;

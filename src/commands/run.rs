@@ -7,12 +7,13 @@ use cambist_report::{Closing, text};
 
 use super::{print_json, print_text};
 use crate::cli::RunArgs;
-use crate::config::{Daemon, Mode};
 use crate::exit::{self, Exit, Failure};
-use crate::live::daemon::{self, Run};
-use crate::live::earlier_runs::EarlierRuns;
-use crate::live::exit_report;
-use crate::{observe, paper, telemetry};
+use crate::{observe, paper};
+use cambist_daemon::config::{Daemon, Mode};
+use cambist_daemon::live::daemon::{self, Run};
+use cambist_daemon::live::earlier_runs::EarlierRuns;
+use cambist_daemon::live::exit_report;
+use cambist_daemon::telemetry;
 use cambist_host::times;
 
 /// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.

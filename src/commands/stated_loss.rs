@@ -10,7 +10,8 @@ use cambist_core::{Amount, TokenSpec};
 use serde::Serialize;
 
 use crate::commands::columns;
-use crate::config::{Bound, money, risk, signed};
+use cambist_config::money;
+use cambist_daemon::config::{Bound, risk, signed};
 
 /// One market, amounts as decimal strings of whole tokens.
 #[derive(Serialize)]
@@ -259,7 +260,7 @@ impl Losses {
         let mut text = String::new();
         for worst in &self.markets {
             let Worst { base, quote, .. } = worst;
-            let percent = crate::config::exposure::percent(u64::from(worst.gap_bps));
+            let percent = cambist_daemon::config::exposure::percent(u64::from(worst.gap_bps));
             let _ = writeln!(
                 text,
                 "\n{}: at most {} {quote} lost from losing all control to the last order's death ({} s),\nif the price jumps by no more than {percent} from {} {quote} or less",

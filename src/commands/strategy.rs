@@ -8,9 +8,9 @@ use toml::{Table, Value};
 
 use super::{new_strategy, print_json, print_text};
 use crate::cli::StrategyCommand;
-use crate::config::reader::nearest;
 use crate::demo;
 use crate::exit::{Exit, Failure};
+use cambist_config::reader::nearest;
 
 /// Columns of the listing.
 const WIDTH: usize = 80;
@@ -161,8 +161,8 @@ fn describe(parameters: &[Parameter], indent: &str, text: &mut String) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
-    use crate::config::Daemon;
-    use crate::config::reader::Source;
+    use cambist_config::reader::Source;
+    use cambist_daemon::config::Daemon;
 
     #[test]
     fn every_example_loads_where_it_is_pasted() {

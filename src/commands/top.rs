@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{print_json, print_text};
 use crate::commands::daemon_control::Which;
-use crate::config::Daemon;
 use crate::exit::{Exit, Failure};
+use cambist_daemon::config::Daemon;
 use cambist_host::times;
 
 /// Between two frames.

@@ -12,12 +12,12 @@ use serde_json::json;
 
 use super::venue_data::DataCommand;
 use super::{print_json, print_text};
-use crate::config::Exchange;
-use crate::exchange::data::Keys;
-use crate::exchange::{data, keys, setup};
 use crate::exit::{Exit, Failure};
-use crate::live::signals::Signals;
-use crate::{address, telemetry};
+use cambist_daemon::live::signals::Signals;
+use cambist_daemon::{address, telemetry};
+use cambist_exchange::config::Exchange;
+use cambist_exchange::data::Keys;
+use cambist_exchange::{data, keys, setup};
 
 /// Descriptors for everything that is no customer's connection: log, snapshots, listeners, the operator.
 const DESCRIPTORS_RESERVED: u64 = 64;

@@ -10,9 +10,9 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
-use crate::exchange::account_export::Lines;
-use crate::exchange::data;
 use crate::exit::{Exit, Failure};
+use cambist_exchange::account_export::Lines;
+use cambist_exchange::data;
 
 /// What to do with a data folder.
 #[derive(Debug, Subcommand)]

@@ -13,7 +13,6 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::cli::DemoArgs;
-use crate::config::Daemon;
 use crate::demo::audit;
 use crate::demo::audit::Findings;
 use crate::demo::child::{Child, LOOK};
@@ -21,6 +20,7 @@ use crate::demo::end_checks;
 use crate::demo::end_checks::{Books, Played};
 use crate::demo::recording_proxy::{RecordingProxy, Unanswered};
 use crate::demo::status;
+use cambist_daemon::config::Daemon;
 use cambist_store::view;
 use cambist_store::view::{Remembered, RememberedPoolTransaction};
 

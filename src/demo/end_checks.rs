@@ -16,10 +16,11 @@ use cambist_report::Session;
 use cambist_sim::profit::Profit;
 use cambist_tape::{Reader, compare};
 
-use crate::config::{Daemon, money};
 use crate::demo::deduplicate::Deduplicated;
-use crate::live::account_access::AccountAccess;
-use crate::recording::Player;
+use cambist_config::money;
+use cambist_daemon::config::Daemon;
+use cambist_daemon::live::account_access::AccountAccess;
+use cambist_daemon::recording::Player;
 
 /// Longer than a trader waits: a proof is asked for once.
 const TIMEOUT_MS: u64 = 5_000;

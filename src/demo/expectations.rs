@@ -4,9 +4,9 @@
 use cambist_report::summary::{PoolRow, Summary};
 use cambist_strategies::Promise;
 
-use crate::config::Daemon;
 use crate::demo::crash_test::Crash;
 use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
+use cambist_daemon::config::Daemon;
 
 /// What a daemon's file promises.
 pub fn of(config: &Daemon) -> Promise {

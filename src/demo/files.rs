@@ -7,9 +7,9 @@ use anyhow::Context;
 use cambist_core::MarketSpec;
 use toml::{Table, Value};
 
-use crate::config::Exchange;
-use crate::config::reader::Source;
 use crate::demo::scenario_player::ScenarioPlayer;
+use cambist_config::reader::Source;
+use cambist_exchange::config::Exchange;
 
 const VENUE: &str = include_str!("../../config/venue.toml");
 const DAEMON: &str = include_str!("../../config/demo.toml");

@@ -10,10 +10,10 @@ use cambist_report::text::LABEL;
 use serde_json::{Value, json};
 
 use crate::cli::DemoArgs;
-use crate::config::reader::Source;
-use crate::config::venue::scenario;
 use crate::demo::files;
 use crate::exit::{Exit, Failure};
+use cambist_config::reader::Source;
+use cambist_exchange::config::scenario;
 
 /// Shares of a run without an end are shares of this.
 const ENDLESS_S: u64 = 60;

@@ -18,12 +18,12 @@ use cambist_market_data::Recording;
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::results::{Results, Written};
 use crate::commands::print_text;
-use crate::config::feed::Feed;
-use crate::config::{Bound, Daemon};
 use crate::exit::{Exit, Failure};
-use crate::feeds::{self, LiveFeed, Pollers};
-use crate::live::recorder::Recorder;
-use crate::recording;
+use cambist_daemon::config::feed::Feed;
+use cambist_daemon::config::{Bound, Daemon};
+use cambist_daemon::feeds::{self, LiveFeed, Pollers};
+use cambist_daemon::live::recorder::Recorder;
+use cambist_daemon::recording;
 use cambist_host::clock::Clock;
 use cambist_host::times;
 

@@ -6,7 +6,7 @@ use cambist_backtest::{FillRow, Progress, SampleRow, Sink};
 use cambist_core::{Amount, MarketSpec, Price};
 
 use crate::backtest::results::Results;
-use crate::config::money::whole;
+use cambist_config::money::whole;
 
 /// Samples between two lines of the log.
 const LINE_SAMPLES: u64 = 10;

@@ -9,7 +9,7 @@ use cambist_core::VenueTime;
 use cambist_core::event::Event;
 use cambist_tape::{Entry, Reader};
 
-use crate::recording::Player;
+use cambist_daemon::recording::Player;
 
 /// A recording that was opened, and the engine at its beginning.
 pub(super) struct Opened {

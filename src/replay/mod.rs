@@ -6,8 +6,6 @@ mod page;
 mod text;
 pub mod whole;
 
-pub use page::{price, quantity};
-
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;

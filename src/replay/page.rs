@@ -1,16 +1,16 @@
 //! A moment of a recording as JSON: amounts and prices are decimals, times are ISO 8601.
 
+use cambist_core::MarketSpec;
 use cambist_core::inspection::{MarketInspection, OrderInspection};
 use cambist_core::notification::Control;
 use cambist_core::strategy::BookLevel;
-use cambist_core::{MarketSpec, Price, Qty};
 use cambist_tape::Header;
 use serde_json::{Map, Value, json};
 
 use super::moment::{Moment, iso_ms};
 use super::{difference_page, is_own};
-use crate::config::money::whole;
-use crate::telemetry::withheld;
+use cambist_config::money::{price, quantity, whole};
+use cambist_daemon::telemetry::withheld;
 
 /// A moment as a JSON value.
 pub fn page(moment: &Moment) -> Value {
@@ -101,17 +101,6 @@ fn used(limits: &[(Control, u64)]) -> Map<String, Value> {
 pub(super) fn strategy_name(header: &Header, number: u8) -> String {
     let found = header.strategies.get(usize::from(number));
     found.map_or_else(|| number.to_string(), |text| text.name.clone())
-}
-
-/// A price in whole quote tokens.
-pub fn price(spec: &MarketSpec, price: Price) -> String {
-    whole(price.0.into(), spec.price_decimals)
-}
-
-/// A quantity in whole base tokens.
-pub fn quantity(spec: &MarketSpec, qty: Qty) -> String {
-    let units = u128::from(qty.0).saturating_mul(spec.lot);
-    whole(units, spec.base.decimals)
 }
 
 /// Half ticks as a price.

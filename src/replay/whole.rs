@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cambist_tape::{Reader, Replay, Tail, compare};
 
-use crate::recording::Player;
+use cambist_daemon::recording::Player;
 
 /// What the replay of some recordings found.
 #[derive(Debug, Default)]

@@ -146,8 +146,8 @@ fn commands_about_a_daemon_that_is_not_there_say_so() {
 /// The unit's numbers follow from the program's: exit codes and the longest shutdown.
 #[test]
 fn the_service_unit_fits_the_program() {
-    use cambist::config::Daemon;
     use cambist::exit::Exit;
+    use cambist_daemon::config::Daemon;
     let path = format!("{}/systemd/cambist.service", env!("CARGO_MANIFEST_DIR"));
     let unit = std::fs::read_to_string(path).unwrap();
     let value = |key: &str| {

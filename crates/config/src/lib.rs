@@ -3,9 +3,10 @@
 //!
 //! Bad files change nothing: every function here either returns one complete, checked value or every
 //! mistake it found, each with file, line and column. Absent on purpose: what the daemon's and the
-//! exchange's own files say, which belongs to the program; secrets; clocks; writing.
+//! exchange's own files say; secrets; clocks; writing.
 
 pub mod crowd;
+pub mod log;
 pub mod money;
 pub mod reader;
 pub mod scenario;
@@ -16,4 +17,4 @@ pub use money::{Money, MoneyError};
 pub use reader::{At, ConfigError, Place, Problem, Read, Reader, Section, Source};
 pub use scenario::Scenario;
 pub use source::Kind;
-pub use value::{CONFIG_VERSION, small, version};
+pub use value::{CONFIG_VERSION, is_address, small, version};

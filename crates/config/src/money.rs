@@ -130,6 +130,17 @@ pub fn whole(amount: Amount, decimals: u8) -> String {
     cambist_core::math::decimal(amount, decimals)
 }
 
+/// A price in whole quote tokens, for people.
+pub fn price(spec: &MarketSpec, price: Price) -> String {
+    whole(price.0.into(), spec.price_decimals)
+}
+
+/// A quantity in whole base tokens, for people.
+pub fn quantity(spec: &MarketSpec, qty: Qty) -> String {
+    let units = u128::from(qty.0).saturating_mul(spec.lot);
+    whole(units, spec.base.decimals)
+}
+
 impl Read for Money {
     const WHAT: &'static str =
         "an amount in quotes such as \"0.5\" or \"0.5 ETH\" (no sign, exponent or separator)";

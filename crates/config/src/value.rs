@@ -150,3 +150,9 @@ pub(crate) fn kind(value: &DeValue<'_>) -> &'static str {
         DeValue::Table(_) => "a section",
     }
 }
+
+/// Whether a text is `0x` and 40 hexadecimal digits.
+pub fn is_address(text: &str) -> bool {
+    text.strip_prefix("0x")
+        .is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+}

@@ -14,6 +14,41 @@ pub enum QueueModel {
     Fifo,
 }
 
+impl QueueModel {
+    /// Reads a model as it is written in files and arguments: `risk-averse`, `power:3`, `fifo`. The error says what
+    /// there is.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, exponent) = match text.split_once(':') {
+            Some((name, exponent)) => (name, Some(exponent)),
+            None => (text, None),
+        };
+        let power = |default: f64| {
+            let exponent = exponent.map_or(Ok(default), str::parse);
+            exponent
+                .ok()
+                .filter(|n| n.is_finite() && *n > 0.0)
+                .ok_or_else(|| {
+                    format!("{text:?}: the exponent must be a number above 0, such as power:3")
+                })
+        };
+        let model = match name {
+            "power" => Model::Power(power(3.0)?),
+            "power2" => Model::Power2(power(3.0)?),
+            "power3" => Model::Power3(power(3.0)?),
+            "risk-averse" if exponent.is_none() => Model::RiskAverse,
+            "log" if exponent.is_none() => Model::Log,
+            "log2" if exponent.is_none() => Model::Log2,
+            "fifo" if exponent.is_none() => return Ok(Self::Fifo),
+            _ => {
+                return Err(format!(
+                    "{text:?} is no queue model; there are risk-averse, power:N, power2:N, power3:N, log, log2 and fifo"
+                ));
+            }
+        };
+        Ok(Self::Estimated(model))
+    }
+}
+
 /// How much of a resting order fills when the market reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FillRule {
@@ -95,5 +130,20 @@ impl Options {
             return Err(OptionsError::TradedShare);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_models_have_words() {
+        assert_eq!(QueueModel::parse("fifo"), Ok(QueueModel::Fifo));
+        let power = QueueModel::Estimated(Model::Power2(1.5));
+        assert_eq!(QueueModel::parse("power2:1.5"), Ok(power));
+        for bad in ["power:0", "power:x", "power:nan", "log:2", "fast", ""] {
+            assert!(QueueModel::parse(bad).is_err(), "{bad}");
+        }
     }
 }

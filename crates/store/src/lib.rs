@@ -328,6 +328,8 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
 #[cfg(test)]
 mod kept_tests;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+#[path = "../../host/src/testing.rs"]
+mod testing;

@@ -21,12 +21,7 @@ fn every_rule_of_the_shell_names_its_tests() {
     sources(&package.join("src"), &mut code);
     sources(&package.join("tests"), &mut code);
     // What is below the shell, and what the program decides for it.
-    for folder in [
-        "../listener",
-        "../host",
-        "../../src/exchange",
-        "../../tests/cli",
-    ] {
+    for folder in ["../listener", "../host", "../exchange", "../../tests/cli"] {
         sources(&package.join(folder), &mut code);
     }
     let book = fs::read_to_string(package.join("../../docs/venue-rules.md")).unwrap();

@@ -1,0 +1,396 @@
+//! The daemon's configuration file: every section but the markets, and the rules between sections.
+//!
+//! Knows nothing of what the venue publishes: amounts stay decimals until they are bound.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use cambist_config::log::{LogConfig, read_log};
+use cambist_core::config::{BudgetConfig, EngineConfig};
+use cambist_host::secrets::Keys;
+
+use super::Kind;
+use super::market::{self, Market};
+use super::mode::Mode;
+use super::paper::{self, Paper};
+use super::reader::{At, ConfigError, Place, Section, Source};
+use super::risk::{self, Risk};
+use super::sections::{
+    check_address, check_markets, check_url, is_local, read_budget, read_keys, read_orders,
+    read_poll, read_venue, require_pins, small, version,
+};
+
+/// Where the venue is and who we are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VenueLink {
+    /// Base URL, without a trailing slash.
+    pub base_url: At<String>,
+    /// Our account.
+    pub account_id: u32,
+    /// Our owner address, `0x` and 40 hex digits.
+    pub owner: String,
+    /// Refuse to start on another chain.
+    pub chain_id: Option<u64>,
+    /// Refuse to start on another exchange address.
+    pub exchange: Option<String>,
+}
+
+/// The database's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// State folder.
+    pub dir: PathBuf,
+    /// Ended intents are kept this long.
+    pub keep_days: u32,
+}
+
+/// The recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TapeConfig {
+    /// Folder of the tapes.
+    pub dir: PathBuf,
+    /// Most disk space of all tapes together.
+    pub max_mb: u64,
+    /// Tapes last written longer ago are removed.
+    pub keep_days: u32,
+}
+
+/// Life of orders, in the units of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orders {
+    /// Life of an order, seconds.
+    pub ttl_s: u64,
+    /// Replaced this long before its expiry, seconds.
+    pub refresh_before_s: u64,
+    /// The venue may show or fill an order this long after its expiry, seconds.
+    pub grace_s: u64,
+    /// Highest fee signed into an order.
+    pub max_fee_bips: u8,
+}
+
+/// What happens at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnShutdown {
+    /// Everything is cancelled and proven.
+    Cancel,
+    /// What rests stays and runs out by itself.
+    Leave,
+}
+
+/// A complete, checked configuration of the daemon.
+#[derive(Clone, Debug)]
+pub struct Daemon {
+    /// The file it came from.
+    pub source: Source,
+    /// What `cambist run` does with it.
+    pub mode: Mode,
+    /// The venue.
+    pub venue: VenueLink,
+    /// A request is given up after this.
+    pub request_timeout_ms: u64,
+    /// Secrets.
+    pub keys: Keys,
+    /// Database.
+    pub store: StoreConfig,
+    /// What paper trading assumes.
+    pub paper: Paper,
+    /// Recording, unless it is switched off.
+    pub tape: Option<TapeConfig>,
+    /// Where metrics are served.
+    pub metrics: SocketAddr,
+    /// Logging.
+    pub log: LogConfig,
+    /// The engine's configuration as far as `[orders]` and `[poll]` state it; the rest is unset.
+    pub engine: EngineConfig,
+    /// Life of orders.
+    pub orders: Orders,
+    /// Rate budget.
+    pub budget: BudgetConfig,
+    /// Limits over everything, and the start.
+    pub risk: Risk,
+    /// Where the budget stands in the file.
+    pub budget_at: Place,
+    /// Fee rates of the account that fills are checked against: maker, taker, in ten-thousandths.
+    pub fee_bips: [u16; 2],
+    /// At the end.
+    pub on_shutdown: OnShutdown,
+    /// Draining gives up after this.
+    pub drain_deadline_ms: u64,
+    /// Markets, at least one.
+    pub markets: Vec<Market>,
+}
+
+/// Whether a venue that is not on this machine must be pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pins {
+    /// It must: whatever signs orders goes by what the file says.
+    Required,
+    /// It need not: nothing is signed by what the venue says of its units.
+    Optional,
+}
+
+impl Daemon {
+    /// Reads and checks a file. Relative paths in it are taken from the file's folder.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(&Source::read(path)?)
+    }
+
+    /// As `load`, for what trades nothing: to find a daemon, to cancel, to look. Pins may be missing.
+    pub fn load_unpinned(path: &Path) -> Result<Self, ConfigError> {
+        Self::read(
+            &Source::read(path)?,
+            Pins::Optional,
+            None,
+            &mut std::collections::BTreeSet::new(),
+        )
+    }
+
+    /// As `load`, for a mode that is named elsewhere and takes the place of the file's.
+    pub fn load_for(path: &Path, mode: Option<Mode>) -> Result<Self, ConfigError> {
+        let mut keys = std::collections::BTreeSet::new();
+        Self::read(&Source::read(path)?, Pins::Required, mode, &mut keys)
+    }
+
+    /// Checks a text.
+    pub fn parse(source: &Source) -> Result<Self, ConfigError> {
+        let mut keys = std::collections::BTreeSet::new();
+        Self::parse_noting_keys(source, &mut keys)
+    }
+
+    /// As `parse`, and tells every key that was asked for.
+    pub fn parse_noting_keys(
+        source: &Source,
+        keys: &mut std::collections::BTreeSet<String>,
+    ) -> Result<Self, ConfigError> {
+        Self::read(source, Pins::Required, None, keys)
+    }
+
+    fn read(
+        source: &Source,
+        pins: Pins,
+        mode: Option<Mode>,
+        keys: &mut std::collections::BTreeSet<String>,
+    ) -> Result<Self, ConfigError> {
+        source.refuse_other(Kind::Exchange)?;
+        let held = source.clone();
+        source.read_with(|reader, root| {
+            let read = read(root, held, pins, mode);
+            *keys = reader.keys();
+            read
+        })
+    }
+
+    /// Decimals of a token by its symbol, where the file states them.
+    pub fn decimals_of(&self, symbol: &str) -> Option<u8> {
+        let of_market = |market: &Market| {
+            let expected = &market.expected;
+            let decimals = if market.base == symbol {
+                &expected.base_decimals
+            } else if market.quote == symbol {
+                &expected.quote_decimals
+            } else if symbol == format!("LP-{}", market.name.value) {
+                &market.pool.as_ref()?.lp_units[0]
+            } else {
+                return None;
+            };
+            decimals.as_ref().map(|at| at.value)
+        };
+        self.markets.iter().find_map(of_market)
+    }
+
+    /// Where a running daemon writes the address of its metrics.
+    pub fn metrics_address_file(&self) -> PathBuf {
+        self.store.dir.join("metrics.address")
+    }
+
+    /// Longest time from losing all control to the certainty that no own order can fill, seconds.
+    pub const fn dead_after_s(&self) -> u64 {
+        self.orders.ttl_s + self.orders.grace_s
+    }
+}
+
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line a key, in the order of the file"
+)]
+fn read(
+    mut root: Section<'_, '_>,
+    source: Source,
+    pins: Pins,
+    mode: Option<Mode>,
+) -> Option<Daemon> {
+    let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
+    version(&mut root);
+    let written = root.word("mode", &Mode::WORDS, Mode::Live);
+    let mode = mode.unwrap_or(written.value);
+
+    let mut section = root.section("venue");
+    let (base_url, account_id, owner) = read_venue(&mut section, mode);
+    let chain_id = section.opt::<u64>("chain_id");
+    let exchange = section.opt::<String>("exchange");
+    let request_timeout_ms = section.number("request_timeout_ms", 5_000, 100..=60_000);
+    check_url(&section, base_url.as_ref());
+    check_address(&section, "venue.owner", owner.as_ref());
+    check_address(&section, "venue.exchange", exchange.as_ref());
+    let is_remote = |url: &At<String>| !is_local(&url.value);
+    // Nothing is signed by what the file says in a mode that does not trade.
+    let pins = if mode.trades() { pins } else { Pins::Optional };
+    let pinned = pins == Pins::Required && base_url.as_ref().is_some_and(is_remote);
+    if pinned {
+        require_pins(&section, &["chain_id", "exchange"]);
+    }
+    section.finish();
+
+    let mut section = root.section("keys");
+    let keys = read_keys(&mut section, &folder, mode);
+    section.finish();
+
+    let mut section = root.section("store");
+    let dir = match section.opt::<PathBuf>("dir") {
+        None if !mode.trades() && !section.has("dir") => Some(At {
+            value: PathBuf::from(mode.name()),
+            at: section.at(),
+        }),
+        None if !section.has("dir") => section.req::<PathBuf>("dir"),
+        found => found,
+    };
+    let keep_days = section.number("keep_days", 30, 1..=3_650);
+    section.finish();
+    let store = dir.map(|dir| StoreConfig {
+        dir: folder.join(dir.value),
+        keep_days: small(keep_days.value),
+    });
+
+    let mut section = root.section("tape");
+    let is_recorded = section.or("enabled", true);
+    let dir = section.opt::<PathBuf>("dir");
+    let max_mb = section.number("max_mb", 1_024, 1..=1_000_000);
+    let keep_days = section.number("keep_days", 14, 1..=3_650);
+    section.finish();
+    let beside_store = store.as_ref().map(|store| store.dir.join("tape"));
+    let dir = dir.map(|dir| folder.join(dir.value)).or(beside_store);
+    let tape = dir.filter(|_| is_recorded.value).map(|dir| TapeConfig {
+        dir,
+        max_mb: max_mb.value,
+        keep_days: small(keep_days.value),
+    });
+
+    let paper = if mode == Mode::Paper || root.has("paper") {
+        paper::read(root.section("paper"))
+    } else {
+        Paper::default()
+    };
+
+    let mut section = root.section("metrics");
+    let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 9_464)));
+    let allow_remote = section.or("allow_remote", false);
+    if !listen.value.ip().is_loopback() && !allow_remote.value {
+        let what = format!(
+            "metrics.listen = {} is reachable from other machines; use 127.0.0.1, or state metrics.allow_remote = true",
+            listen.value
+        );
+        section.problem(listen.at, what);
+    }
+    section.finish();
+
+    let log = read_log(root.section("log"));
+
+    let mut section = root.section("orders");
+    let mut engine = EngineConfig::unset();
+    let orders = read_orders(&mut section, &mut engine);
+    section.finish();
+
+    let mut section = root.section("poll");
+    read_poll(&mut section, &mut engine);
+    section.finish();
+
+    let mut section = root.section("budget");
+    let budget = read_budget(&mut section);
+    let budget_at = section.at();
+    section.finish();
+
+    let risk = risk::read(&mut root, &orders, &budget, engine.poll.depth_ms);
+
+    let mut section = root.section("fees");
+    let maker = section.number("maker_bips", 0, 0..=63);
+    let taker = section.number("taker_bips", 0, 0..=63);
+    for fee in [&maker, &taker] {
+        if fee.value > u64::from(orders.max_fee_bips) {
+            let what = format!(
+                "a fee of {} ten-thousandths is above orders.max_fee_bips = {}: the venue would refuse every order",
+                fee.value, orders.max_fee_bips
+            );
+            section.problem(fee.at, what);
+        }
+    }
+    section.finish();
+
+    let mut section = root.section("shutdown");
+    let on_shutdown = section.word(
+        "on_shutdown",
+        &[("cancel", OnShutdown::Cancel), ("leave", OnShutdown::Leave)],
+        OnShutdown::Cancel,
+    );
+    let least = orders.ttl_s + orders.grace_s;
+    let deadline_s = section.number("deadline_s", least + 15, 1..=100_000);
+    if deadline_s.value <= least {
+        let what = format!(
+            "shutdown.deadline_s = {} must exceed orders.ttl_s + orders.grace_s = {least}: an unknown order is proven dead only then",
+            deadline_s.value
+        );
+        section.problem(deadline_s.at, what);
+    }
+    section.finish();
+
+    let depth_ms = engine.poll.depth_ms;
+    let markets: Vec<_> = root
+        .sections("market")
+        .into_iter()
+        .map(|section| market::read(section, depth_ms, pinned, (mode, base_url.as_ref())))
+        .collect();
+    check_markets(&root, &markets);
+    let markets: Option<Vec<_>> = markets.into_iter().collect();
+    let fee_bips = [small(maker.value), small(taker.value)];
+
+    let daemon = (|| {
+        Some(Daemon {
+            source,
+            mode,
+            paper,
+            venue: VenueLink {
+                base_url: base_url
+                    .or_else(|| without(mode))?
+                    .map(|url| url.trim_end_matches('/').to_owned()),
+                account_id: small(account_id?.value),
+                owner: owner.or_else(|| without(mode))?.value.to_ascii_lowercase(),
+                chain_id: chain_id.map(|chain| chain.value),
+                exchange: exchange.map(|address| address.value.to_ascii_lowercase()),
+            },
+            request_timeout_ms: request_timeout_ms.value,
+            keys: keys?,
+            store: store?,
+            tape,
+            metrics: listen.value,
+            log,
+            engine,
+            orders,
+            budget,
+            risk,
+            budget_at,
+            fee_bips,
+            on_shutdown: on_shutdown.value,
+            drain_deadline_ms: deadline_s.value * 1_000,
+            markets: markets?,
+        })
+    })();
+    root.finish();
+    daemon
+}
+
+/// What stands for something that a mode without trading does not need.
+fn without(mode: Mode) -> Option<At<String>> {
+    (!mode.trades()).then(|| At {
+        value: String::new(),
+        at: Place::default(),
+    })
+}

@@ -1,0 +1,30 @@
+//! The daemon's configuration: as written (TOML with places), as checked (plain values), as bound to what the venue
+//! publishes (integers for the engine).
+//!
+//! Bad configuration changes nothing: every function here either returns one complete, checked value
+//! or every mistake it found, each with file, line and column.
+
+pub mod daemon;
+pub mod exposure;
+pub mod feasible;
+pub mod feed;
+pub mod limits;
+pub mod market;
+pub mod mode;
+pub mod paper;
+pub mod pool;
+pub mod resolve;
+pub mod risk;
+mod sections;
+pub mod signed;
+mod tolerance;
+
+pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
+
+pub use crate::config::resolve::{Bound, Listed};
+pub use daemon::Daemon;
+pub use mode::Mode;
+pub use reader::{At, ConfigError, Place, Problem};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! What `cambist run` does with a configuration, and what each mode needs and refuses.
+
+/// What `cambist run` does. The modes are defined here and nowhere else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Trades at the exchange with the account's keys.
+    #[default]
+    Live,
+    /// Quotes on real depth and fills in a simulated account. Nothing is sent, and no key may be given.
+    Paper,
+    /// Records public depth and reports about it. No order is made, and no key may be given.
+    Observe,
+}
+
+impl Mode {
+    /// Its names in files.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("live", Self::Live),
+        ("paper", Self::Paper),
+        ("observe", Self::Observe),
+    ];
+
+    /// What it does, in one sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Live => "Trades at the exchange with the account's keys",
+            Self::Paper => {
+                "Quotes on real depth and fills in a simulated account. Nothing is sent, and no key may be given"
+            }
+            Self::Observe => {
+                "Records public depth and reports about it. No order is made, and no key may be given"
+            }
+        }
+    }
+
+    /// Its name in files and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Paper => "paper",
+            Self::Observe => "observe",
+        }
+    }
+
+    /// Whether anything is signed and sent.
+    pub const fn trades(self) -> bool {
+        matches!(self, Self::Live)
+    }
+}

@@ -1,0 +1,468 @@
+//! The second stage of checking: decimals become integers with what the venue publishes.
+//!
+//! The same function serves `cambist check` without a venue, with the decimals that the file expects.
+
+use std::collections::BTreeMap;
+
+use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
+use cambist_core::strategy::{BookLevel, Holdings, PoolView, Quote, Strategy, Targets, View};
+use cambist_core::{
+    Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
+};
+
+use crate::config::daemon::Daemon;
+use crate::config::exposure;
+use crate::config::exposure::Load;
+use crate::config::market::{EmptyBook, Market, StrategyChoice};
+use crate::config::pool;
+use crate::config::pool::ListedPool;
+use crate::config::reader::{ConfigError, Problem};
+use crate::config::risk;
+use crate::config::risk::Risk;
+use crate::config::tolerance;
+
+/// A market as the venue lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Name, `BASE-QUOTE`.
+    pub name: String,
+    /// Base token.
+    pub base: TokenId,
+    /// Quote token.
+    pub quote: TokenId,
+    /// Decimals of the price.
+    pub price_decimals: u8,
+    /// Open for trading.
+    pub enabled: bool,
+}
+
+/// Everything the engine needs to start that comes from the file and the venue's metadata.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// The engine's configuration.
+    pub engine: EngineConfig,
+    /// Markets, in the order of the file.
+    pub markets: Vec<MarketSpec>,
+    /// Pools beside them.
+    pub pools: Vec<PoolSpec>,
+    /// Every token that the venue lists, traded here or not: the account may hold any of them.
+    pub tokens: Vec<TokenSpec>,
+    /// Every strategy with its market and its choice in the file, ids in order.
+    pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
+    /// What the requests amount to.
+    pub load: Load,
+    /// `[risk]` as it stands in the file.
+    pub risk: Risk,
+    /// What is allowed and probably not meant, in sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Bound {
+    /// The engine's configuration with another time to live of its orders, and what follows from it.
+    pub fn with_ttl(&self, ttl_s: u64) -> EngineConfig {
+        let mut engine = EngineConfig {
+            ttl_ms: ttl_s.saturating_mul(1_000),
+            ..self.engine.clone()
+        };
+        // What is wrong with the file was said when it was bound.
+        self.risk
+            .limit_signed(&mut engine, &self.markets, &mut Vec::new());
+        engine
+    }
+
+    /// Every strategy, built.
+    pub fn built(&self) -> Vec<(StrategyId, MarketId, Box<dyn Strategy>)> {
+        let each = self.strategies.iter();
+        each.filter_map(|(id, market, choice)| {
+            let spec = self.markets.get(usize::from(market.0))?;
+            // It was built before, when the file was bound.
+            Some((*id, *market, build(choice, spec).ok()?))
+        })
+        .collect()
+    }
+}
+
+impl Daemon {
+    /// Binds the file to what the venue publishes.
+    pub fn bind(
+        &self,
+        tokens: &[TokenSpec],
+        listed: &[Listed],
+        pools: &[ListedPool],
+    ) -> Result<Bound, ConfigError> {
+        let mut problems = Vec::new();
+        let mut markets = Vec::new();
+        let mut found_pools = Vec::new();
+        for (index, market) in self.markets.iter().enumerate() {
+            let id = MarketId(u16::try_from(index).unwrap_or(u16::MAX));
+            match spec(id, market, tokens, listed) {
+                Ok(spec) => {
+                    for (expected, key, found) in market.unexpected(&spec) {
+                        problems.push(Problem {
+                            at: expected.at,
+                            what: format!(
+                                "market.{key} = {} but the venue publishes {found} for {}",
+                                expected.value, market.name.value
+                            ),
+                        });
+                    }
+                    match market
+                        .pool
+                        .as_ref()
+                        .map(|pool| pool.listed(&spec, tokens, pools))
+                    {
+                        Some(Ok(pool)) => found_pools.push(pool),
+                        Some(Err(problem)) => problems.push(problem),
+                        None => {}
+                    }
+                    markets.push(spec);
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(self.source.invalid(problems));
+        }
+        let bound = self.bind_specs(markets, found_pools)?;
+        Ok(Bound {
+            tokens: tokens.to_vec(),
+            ..bound
+        })
+    }
+
+    /// Binds the file to the decimals it expects itself, for a check without the venue. `None` if it
+    /// does not state them for every market.
+    pub fn bind_expected(&self) -> Option<Result<Bound, ConfigError>> {
+        let mut tokens = Vec::new();
+        let each = self.markets.iter().enumerate();
+        let specs: Option<Vec<_>> = each
+            .map(|(index, market)| expected_spec(index, market, &mut tokens))
+            .collect();
+        let specs: Result<Vec<_>, _> = specs?.into_iter().collect();
+        Some(match specs {
+            Ok(specs) => {
+                let pools = self.expected_pools(&specs);
+                self.bind_specs(specs, pools)
+            }
+            Err(problem) => Err(self.source.invalid(vec![problem])),
+        })
+    }
+
+    /// The configured pools, as far as they are known without the venue.
+    pub fn expected_pools(&self, markets: &[MarketSpec]) -> Vec<PoolSpec> {
+        let pool = |(market, spec): (&Market, &MarketSpec)| {
+            market.pool.as_ref().map(|pool| pool.expected(spec))
+        };
+        self.markets.iter().zip(markets).filter_map(pool).collect()
+    }
+
+    /// Binds the file to markets and pools that are known already, in its own order.
+    pub fn bind_specs(
+        &self,
+        markets: Vec<MarketSpec>,
+        pools: Vec<PoolSpec>,
+    ) -> Result<Bound, ConfigError> {
+        let mut problems = Vec::new();
+        let mut configs = Vec::new();
+        let mut pool_configs = Vec::new();
+        let mut strategies = Vec::new();
+        let mut wanted = 0;
+        let mut warnings = Vec::new();
+        for (market, spec) in self.markets.iter().zip(&markets) {
+            let config = market_config(market, spec, &mut problems);
+            let mut together = Vec::new();
+            for choice in &market.strategies {
+                match (build(choice, spec), &config) {
+                    (Ok(mut strategy), Some(config)) => {
+                        let full = config.inventory_max;
+                        wanted += quiet(strategy.as_mut(), spec, config, full).len() as u64;
+                        let half = config.inventory_min.midpoint(full);
+                        together.extend(quiet(strategy.as_mut(), spec, config, half));
+                    }
+                    (Ok(_), None) => {}
+                    (Err(problem), _) => problems.push(problem),
+                }
+                let id = StrategyId(u8::try_from(strategies.len()).unwrap_or(u8::MAX));
+                strategies.push((id, spec.id, choice.clone()));
+            }
+            if let Some(config) = config.as_ref().filter(|_| self.engine.maker_only) {
+                let tolerance_bps = config.price_tolerance_bps;
+                let mid = config.price_min.0.saturating_add(config.price_max.0);
+                warnings.extend(tolerance::crossing(spec, &together, mid, tolerance_bps));
+            }
+            configs.extend(config);
+            pool::check_holders(market, &mut problems);
+            if let Some(pool) = &market.pool {
+                pool_configs.extend(pool.config(spec, &mut problems));
+            }
+        }
+        let load = exposure::load(self, Some(wanted));
+        problems.extend(exposure::overload(self, &load));
+        if !problems.is_empty() {
+            return Err(self.source.invalid(problems));
+        }
+        let mut engine = EngineConfig {
+            request_timeout_ms: self.request_timeout_ms,
+            drain_deadline_ms: self.drain_deadline_ms,
+            budget: self.budget.clone(),
+            risk: self.risk.bound(
+                &markets,
+                &configs,
+                pools.iter().zip(&pool_configs),
+                &mut problems,
+            ),
+            ramp: self.risk.ramp,
+            foreign: self.risk.foreign,
+            markets: configs,
+            pools: pool_configs,
+            ..self.engine.clone()
+        };
+        self.risk.limit_signed(&mut engine, &markets, &mut problems);
+        self.limit_losses(&mut engine, &markets, &pools, &mut problems);
+        if !problems.is_empty() {
+            return Err(self.source.invalid(problems));
+        }
+        Ok(Bound {
+            engine,
+            tokens: traded(&markets, &pools),
+            markets,
+            pools,
+            strategies,
+            load,
+            risk: self.risk.clone(),
+            warnings,
+        })
+    }
+
+    /// What every market may lose: as written, or parts of its stated worst case.
+    fn limit_losses(
+        &self,
+        engine: &mut EngineConfig,
+        specs: &[MarketSpec],
+        pools: &[PoolSpec],
+        problems: &mut Vec<Problem>,
+    ) {
+        let bounds = risk::bounds(engine, specs, pools);
+        for (index, limits) in engine.markets.iter_mut().enumerate() {
+            let (market, spec) = (&self.markets[index], &specs[index]);
+            let mut loss = risk::derived(bounds[index].as_ref());
+            let written = &market.amounts;
+            written.set(LossConfig::LIMITS, spec, &mut loss, problems);
+            limits.loss = loss;
+        }
+    }
+}
+
+/// The tokens of markets and pools, each once.
+fn traded(markets: &[MarketSpec], pools: &[PoolSpec]) -> Vec<TokenSpec> {
+    let of_markets = markets.iter().flat_map(|spec| [&spec.base, &spec.quote]);
+    let each = of_markets.chain(pools.iter().map(|pool| &pool.lp));
+    let by_id: BTreeMap<_, _> = each.map(|token| (token.id, token.clone())).collect();
+    by_id.into_values().collect()
+}
+
+fn spec(
+    id: MarketId,
+    market: &Market,
+    tokens: &[TokenSpec],
+    listed: &[Listed],
+) -> Result<MarketSpec, Problem> {
+    let at = market.name.at;
+    let problem = |what: String| Problem { at, what };
+    let name = &market.name.value;
+    let Some(found) = listed.iter().find(|listed| &listed.name == name) else {
+        let near =
+            crate::config::reader::nearest(name, listed.iter().map(|listed| listed.name.as_str()));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        return Err(problem(format!("the venue has no market {name}{near}")));
+    };
+    let token = |id: TokenId, symbol: &str| {
+        let token = tokens.iter().find(|token| token.id == id).ok_or_else(|| {
+            problem(format!(
+                "the venue publishes no token {} of market {name}",
+                id.0
+            ))
+        })?;
+        if token.symbol == symbol {
+            Ok(token.clone())
+        } else {
+            // Shown escaped and short: the text is the venue's.
+            let shown: String = token.symbol.escape_debug().take(32).collect();
+            Err(problem(format!(
+                "token {} of market {name} is called {shown} by the venue, not {symbol}",
+                id.0
+            )))
+        }
+    };
+    let base = token(found.base, &market.base)?;
+    let quote = token(found.quote, &market.quote)?;
+    MarketSpec::new(id, name, base, quote, found.price_decimals, found.enabled)
+        .map_err(|error| problem(error.to_string()))
+}
+
+/// A market with the units that the file expects. Tokens are numbered by their symbols, in the order in
+/// which markets name them.
+fn expected_spec(
+    index: usize,
+    market: &Market,
+    tokens: &mut Vec<TokenSpec>,
+) -> Option<Result<MarketSpec, Problem>> {
+    let expected = &market.expected;
+    let base_decimals = expected.base_decimals.as_ref()?.value;
+    let quote_decimals = expected.quote_decimals.as_ref()?.value;
+    let base_precision = expected
+        .base_precision
+        .as_ref()
+        .map_or(base_decimals, |at| at.value);
+    let quote_precision = expected
+        .quote_precision
+        .as_ref()
+        .map_or(quote_decimals, |at| at.value);
+    let mut token = |symbol: &str, decimals: u8, precision: u8| {
+        let known = tokens.iter().find(|token| token.symbol == symbol);
+        let next = TokenId(u16::try_from(tokens.len()).unwrap_or(u16::MAX));
+        let token = TokenSpec {
+            id: known.map_or(next, |known| known.id),
+            symbol: symbol.to_owned(),
+            decimals,
+            precision,
+            minimum: 1,
+            maximum: cambist_core::token::AMOUNT_MAX,
+            dust: 0,
+            enabled: true,
+        };
+        match known {
+            Some(known) if *known != token => Err(Problem {
+                at: market.name.at,
+                what: format!("token {symbol} has other decimals in another market"),
+            }),
+            Some(_) => Ok(token),
+            None => {
+                tokens.push(token.clone());
+                Ok(token)
+            }
+        }
+    };
+    let base = token(&market.base, base_decimals, base_precision);
+    let quote = token(&market.quote, quote_decimals, quote_precision);
+    let (base, quote) = match (base, quote) {
+        (Ok(base), Ok(quote)) => (base, quote),
+        (Err(problem), _) | (_, Err(problem)) => return Some(Err(problem)),
+    };
+    let made = MarketSpec::new(
+        MarketId(u16::try_from(index).ok()?),
+        &market.name.value,
+        base,
+        quote,
+        expected.price_decimals.as_ref()?.value,
+        true,
+    );
+    Some(made.map_err(|error| Problem {
+        at: market.name.at,
+        what: error.to_string(),
+    }))
+}
+
+fn market_config(
+    market: &Market,
+    spec: &MarketSpec,
+    problems: &mut Vec<Problem>,
+) -> Option<MarketConfig> {
+    let before = problems.len();
+    let written = &market.amounts;
+    let mut config = market.limits.clone();
+    written.set(MarketConfig::LIMITS, spec, &mut config, problems);
+    if let EmptyBook::Seed(seed) = &market.empty {
+        match seed.value.price(spec) {
+            Ok(price) => config.empty = EngineEmpty::Seed(price),
+            Err(error) => problems.push(Problem {
+                at: seed.at,
+                what: format!("this amount: {error}"),
+            }),
+        }
+    }
+    if problems.len() == before && config.price_min == Price(0) {
+        problems.push(Problem {
+            at: market.place("price_floor"),
+            what: "market.price_floor must be at least one tick".to_owned(),
+        });
+    }
+    if written.of("order_qty_max").is_none() {
+        let least = Price(config.price_min.0.max(1));
+        config.order_qty_max = spec.lots_affordable(config.order_value_max, least);
+    }
+    // Set from the stated loss, when all markets are known.
+    config.loss = LossConfig::UNLIMITED;
+    (problems.len() == before).then_some(config)
+}
+
+/// Builds a strategy for its market, or says where the file is wrong.
+pub(super) fn build(
+    choice: &StrategyChoice,
+    spec: &MarketSpec,
+) -> Result<Box<dyn Strategy>, Problem> {
+    let name = &choice.name.value;
+    let Some(info) = cambist_strategies::find(name) else {
+        let known: Vec<_> = cambist_strategies::all()
+            .iter()
+            .map(|info| info.name)
+            .collect();
+        let near = crate::config::reader::nearest(name, known.iter().copied());
+        let hint = near.map_or_else(
+            || format!("known are {}", known.join(", ")),
+            |near| format!("did you mean {near}?"),
+        );
+        return Err(Problem {
+            at: choice.name.at,
+            what: format!("no strategy is called {name:?}; {hint}"),
+        });
+    };
+    info.build_from(&choice.params, spec)
+        .map_err(|error| Problem {
+            at: choice.place(&error.key),
+            what: format!("strategy {}: {error}", info.name),
+        })
+}
+
+/// What a strategy wants of a quiet market with quote for all it may hold: mid in the middle of the price
+/// band, others' orders a tick from it, a pool at that price, nothing resting, `base` held.
+pub(super) fn quiet(
+    strategy: &mut dyn Strategy,
+    spec: &MarketSpec,
+    config: &MarketConfig,
+    base: Amount,
+) -> Vec<Quote> {
+    let mid = config.price_min.0.saturating_add(config.price_max.0);
+    let lots = spec.lots_floor(config.inventory_max);
+    let price = Price(mid / 2);
+    let quote = spec.quote_amount(price, lots).unwrap_or(0);
+    let level = |price| {
+        [BookLevel {
+            price: Price(price),
+            qty: Qty(u64::MAX),
+        }]
+    };
+    let bids = level(price.0.saturating_sub(1).max(1));
+    let asks = level(price.0.saturating_add(1));
+    let view = View {
+        now: Time::default(),
+        market: spec,
+        bids: &bids,
+        asks: &asks,
+        mid,
+        holdings: Holdings { base, quote },
+        pool: spec.base_amount(lots).map(|base| PoolView {
+            base,
+            quote,
+            supply: 1,
+            held: 0,
+            moving: false,
+            moved: None,
+        }),
+        own: &[],
+        fills: &[],
+    };
+    let mut targets = Targets::default();
+    strategy.decide(&view, &mut targets);
+    targets.quotes().to_vec()
+}

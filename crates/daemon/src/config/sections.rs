@@ -1,0 +1,233 @@
+//! Sections of the daemon's file that are more than a few keys, and the rules within them.
+
+use std::path::{Path, PathBuf};
+
+use cambist_core::config::{BudgetConfig, EngineConfig, PollConfig};
+use cambist_host::secrets::Keys;
+
+use super::daemon::Orders;
+use super::limits::{self, nothing_derived};
+use super::market::Market;
+use super::mode::Mode;
+use super::reader::{At, Section};
+
+pub(super) use cambist_config::{is_address, small, version};
+
+/// Where the venue is and who we are there: base URL, account, owner. Only trading needs them.
+#[expect(clippy::type_complexity, reason = "three keys, each at its place")]
+pub(super) fn read_venue(
+    section: &mut Section<'_, '_>,
+    mode: Mode,
+) -> (Option<At<String>>, Option<At<u64>>, Option<At<String>>) {
+    let accounts = 0..=u64::from(u32::MAX);
+    if mode.trades() {
+        (
+            section.req::<String>("base_url"),
+            section.req_number("account_id", accounts),
+            section.req::<String>("owner"),
+        )
+    } else {
+        (
+            section.opt::<String>("base_url"),
+            Some(section.number("account_id", 0, accounts)),
+            section.opt::<String>("owner"),
+        )
+    }
+}
+
+pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode) -> Option<Keys> {
+    if !mode.trades() {
+        if section.is_written() {
+            let what = format!(
+                "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
+                mode.name()
+            );
+            section.problem(section.at(), what);
+        }
+        for key in ["api_key_file", "eddsa_key_file"] {
+            section.opt::<PathBuf>(key);
+        }
+        section.or("credentials", false);
+        return Some(Keys::None);
+    }
+    let api_key = section.opt::<PathBuf>("api_key_file");
+    let eddsa_key = section.opt::<PathBuf>("eddsa_key_file");
+    let credentials = section.or("credentials", false);
+    match (credentials.value, api_key, eddsa_key) {
+        (true, None, None) => Some(Keys::Credentials),
+        (false, Some(api_key), Some(eddsa_key)) => Some(Keys::Files {
+            api_key: folder.join(api_key.value),
+            eddsa_key: folder.join(eddsa_key.value),
+        }),
+        (true, _, _) => {
+            let what = "keys.credentials = true takes the keys from the service manager; remove keys.api_key_file and keys.eddsa_key_file";
+            section.problem(credentials.at, what);
+            None
+        }
+        // A file named by something else than text was told already.
+        (false, None, None) if section.has("api_key_file") || section.has("eddsa_key_file") => None,
+        (false, Some(_), None) if section.has("eddsa_key_file") => None,
+        (false, None, Some(_)) if section.has("api_key_file") => None,
+        (false, _, _) => {
+            let what = "keys.api_key_file and keys.eddsa_key_file must both be given, or keys.credentials = true";
+            section.problem(section.at(), what);
+            None
+        }
+    }
+}
+
+/// `[orders]`, into the engine's configuration.
+pub(super) fn read_orders(section: &mut Section<'_, '_>, engine: &mut EngineConfig) -> Orders {
+    let found = limits::numbers(section, EngineConfig::LIMITS, engine, nothing_derived);
+    let ttl_s = found["ttl_s"].value;
+    let [refresh, margin] = ["refresh_before_s", "resend_margin_ms"].map(|key| &found[key]);
+    if refresh.value >= ttl_s {
+        let what = format!(
+            "orders.refresh_before_s = {} must be less than orders.ttl_s = {ttl_s}",
+            refresh.value
+        );
+        section.problem(refresh.at, what);
+    }
+    if margin.value >= ttl_s.saturating_mul(1_000) {
+        let what = format!(
+            "orders.resend_margin_ms = {} must be less than the life of an order, orders.ttl_s = {ttl_s}",
+            margin.value
+        );
+        section.problem(margin.at, what);
+    }
+    Orders {
+        ttl_s,
+        refresh_before_s: refresh.value,
+        grace_s: found["grace_s"].value,
+        max_fee_bips: engine.max_fee_bips,
+    }
+}
+
+/// `[poll]`, into the engine's configuration.
+pub(super) fn read_poll(section: &mut Section<'_, '_>, engine: &mut EngineConfig) {
+    let found = limits::numbers(
+        section,
+        PollConfig::LIMITS,
+        &mut engine.poll,
+        nothing_derived,
+    );
+    limits::numbers(section, EngineConfig::LIMITS, engine, nothing_derived);
+    for name in ["depth", "balances", "orders"] {
+        let age = &found[format!("{name}_age_max_ms").as_str()];
+        let between = &found[format!("{name}_ms").as_str()];
+        if age.value <= between.value {
+            let what = format!(
+                "poll.{name}_age_max_ms = {} must exceed poll.{name}_ms = {}: every answer would be too old before the next one",
+                age.value, between.value
+            );
+            section.problem(age.at, what);
+        }
+    }
+}
+
+/// `[budget]`.
+pub(super) fn read_budget(section: &mut Section<'_, '_>) -> BudgetConfig {
+    let mut budget = BudgetConfig::unset();
+    let found = limits::numbers(section, BudgetConfig::LIMITS, &mut budget, nothing_derived);
+    let [reserve, burst] = ["cancel_reserve", "burst"].map(|key| &found[key]);
+    if reserve.value >= burst.value {
+        let what = format!(
+            "budget.cancel_reserve = {} must be less than budget.burst = {}: nothing but cancels could ever be sent",
+            reserve.value, burst.value
+        );
+        section.problem(reserve.at, what);
+    }
+    budget
+}
+
+pub(super) fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) {
+    if markets.is_empty() {
+        root.missing("market", "at least one [[market]] is needed");
+    }
+    let found: Vec<_> = markets.iter().flatten().collect();
+    for (index, market) in found.iter().enumerate() {
+        if found[..index]
+            .iter()
+            .any(|other| other.name.value == market.name.value)
+        {
+            let what = format!("market {} is configured twice", market.name.value);
+            root.problem(market.name.at, what);
+        }
+    }
+    let strategies: usize = found.iter().map(|market| market.strategies.len()).sum();
+    if strategies > usize::from(u8::MAX) {
+        root.problem(
+            root.at(),
+            format!("{strategies} strategies; at most 255 are possible"),
+        );
+    }
+}
+
+/// The host of what follows a scheme.
+fn host(rest: &str) -> &str {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority
+        .rsplit_once(':')
+        .map_or(authority, |(host, _)| host)
+}
+
+fn is_this_machine(host: &str) -> bool {
+    matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+/// Whether a URL is certainly one of this machine.
+pub(super) fn is_local(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    is_this_machine(host(rest))
+}
+
+pub(super) fn check_url(section: &Section<'_, '_>, url: Option<&At<String>>) {
+    let Some(url) = url else { return };
+    let text = url.value.as_str();
+    if text.trim_end_matches('/').ends_with("/api/v3") {
+        let base = text.trim_end_matches('/').trim_end_matches("/api/v3");
+        let what = format!(
+            "venue.base_url ends in /api/v3, which is added to every path: write \"{base}\""
+        );
+        section.problem(url.at, what);
+    }
+    if text.contains('@') || text.contains(char::is_whitespace) {
+        section.problem(
+            url.at,
+            "venue.base_url must not carry user names, passwords or spaces",
+        );
+    } else if let Some(rest) = text.strip_prefix("http://") {
+        if !is_this_machine(host(rest)) {
+            let what = "venue.base_url may use http only for this machine (127.0.0.1); keys would travel in the open";
+            section.problem(url.at, what);
+        }
+    } else if text
+        .strip_prefix("https://")
+        .is_none_or(|rest| host(rest).is_empty())
+    {
+        section.problem(
+            url.at,
+            "venue.base_url must begin with https:// or http://127.0.0.1",
+        );
+    }
+}
+
+pub(super) fn check_address(section: &Section<'_, '_>, name: &str, address: Option<&At<String>>) {
+    let Some(address) = address else { return };
+    if !is_address(&address.value) {
+        let what = format!("{name} must be an address: 0x and 40 hexadecimal digits");
+        section.problem(address.at, what);
+    }
+}
+
+/// What signs orders away from this machine goes by its own file: chain, exchange and units. A venue that
+/// lies about them would have orders signed that mean something else.
+pub(super) fn require_pins(section: &Section<'_, '_>, keys: &[&str]) {
+    for key in keys.iter().filter(|key| !section.has(key)) {
+        let name = section.name();
+        let what = format!(
+            "{name}.{key} is missing: a venue that is not on this machine has to be pinned; cambist check --pin --config FILE prints the lines"
+        );
+        section.missing(key, what);
+    }
+}

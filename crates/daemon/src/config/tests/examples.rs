@@ -1,0 +1,158 @@
+//! The example files: each loads, explains every key, and fits the other.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use cambist_core::config::EmptyBook;
+use cambist_core::{Price, TokenId};
+use cambist_exchange::config::Exchange;
+
+use super::example;
+use crate::config::pool::ListedPool;
+use crate::config::reader::Source;
+use crate::config::{Daemon, Listed, Mode};
+
+/// Every key must stand in the text, alone or commented out, under a comment that explains it.
+fn explains(source: &Source, keys: &BTreeSet<String>) {
+    let lines: Vec<&str> = source.text.lines().collect();
+    for key in keys {
+        let last = key.rsplit('.').next().unwrap();
+        let is_key = |line: &str| {
+            let bare = line.trim_start_matches("# ");
+            bare.split(" = ").next() == Some(last) && bare.contains(" = ")
+                || bare.trim_matches(['[', ']']).rsplit('.').next() == Some(last)
+                    && bare.starts_with('[')
+        };
+        let at = lines.iter().position(|line| is_key(line));
+        let at = at.unwrap_or_else(|| panic!("{}: {key} is not shown", source.path.display()));
+        if lines[at].trim_start_matches("# ").starts_with('[') {
+            continue;
+        }
+        let above = lines[..at].iter().rev();
+        let explained = above
+            .take_while(|line| !line.is_empty())
+            .any(|line| line.starts_with("# "));
+        assert!(
+            explained,
+            "{}: {key} is not explained",
+            source.path.display()
+        );
+    }
+}
+
+#[test]
+fn the_daemons_examples_load_and_explain_every_key() {
+    for name in ["demo.toml", "cambist.toml"] {
+        let source = example(name);
+        let mut keys = BTreeSet::new();
+        let daemon = Daemon::parse_noting_keys(&source, &mut keys).unwrap();
+        assert!(keys.len() > 60, "{name} knows {} keys", keys.len());
+        explains(&source, &keys);
+        let bound = daemon
+            .bind_expected()
+            .expect("decimals are stated")
+            .unwrap();
+        assert!(!bound.strategies.is_empty());
+    }
+}
+
+/// What the other examples explain is not explained again.
+#[test]
+fn the_example_of_paper_trading_explains_what_only_it_has() {
+    let source = example("paper.toml");
+    let mut keys = BTreeSet::new();
+    let daemon = Daemon::parse_noting_keys(&source, &mut keys).unwrap();
+    assert_eq!(daemon.mode, Mode::Paper);
+    keys.retain(|key| {
+        let own = ["mode", "paper", "market.feed"];
+        own.iter().any(|own| key.starts_with(own))
+    });
+    assert!(keys.len() > 15, "{keys:?}");
+    explains(&source, &keys);
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    assert!(!bound.strategies.is_empty());
+    let feed = daemon.markets[0].feed.as_ref().unwrap();
+    assert!(feed.url.value.contains("ETHUSDC"), "{feed:?}");
+}
+
+#[test]
+fn the_exchanges_example_loads_and_explains_every_key() {
+    let source = example("venue.toml");
+    let mut keys = BTreeSet::new();
+    Exchange::parse(&source, &mut keys).unwrap();
+    explains(&source, &keys);
+}
+
+/// Two terminals: the daemon's example must fit the exchange's, and the demo's own promise must hold.
+#[test]
+fn the_demo_fits_its_exchange() {
+    let exchange = Exchange::parse(&example("venue.toml"), &mut BTreeSet::new()).unwrap();
+    let demo = Daemon::parse(&example("demo.toml")).unwrap();
+    let (orders, dead) = (&demo.orders, demo.dead_after_s());
+    assert_eq!(
+        (orders.ttl_s, orders.refresh_before_s, orders.grace_s),
+        (10, 4, 3)
+    );
+    assert!(
+        dead < 15,
+        "an unknown order must be proven gone within 15 s"
+    );
+    assert_eq!(demo.venue.account_id, exchange.maker.account_id);
+    assert_eq!(demo.venue.owner, exchange.maker.owner);
+    assert_eq!(
+        demo.venue.exchange.as_deref(),
+        Some(exchange.address.as_str())
+    );
+    let cambist_host::secrets::Keys::Files { api_key, eddsa_key } = &demo.keys else {
+        panic!("the demo's keys are files");
+    };
+    assert_eq!(*api_key, exchange.maker.keys_dir.join("api_key"));
+    assert_eq!(*eddsa_key, exchange.maker.keys_dir.join("eddsa_key"));
+    let listed: Vec<_> = exchange
+        .markets
+        .iter()
+        .map(|market| Listed {
+            name: market.name.clone(),
+            base: market.base.id,
+            quote: market.quote.id,
+            price_decimals: market.price_decimals,
+            enabled: true,
+        })
+        .collect();
+    let pools: Vec<_> = exchange
+        .pools
+        .iter()
+        .map(|pool| ListedPool {
+            name: pool.name.clone(),
+            address: cambist_signing::Address::from_hex(&pool.address).unwrap().0,
+            pooled: exchange
+                .markets
+                .iter()
+                .flat_map(|market| [market.base.id, market.quote.id])
+                .collect(),
+            lp: pool.lp,
+            status: 3,
+        })
+        .collect();
+    let bound = demo.bind(&exchange.tokens, &listed, &pools).unwrap();
+    assert_eq!(bound.engine.ttl_ms, 10_000);
+    assert_eq!(
+        bound.engine.markets[0].empty,
+        EmptyBook::Seed(Price(250_000))
+    );
+    let held = exchange.maker.funds[&TokenId(0)];
+    assert!(bound.engine.markets[0].inventory_max > held);
+    // Our bucket fits into the exchange's, so our own budget never causes a 429.
+    assert!(demo.budget.endpoint_per_s <= exchange.bounds.rates.key_and_endpoint.per_s);
+    assert!(demo.budget.endpoint_burst <= exchange.bounds.rates.key_and_endpoint.burst);
+    assert!(bound.load.refresh_share_bps <= 5_000);
+}
+
+#[test]
+fn paths_are_taken_from_the_files_folder() {
+    let demo = Daemon::parse(&example("demo.toml")).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
+    assert_eq!(demo.store.dir, folder.join("../target/two-terminals/state"));
+    let service = Daemon::parse(&example("cambist.toml")).unwrap();
+    assert_eq!(service.store.dir, Path::new("/var/lib/cambist/state"));
+}

@@ -1,0 +1,357 @@
+//! Mistakes in the daemon's file are named where they stand, each once.
+
+use super::{example, refused};
+use crate::config::Daemon;
+use crate::config::reader::Source;
+
+/// Mistakes in one value are named at its line.
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn mistakes_are_named_where_they_stand() {
+    for (key, to, message) in [
+        (
+            "config_version",
+            "config_version = 2",
+            "config_version = 2 is not known",
+        ),
+        (
+            "ttl_s",
+            "tll_s = 10",
+            "unknown key orders.tll_s; did you mean orders.ttl_s?",
+        ),
+        (
+            "refresh_before_s",
+            "refresh_before_s = 10",
+            "must be less than orders.ttl_s = 10",
+        ),
+        ("max_fee_bips", "max_fee_bips = 64", "is outside 1 to 63"),
+        (
+            "signed_unexpired_max",
+            "signed_unexpired_max = 40",
+            "an amount in quotes such as \"50 USDC\", or a list of them",
+        ),
+        (
+            "depth_age_max_ms",
+            "depth_age_max_ms = 100",
+            "must exceed poll.depth_ms",
+        ),
+        (
+            "cancel_reserve",
+            "cancel_reserve = 9999",
+            "nothing but cancels could ever be sent",
+        ),
+        (
+            "deadline_s",
+            "deadline_s = 13",
+            "must exceed orders.ttl_s + orders.grace_s = 13",
+        ),
+        (
+            "listen",
+            "listen = \"0.0.0.0:9464\"",
+            "is reachable from other machines",
+        ),
+        (
+            "base_url",
+            "base_url = \"http://venue.example\"",
+            "http only for this machine",
+        ),
+        (
+            "base_url",
+            "base_url = \"http://127.0.0.1:8787/api/v3\"",
+            "ends in /api/v3, which is added to every path: write \"http://127.0.0.1:8787\"",
+        ),
+        (
+            "base_url",
+            "base_url = \"http://127.0.0.1.evil.example\"",
+            "http only for this machine",
+        ),
+        (
+            "base_url",
+            "base_url = \"https://me:secret@venue.example\"",
+            "must not carry user names",
+        ),
+        (
+            "owner",
+            "owner = \"1x00\"",
+            "venue.owner must be an address",
+        ),
+        ("name", "name = \"ETHUSDC\"", "must be BASE-QUOTE"),
+        (
+            "price_ceiling",
+            "price_ceiling = \"0.01\"",
+            "must be above market.price_floor",
+        ),
+        (
+            "inventory_max",
+            "inventory_max = \"0 ETH\"",
+            "must be above market.inventory_min",
+        ),
+        (
+            "inventory_max",
+            "inventory_max = \"80 USDC\"",
+            "is in USDC, but this key is in ETH",
+        ),
+        (
+            "inventory_max",
+            "inventory_max = 80",
+            "must be an amount in quotes",
+        ),
+        (
+            "price_floor",
+            "price_floor = \"1000.001\"",
+            "more than the 2 decimals of the price of ETH-USDC",
+        ),
+        (
+            "eddsa_key_file",
+            "eddsa_key = \"hunter2\"",
+            "secrets never stand in the configuration",
+        ),
+    ] {
+        let (line, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert!(
+            got.contains(&format!("f.toml:{line}:")),
+            "{to} is at line {line}: {got}"
+        );
+        assert!(!got.contains("hunter2"), "{got}");
+    }
+}
+
+/// Where two values disagree, the message names both.
+#[test]
+fn disagreements_name_both_sides() {
+    for (key, to, message) in [
+        (
+            "max_fee_bips",
+            "max_fee_bips = 5",
+            "above orders.max_fee_bips = 5",
+        ),
+        ("per_s", "per_s = 5", "but budget.per_s = 5"),
+        (
+            "refresh_before_s",
+            "refresh_before_s = 9",
+            "refreshing alone takes",
+        ),
+        ("account_id", "", "venue.account_id is missing"),
+        ("config_version", "", "it must be 1, the version"),
+        (
+            "empty_book",
+            "empty_book = \"no-quote\"",
+            "seed_price has no effect",
+        ),
+        ("seed_price", "", "needs market.seed_price"),
+        ("eddsa_key_file", "", "must both be given"),
+        (
+            "eddsa_key_file",
+            "credentials = true",
+            "takes the keys from the service manager",
+        ),
+    ] {
+        let (_, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+    }
+}
+
+/// One mistake is one message, at its own line.
+#[test]
+fn one_mistake_is_told_once() {
+    for (key, to, message) in [
+        ("account_id", "account_id = -1", "found -1"),
+        ("base_url", "base_url = 5", "found a whole number"),
+        ("api_key_file", "api_key_file = 5", "found a whole number"),
+        ("seed_price", "seed_price = 5", "must be an amount"),
+        ("name", "name = \"ETH-DAI\"", "its amounts are in USDC"),
+        ("name", "name = \"BTC-USDC\"", "its amounts are in ETH"),
+    ] {
+        let (line, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert_eq!(got.lines().count(), 1, "{to}: {got}");
+        assert!(got.starts_with(&format!("f.toml:{line}:")), "{to}: {got}");
+    }
+}
+
+#[test]
+fn a_misspelled_section_is_one_mistake() {
+    let text = example("demo.toml").text;
+    for (from, to) in [
+        ("[venue]", "[venu]"),
+        ("[keys]", "[kyes]"),
+        ("[store]", "[stor]"),
+        ("[[market]]", "[[markets]]"),
+        ("[[market.strategy]]", "[[market.stratgy]]"),
+    ] {
+        // Parameters belong to the section before them: of strategies all are renamed.
+        let count = if to.contains("stratgy") {
+            usize::MAX
+        } else {
+            1
+        };
+        let mut text = text.replacen(from, to, count);
+        if to == "[[markets]]" {
+            text = text.replace("[[market.", "[[markets.");
+            text = text.replace("[market.", "[markets.");
+        }
+        text = text.replace("[market.strategy.params]", "[market.stratgy.params]");
+        if !to.contains("stratgy") {
+            text = text.replace("[market.stratgy.params]", "[market.strategy.params]");
+        }
+        let path = "f.toml".into();
+        let got = Daemon::parse(&Source { path, text }).unwrap_err();
+        let got = got.to_string();
+        assert_eq!(got.lines().count(), 1, "{to}: {got}");
+        assert!(got.contains("did you mean"), "{to}: {got}");
+    }
+}
+
+#[test]
+fn a_missing_section_is_named() {
+    let text = example("demo.toml").text.replace("[store]\n", "");
+    let path = "f.toml".into();
+    let got = Daemon::parse(&Source { path, text }).unwrap_err();
+    let got = got.to_string();
+    assert!(
+        got.contains("store.dir is missing ([store] is not in the file)"),
+        "{got}"
+    );
+}
+
+/// A key that is not there is told at the section that lacks it.
+#[test]
+fn a_missing_key_is_told_at_its_section() {
+    for (key, section) in [
+        ("owner = ", "[venue]"),
+        ("price_floor = ", "[[market]]"),
+        ("dir = \"../target/two-terminals/state", "[store]"),
+    ] {
+        let mut source = example("demo.toml");
+        let line = |text: &str, start: &str| {
+            let at = text.lines().position(|line| line.starts_with(start));
+            at.unwrap()
+        };
+        let mut lines: Vec<_> = source.text.lines().collect();
+        lines.remove(line(&source.text, key));
+        source.text = lines.join("\n");
+        source.path = "f.toml".into();
+        let got = Daemon::parse(&source).unwrap_err().to_string();
+        let section = 1 + line(&source.text, section);
+        assert!(
+            got.starts_with(&format!("f.toml:{section}:")),
+            "{key}: {got}"
+        );
+    }
+}
+
+#[test]
+fn limits_that_contradict_each_other_are_named() {
+    for (key, to, message) in [
+        (
+            "executions_per_min",
+            "executions_per_min = 365",
+            "must be at least 366, one and a half times the 244",
+        ),
+        ("ttl_max_s", "ttl_max_s = 9", "every order would be refused"),
+        (
+            "fee_max_bips",
+            "fee_max_bips = 62",
+            "every order would be refused",
+        ),
+        (
+            "duplicate_ms",
+            "duplicate_ms = 500",
+            "must be less than poll.depth_ms = 500",
+        ),
+        (
+            "foreign_orders",
+            "foreign_orders = \"ignore\"",
+            "risk.foreign_orders",
+        ),
+        (
+            "loss_day_max",
+            "loss_day_max = \"1 ETH\"",
+            "is in ETH, but this key is in USDC",
+        ),
+    ] {
+        let (line, got) = refused(key, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert!(got.contains(&format!("f.toml:{line}:")), "{to}: {got}");
+    }
+}
+
+#[test]
+fn a_strategy_is_checked_by_its_registry() {
+    let text = example("demo.toml").text;
+    for (from, to, message) in [
+        ("name = \"bands\"", "name = \"band\"", "did you mean bands?"),
+        (
+            "min_margin_bps",
+            "min_margin_bsp",
+            "buy_bands[0].min_margin_bsp: unknown parameter",
+        ),
+    ] {
+        let source = Source {
+            path: "f.toml".into(),
+            text: text.replacen(from, to, 1),
+        };
+        let daemon = Daemon::parse(&source).unwrap();
+        let got = daemon.bind_expected().unwrap().unwrap_err().to_string();
+        let line = 1 + source
+            .text
+            .lines()
+            .position(|line| line.contains(to))
+            .unwrap();
+        assert!(
+            got.contains(message) && got.contains(&format!("f.toml:{line}:")),
+            "{got}"
+        );
+    }
+}
+
+/// What signs away from this machine goes by units that stand in its own file.
+#[test]
+fn a_venue_elsewhere_is_pinned() {
+    let pins = [
+        "venue.chain_id",
+        "venue.exchange",
+        "market.base_decimals",
+        "market.base_precision",
+        "market.quote_decimals",
+        "market.quote_precision",
+        "market.pool.lp_decimals",
+        "market.pool.lp_precision",
+    ];
+    let without = |pin: &str, base_url: &str| {
+        let mut source = example("demo.toml");
+        let key = pin.rsplit('.').next().unwrap();
+        let is_key = |line: &str| line.split(" = ").next() == Some(key);
+        let lines = source.text.lines().filter(|line| !is_key(line));
+        let text: Vec<_> = lines.collect();
+        source.text = text.join("\n").replace("http://127.0.0.1:8787", base_url);
+        source
+    };
+    for pin in pins {
+        let elsewhere = without(pin, "https://venue.example");
+        let error = Daemon::parse(&elsewhere).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("{pin} is missing")),
+            "{pin}: {error}"
+        );
+        assert!(error.contains("cambist check --pin"), "{error}");
+        for here in ["http://127.0.0.1:8787", "https://localhost:8443"] {
+            assert!(
+                Daemon::parse(&without(pin, here)).is_ok(),
+                "{pin} at {here}"
+            );
+        }
+    }
+    assert!(Daemon::parse(&without("nothing", "https://venue.example")).is_ok());
+}
+
+#[test]
+fn a_file_of_the_exchange_is_named_as_such() {
+    let refused = Daemon::parse(&example("venue.toml")).unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("this is an exchange's file: cambist venue --config"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,38 @@
+//! Examples load and explain every key; mistakes are named where they stand.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod examples;
+mod limits;
+mod meant;
+mod mistakes;
+mod modes;
+
+use std::path::PathBuf;
+
+use super::Daemon;
+use super::reader::Source;
+
+fn example(name: &str) -> Source {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../config", name]
+        .iter()
+        .collect();
+    Source::read(&path).unwrap()
+}
+
+/// What the demo's file says with the line of one key changed, and where that line is.
+fn refused(key: &str, to: &str) -> (usize, String) {
+    let mut source = example("demo.toml");
+    let mut lines: Vec<_> = source.text.lines().map(str::to_owned).collect();
+    let is_key = |line: &String| line.split(" = ").next() == Some(key) && line.contains(" = ");
+    let at = lines.iter().position(is_key);
+    let at = at.unwrap_or_else(|| panic!("{key} is not in the example"));
+    to.clone_into(&mut lines[at]);
+    source.text = lines.join("\n");
+    source.path = "f.toml".into();
+    let error = match Daemon::parse(&source) {
+        Err(error) => error,
+        Ok(daemon) => daemon.bind_expected().unwrap().expect_err(to),
+    };
+    (at + 1, error.to_string())
+}

@@ -1,0 +1,209 @@
+//! Access to the daemon's account: its keys, a client that uses them, and whether the venue knows them as
+//! the file says.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
+use cambist_core::Reason;
+use cambist_core::request::Query;
+use cambist_protocol::encode_move::Owner;
+use cambist_protocol::query::AccountQuery;
+use cambist_signing::{Address, SecretKey};
+
+use crate::config::Daemon;
+use crate::live::start_retry::StartRetry;
+use cambist_host::exit::{Exit, Failure};
+use cambist_host::secrets;
+use cambist_host::secrets::Secrets;
+
+/// A client with the account's keys.
+pub struct AccountAccess {
+    /// It asks and sends with them.
+    pub client: Client,
+    /// The key that signs.
+    pub key: Arc<SecretKey>,
+}
+
+impl AccountAccess {
+    /// Reads the secrets that a checked file names. Asks nobody; what is asked later waits so long.
+    pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        Self::with(daemon, &secrets::load(&daemon.keys)?, timeout_ms)
+    }
+
+    /// As `of`, with secrets that were read. Refuses keys whose form is not theirs: a secret key that were
+    /// taken for an API key would travel in a header.
+    pub fn with(daemon: &Daemon, secrets: &Secrets, timeout_ms: u64) -> anyhow::Result<Self> {
+        let refused = |what: String| Failure::new(Exit::Refused, what);
+        let [api_file, eddsa_file] = daemon.keys.names();
+        let is_secret_key = is_secret_key(&secrets.api_key);
+        let key = match SecretKey::from_hex(&secrets.eddsa_key) {
+            Ok(_) if is_secret_key => {
+                return Err(refused(format!(
+                    "{api_file} holds an EdDSA secret key, not an API key: it would be sent to the venue"
+                ))
+                .into());
+            }
+            Ok(key) => Arc::new(key),
+            Err(_) if is_secret_key => {
+                return Err(refused(format!(
+                    "the keys are swapped: {api_file} holds the EdDSA secret key, and {eddsa_file} does not"
+                ))
+                .into());
+            }
+            Err(_) => {
+                return Err(refused(format!(
+                    "the EdDSA key in {eddsa_file} is no secret key in hexadecimal (0x and up to 64 digits, below the group's order)"
+                ))
+                .into());
+            }
+        };
+        let credentials = Credentials::new(
+            daemon.venue.account_id,
+            Some(owner(daemon)?),
+            Some(SecretString::from(secrets.api_key.as_str())),
+            Arc::clone(&key),
+        );
+        let config = ClientConfig {
+            timeout_ms,
+            ..ClientConfig::new(&daemon.venue.base_url.value)
+        };
+        let client = Client::new(&config, Some(credentials))
+            .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+        Ok(Self { client, key })
+    }
+
+    /// Whether chain, exchange, account and keys are what the venue knows; the exchange's
+    /// address and who owns the account.
+    pub async fn check(
+        &self,
+        daemon: &Daemon,
+        patience: StartRetry<'_>,
+    ) -> anyhow::Result<(Address, Owner)> {
+        let client = &self.client;
+        let info = patience.ask(|| client.exchange_info()).await?;
+        let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
+        let address = owner(daemon)?;
+        let account = patience.ask(|| client.account(AccountQuery::Owner(address)));
+        let account = account.await.map_err(|error| no_account(daemon, error))?;
+        check_account(daemon, &account)?;
+        if account.public_key != self.key.public() {
+            let what = format!(
+                "the EdDSA key file does not belong to account {}: the venue knows another public key",
+                daemon.venue.account_id
+            );
+            return Err(Failure::new(Exit::Refused, what).into());
+        }
+        check_api_key(daemon, client, patience).await?;
+        let owner = Owner {
+            address,
+            chain_id: info.chain_id,
+        };
+        Ok((exchange, owner))
+    }
+}
+
+/// Whether a text is written as secret keys are: the prefix, hexadecimal digits, a value in range.
+fn is_secret_key(text: &str) -> bool {
+    text.starts_with("0x") && SecretKey::from_hex(text).is_ok()
+}
+
+/// The owner's address of a checked file.
+fn owner(daemon: &Daemon) -> anyhow::Result<Address> {
+    Address::from_hex(&daemon.venue.owner).context("venue.owner")
+}
+
+fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::Result<Address> {
+    let wrong = |what: String| Err(Failure::new(Exit::Refused, what).into());
+    if let Some(expected) = daemon.venue.chain_id
+        && expected != chain_id
+    {
+        return wrong(format!(
+            "venue.chain_id = {expected}, but the venue is on chain {chain_id}"
+        ));
+    }
+    if let Some(expected) = &daemon.venue.exchange
+        && !same_address(expected, exchange)
+    {
+        return wrong(format!(
+            "venue.exchange = {expected}, but the venue's exchange is {exchange}"
+        ));
+    }
+    Ok(exchange)
+}
+
+/// A venue that says that nobody has this owner address has answered: asking again will not help.
+fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
+    let owner = &daemon.venue.owner;
+    let what = match &error {
+        CallError::Refused { reason, .. } => match reason {
+            Reason::AddressNotFound | Reason::UserNotFound => {
+                format!("venue.owner = {owner} has no account at the venue")
+            }
+            _ => format!("venue.owner = {owner}: {error}"),
+        },
+        CallError::NoCredentials { .. }
+        | CallError::Sign { .. }
+        | CallError::NotSent { .. }
+        | CallError::Unknown { .. } => return error.into(),
+    };
+    Failure::new(Exit::Refused, what).into()
+}
+
+/// Asks for something that only the account's own keys are answered: wrong ones are refused now, before
+/// anything is traded. Another refusal is met again, and told, by what follows.
+async fn check_api_key(
+    daemon: &Daemon,
+    client: &Client,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<()> {
+    match patience.query(client, &Query::Balances).await {
+        Ok(_) => Ok(()),
+        Err(CallError::Refused { reason, .. }) => {
+            key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The refusal of our API key, if that is what a reason means.
+fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
+    let account_id = daemon.venue.account_id;
+    let [file, _] = daemon.keys.names();
+    let what = match reason {
+        Reason::EmptyApiKey | Reason::InvalidApiKey => {
+            format!("the venue does not know the API key in {file}")
+        }
+        Reason::InvalidAccount => {
+            format!("the API key in {file} is not that of account {account_id}")
+        }
+        _ => return None,
+    };
+    Some(Failure::new(Exit::Refused, what))
+}
+
+/// Some venues look at the key of every request, whatever it asks for.
+pub(super) fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<CallError>() {
+        Some(CallError::Refused { reason, .. }) => {
+            key_refusal(daemon, *reason).map_or(error, Into::into)
+        }
+        Some(_) | None => error,
+    }
+}
+
+fn check_account(daemon: &Daemon, account: &cambist_protocol::wire::Account) -> anyhow::Result<()> {
+    if account.account_id != daemon.venue.account_id {
+        let what = format!(
+            "venue.account_id = {}, but {} owns account {}",
+            daemon.venue.account_id, daemon.venue.owner, account.account_id
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    }
+    Ok(())
+}
+
+fn same_address(text: &str, address: Address) -> bool {
+    text.parse::<Address>()
+        .is_ok_and(|parsed| parsed == address)
+}

@@ -1,0 +1,521 @@
+//! From a line of JSON to a wish: names of markets, strategies and tokens become what the engine knows.
+
+use std::path::PathBuf;
+
+use cambist_core::books::Difference;
+use cambist_core::event::{Command, Filter, TradingState};
+use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenId, TokenSpec};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Bound, money};
+use crate::live::operator_commands::ControlRequest;
+use cambist_store::Listing;
+
+/// A wish as it is written: `{"wish": "pause", "market": "ETH-USDC", "reason": "..."}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "wish", rename_all = "snake_case", deny_unknown_fields)]
+pub enum RequestJson {
+    /// How things stand.
+    Status,
+    /// Hold a part back.
+    Pause {
+        /// Which.
+        #[serde(default)]
+        part: ScopeJson,
+        /// Why.
+        reason: String,
+    },
+    /// Lift pauses of a part.
+    Unpause {
+        /// Which; all of them if nothing is named.
+        #[serde(default)]
+        part: ScopeJson,
+        /// Why.
+        reason: String,
+    },
+    /// Lower the level to trading, and take the venue's books over where they differ.
+    Lower {
+        /// Why.
+        reason: String,
+        /// Losses are counted anew.
+        #[serde(default)]
+        forget_losses: bool,
+    },
+    /// Stop: cancel everything and, unless it only cancels, end with the level latched.
+    Kill {
+        /// Stay, and keep cancelling.
+        #[serde(default)]
+        cancel_only: bool,
+        /// Why.
+        reason: String,
+    },
+    /// Cancel everything, prove it, end.
+    Drain {
+        /// Answer when it has ended, with what came of it.
+        #[serde(default)]
+        wait: bool,
+    },
+    /// End without cancelling.
+    Leave {
+        /// Answer when it has ended, with what came of it.
+        #[serde(default)]
+        wait: bool,
+    },
+    /// Read the configuration again.
+    Reload {
+        /// The file that was named, absolute and without symbolic links: it must be the daemon's own.
+        file: PathBuf,
+        /// Whether limits may become looser.
+        #[serde(default)]
+        allow_loosening: bool,
+    },
+    /// Orders of another instance are ours: it is gone, and left them.
+    AdoptOrders {
+        /// Its number, as ids show it.
+        instance: String,
+        /// Why.
+        reason: String,
+    },
+    /// Book a flow that did not come from our orders.
+    Adopt {
+        /// Symbol.
+        token: String,
+        /// Whole tokens, signed.
+        amount: String,
+        /// Why.
+        reason: String,
+        /// Book it even where it explains no difference of the books.
+        #[serde(default)]
+        force: bool,
+    },
+}
+
+impl RequestJson {
+    /// Whether the answer is given at the end of the run.
+    pub const fn waits_for_the_end(&self) -> bool {
+        matches!(
+            self,
+            Self::Drain { wait: true } | Self::Leave { wait: true }
+        )
+    }
+}
+
+/// A part of all quoting, by names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScopeJson {
+    /// Market name.
+    #[serde(default)]
+    pub market: Option<String>,
+    /// `buy` or `sell`.
+    #[serde(default)]
+    pub side: Option<String>,
+    /// Strategy name.
+    #[serde(default)]
+    pub strategy: Option<String>,
+}
+
+impl ScopeJson {
+    /// Whether nothing is named.
+    pub const fn is_everything(&self) -> bool {
+        self.market.is_none() && self.side.is_none() && self.strategy.is_none()
+    }
+}
+
+/// What names mean here.
+pub struct Names {
+    markets: Vec<MarketSpec>,
+    pools: Vec<PoolSpec>,
+    tokens: Vec<TokenSpec>,
+    strategies: Vec<(StrategyId, MarketId, String)>,
+}
+
+impl Names {
+    /// Of a bound configuration.
+    pub fn of(bound: &Bound) -> Self {
+        let strategies = bound.strategies.iter();
+        Self {
+            markets: bound.markets.clone(),
+            pools: bound.pools.clone(),
+            tokens: bound.tokens.clone(),
+            strategies: strategies
+                .map(|(id, market, choice)| (*id, *market, choice.name.value.clone()))
+                .collect(),
+        }
+    }
+
+    /// Of what the last start listed; it says nothing of strategies.
+    pub fn listed(listing: &Listing) -> Self {
+        Self {
+            markets: listing.markets.clone(),
+            pools: listing.pools.clone(),
+            tokens: listing.tokens.clone(),
+            strategies: Vec::new(),
+        }
+    }
+
+    /// What a written wish means, or which word is not understood.
+    pub fn meaning(&self, written: RequestJson) -> Result<ControlRequest, String> {
+        Ok(ControlRequest::Tell(match written {
+            RequestJson::Status => return Ok(ControlRequest::Status),
+            RequestJson::Reload {
+                file,
+                allow_loosening,
+            } => {
+                return Ok(ControlRequest::Reload {
+                    named: Some(file),
+                    allow_loosening,
+                });
+            }
+            RequestJson::Pause { part, reason } => Command::Pause {
+                filter: self.filter(&part)?,
+                reason: short(&reason),
+            },
+            RequestJson::Lower {
+                reason,
+                forget_losses,
+            } => Command::Lower {
+                level: TradingState::Active,
+                reason: short(&reason),
+                forget_losses,
+            },
+            RequestJson::Unpause { part, reason } => Command::Unpause {
+                filter: self.filter(&part)?,
+                reason: short(&reason),
+            },
+            RequestJson::Kill {
+                cancel_only,
+                reason,
+            } => Command::Raise {
+                level: if cancel_only {
+                    TradingState::CancelOnly
+                } else {
+                    TradingState::Halted
+                },
+                reason: short(&reason),
+            },
+            RequestJson::Drain { .. } => Command::Drain,
+            RequestJson::Leave { .. } => Command::Leave,
+            RequestJson::AdoptOrders { instance, reason } => Command::AdoptInstance {
+                instance: instance_number(&instance)?,
+                reason: short(&reason),
+            },
+            RequestJson::Adopt {
+                token,
+                amount,
+                reason,
+                force,
+            } => {
+                let spec = self.token(&token)?;
+                return Ok(ControlRequest::Adopt {
+                    token: spec.id,
+                    amount: units(&amount, spec)?,
+                    reason: short(&reason),
+                    force,
+                });
+            }
+        }))
+    }
+
+    /// A signed amount of a token for people: `+1.5 ETH`.
+    pub fn flow_text(&self, token: TokenId, amount: i128) -> String {
+        let sign = if amount < 0 { '-' } else { '+' };
+        let units = amount.unsigned_abs();
+        let known = self.tokens.iter().find(|spec| spec.id == token);
+        known.map_or_else(
+            || format!("{sign}{units} base units of token {}", token.0),
+            |spec| format!("{sign}{}", spec.text(units)),
+        )
+    }
+
+    /// Whether a flow makes the difference of a token smaller; if not, what differs, for people.
+    pub fn explains(
+        &self,
+        token: TokenId,
+        amount: i128,
+        difference: Option<Difference>,
+    ) -> Result<(), String> {
+        let flow = self.flow_text(token, amount);
+        match difference {
+            Some(difference) if difference.is_reduced_by(amount) => Ok(()),
+            Some(difference) => Err(format!(
+                "{flow} does not explain the difference, which is {}: the books would differ by no less",
+                self.flow_text(token, difference.unexplained())
+            )),
+            None => Err(format!(
+                "{flow} explains nothing: ledger and venue agree on that token, and would differ by it"
+            )),
+        }
+    }
+
+    fn filter(&self, part: &ScopeJson) -> Result<Filter, String> {
+        let market = part.market.as_ref().map(|name| {
+            let found = self.markets.iter().find(|spec| spec.name == *name);
+            found.map(|spec| spec.id).ok_or_else(|| {
+                let known: Vec<_> = self.markets.iter().map(|spec| spec.name.as_str()).collect();
+                format!("no market {name:?} here; there are {}", known.join(", "))
+            })
+        });
+        let market = market.transpose()?;
+        let side = part.side.as_ref().map(|name| {
+            let found = Side::BOTH.into_iter().find(|side| side.name() == name);
+            found.ok_or_else(|| format!("side {name:?} is neither buy nor sell"))
+        });
+        let strategy = part
+            .strategy
+            .as_ref()
+            .map(|name| self.strategy(name, market));
+        Ok(Filter {
+            market,
+            side: side.transpose()?,
+            strategy: strategy.transpose()?,
+        })
+    }
+
+    fn strategy(&self, name: &str, market: Option<MarketId>) -> Result<StrategyId, String> {
+        let mut found = self
+            .strategies
+            .iter()
+            .filter(|(_, at, known)| known == name && market.is_none_or(|market| market == *at));
+        match (found.next(), found.next()) {
+            (Some((id, ..)), None) => Ok(*id),
+            (Some(_), Some(_)) => Err(format!(
+                "strategy {name:?} quotes several markets; name the market too"
+            )),
+            (None, _) => {
+                let known: Vec<_> = self.strategies.iter().map(|(.., n)| n.as_str()).collect();
+                Err(format!(
+                    "no strategy {name:?} here; there are {}",
+                    known.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// A token of a market or a pool by its symbol; any other that the venue lists by its symbol, if no
+    /// two are called the same, or by its number.
+    fn token(&self, name: &str) -> Result<&TokenSpec, String> {
+        let of_markets = self.markets.iter().flat_map(|m| [&m.base, &m.quote]);
+        let mut traded = of_markets.chain(self.pools.iter().map(|pool| &pool.lp));
+        if let Some(token) = traded.find(|token| token.symbol == name) {
+            return Ok(token);
+        }
+        let mut called = self.tokens.iter().filter(|token| token.symbol == name);
+        let numbered = |token: &&TokenSpec| token.id.0.to_string() == name;
+        match (called.next(), called.next()) {
+            (Some(token), None) => Ok(token),
+            (Some(_), Some(_)) => Err(format!(
+                "the venue lists several tokens called {name:?}; say which by its number"
+            )),
+            (None, _) => self
+                .tokens
+                .iter()
+                .find(numbered)
+                .ok_or_else(|| format!("the venue lists no token {name:?}")),
+        }
+    }
+}
+
+/// The number of an instance: eight hexadecimal digits, or a whole id of one of its orders.
+fn instance_number(text: &str) -> Result<u32, String> {
+    let first = text.split('-').next().unwrap_or(text);
+    // The digits may begin with a c themselves.
+    let digits = match first.len() {
+        9 => first.strip_prefix('c').unwrap_or(first),
+        _ => first,
+    };
+    let are_digits = digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u32::from_str_radix(digits, 16).ok();
+    number.filter(|_| are_digits).ok_or_else(|| {
+        format!("{text:?} is no instance; it is the eight digits after the c of an order's id")
+    })
+}
+
+/// Longest reason kept.
+const REASON_MAX: usize = 500;
+
+fn short(reason: &str) -> String {
+    reason.trim().chars().take(REASON_MAX).collect()
+}
+
+/// Base units of a signed amount of whole tokens, exactly.
+fn units(text: &str, token: &TokenSpec) -> Result<i128, String> {
+    let symbol = &token.symbol;
+    let (negative, plain) = match text.strip_prefix('-') {
+        Some(plain) => (true, plain),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let wrong = || format!("{text:?} is no amount of {symbol}; write it such as +1.5 or -0.25");
+    let mut amount: Decimal = money::decimal(plain)
+        .filter(|amount| !amount.is_sign_negative() && !amount.is_zero())
+        .ok_or_else(wrong)?
+        .normalize();
+    let scale = amount.scale();
+    let decimals = u32::from(token.decimals);
+    if scale > decimals {
+        return Err(format!(
+            "{text} has more digits than {symbol}, which has {decimals}"
+        ));
+    }
+    amount.set_scale(0).map_err(|_| wrong())?;
+    let units = 10_i128
+        .checked_pow(decimals - scale)
+        .and_then(|factor| amount.mantissa().checked_mul(factor))
+        .ok_or_else(wrong)?;
+    Ok(if negative { -units } else { units })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::path::Path;
+
+    use cambist_core::TokenId;
+
+    use super::*;
+    use crate::config::Daemon;
+
+    fn meaning(text: &str) -> Result<ControlRequest, String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+        let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
+        let mut bound = bound.unwrap().unwrap();
+        let other = |id, symbol: &str| TokenSpec {
+            id: TokenId(id),
+            symbol: symbol.to_owned(),
+            decimals: 3,
+            ..bound.markets[0].base.clone()
+        };
+        let others = [
+            other(20, "LRC"),
+            other(21, "FAKE"),
+            other(22, "FAKE"),
+            other(23, "ETH"),
+        ];
+        bound.tokens.extend(others);
+        let names = Names::of(&bound);
+        let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        names.meaning(written)
+    }
+
+    #[test]
+    fn names_become_what_the_engine_knows() {
+        let Ok(ControlRequest::Tell(Command::Pause { filter, reason })) = meaning(
+            r#"{"wish":"pause","part":{"market":"ETH-USDC","side":"sell","strategy":"bands"},"reason":" lunch "}"#,
+        ) else {
+            panic!()
+        };
+        assert_eq!(filter.market, Some(MarketId(0)));
+        assert_eq!(filter.side, Some(Side::Sell));
+        assert_eq!(filter.strategy, Some(StrategyId(0)));
+        assert_eq!(reason, "lunch");
+        for (wrong, word) in [
+            (
+                r#"{"wish":"pause","part":{"market":"BTC-USDC"},"reason":"x"}"#,
+                "ETH-USDC",
+            ),
+            (
+                r#"{"wish":"pause","part":{"side":"both"},"reason":"x"}"#,
+                "neither",
+            ),
+            (
+                r#"{"wish":"unpause","part":{"strategy":"b"},"reason":"x"}"#,
+                "bands",
+            ),
+            (r#"{"wish":"pause"}"#, "reason"),
+            (r#"{"wish":"explode"}"#, "explode"),
+            (
+                r#"{"wish":"adopt","token":"DAI","amount":"1","reason":"x"}"#,
+                "DAI",
+            ),
+        ] {
+            let why = meaning(wrong).unwrap_err();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_its_eight_digits_or_an_id_of_its_orders() {
+        let adopted = |instance: &str| {
+            let text =
+                format!(r#"{{"wish":"adopt_orders","instance":"{instance}","reason":"lost"}}"#);
+            match meaning(&text) {
+                Ok(ControlRequest::Tell(Command::AdoptInstance { instance, .. })) => Some(instance),
+                _ => None,
+            }
+        };
+        for right in ["c8292274", "cc8292274", "cc8292274-0-17", "C8292274"] {
+            assert_eq!(adopted(right), Some(0xc829_2274), "{right}");
+        }
+        assert_eq!(adopted("0000002a"), Some(42));
+        for wrong in ["", "c", "829227", "+8292274", "d82922741", "x8292274"] {
+            assert_eq!(adopted(wrong), None, "{wrong}");
+        }
+    }
+
+    fn adopt(token: &str, amount: &str) -> Result<(TokenId, i128), String> {
+        let text =
+            format!(r#"{{"wish":"adopt","token":"{token}","amount":"{amount}","reason":"x"}}"#);
+        match meaning(&text)? {
+            ControlRequest::Adopt { token, amount, .. } => Ok((token, amount)),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn a_flow_explains_what_it_makes_smaller() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+        let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
+        let names = Names::of(&bound.unwrap().unwrap());
+        let two = 2_000_000_000_000_000_000;
+        let came = Difference {
+            ledger: 0,
+            venue: two,
+        };
+        let explains = |units: i128| names.explains(TokenId(0), units, Some(came));
+        let units = i128::try_from(two).unwrap();
+        for part in [1, units / 2, units, units * 2 - 1] {
+            assert_eq!(explains(part), Ok(()), "{part}");
+        }
+        for none in [-1, units * 2, i128::MAX] {
+            let why = explains(none).unwrap_err();
+            assert!(why.contains("+2 ETH"), "{why}");
+        }
+        let why = names.explains(TokenId(0), units, None).unwrap_err();
+        assert!(why.contains("+2 ETH explains nothing"), "{why}");
+    }
+
+    #[test]
+    fn every_token_that_can_differ_can_be_adopted() {
+        let shares = adopt("LP-ETH-USDC", "-1.5");
+        assert_eq!(
+            shares,
+            Ok((TokenId(u16::MAX), -150_000_000)),
+            "shares of the pool"
+        );
+        assert_eq!(
+            adopt("LRC", "2"),
+            Ok((TokenId(20), 2_000)),
+            "traded nowhere here"
+        );
+        assert_eq!(adopt("22", "2"), Ok((TokenId(22), 2_000)), "by its number");
+        assert_eq!(
+            adopt("ETH", "1").map(|(token, _)| token),
+            Ok(TokenId(0)),
+            "the one that is traded"
+        );
+        let why = adopt("FAKE", "1").unwrap_err();
+        assert!(why.contains("several"), "{why}");
+    }
+
+    #[test]
+    fn adopted_amounts_are_exact_and_signed() {
+        let adopted = |amount: &str| adopt("ETH", amount);
+        assert_eq!(adopted("+1.5"), Ok((TokenId(0), 1_500_000_000_000_000_000)));
+        assert_eq!(adopted("-0.000000000000000001"), Ok((TokenId(0), -1)));
+        assert_eq!(adopted("20"), Ok((TokenId(0), 20_000_000_000_000_000_000)));
+        for wrong in ["", "0", "--1", "1e3", "0.0000000000000000001", "x"] {
+            assert!(adopted(wrong).is_err(), "{wrong}");
+        }
+    }
+}

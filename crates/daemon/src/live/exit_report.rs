@@ -1,0 +1,233 @@
+//! What a run came to: every reason why its end is not a good one, for people and as an exit code.
+
+use cambist_core::event::TradingState;
+use cambist_report::Session;
+use serde_json::{Value, json};
+
+use crate::config::Daemon;
+use crate::live::event_loop::{Ended, Left};
+use cambist_host::exit::{Exit, Failure, with_failures};
+use cambist_host::times;
+
+/// Every reason, the one that decides the exit first. None: it is proven that nothing rests, and our
+/// books are the venue's.
+pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    if ended.invariant_failed {
+        let what = "a rule that must always hold did not; the log says which";
+        failures.push(Failure::new(Exit::Invariant, what));
+    }
+    if ended.level == TradingState::Halted {
+        let path = daemon.source.path.display();
+        let what = format!(
+            "trading was halted; look into it, then lower the level: cambist resume --config {path} --reason TEXT"
+        );
+        failures.push(Failure::new(Exit::Latched, what));
+    }
+    if !ended.proven && ended.left.is_none() {
+        failures.push(Failure::new(
+            Exit::CheckFailed,
+            unproven(session.left(), session.last_expiry_s(), daemon),
+        ));
+    }
+    if !session.differences().is_empty() {
+        failures.push(Failure::new(Exit::CheckFailed, different(session)));
+    }
+    if ended.store_lost {
+        let what = "the store failed or did not keep up; the next start reads from the venue what it lacks";
+        failures.push(Failure::new(Exit::CheckFailed, what));
+    }
+    failures
+}
+
+/// What a run came to, for those who waited for its end.
+pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
+    let failures = failures(ended, session, daemon);
+    let detail = match ended.left {
+        Some(what) => left(what),
+        None if ended.proven => "proven: nothing of ours rests".to_owned(),
+        None => String::new(),
+    };
+    let exit = failures.first().map_or(Exit::Done, |failure| failure.exit);
+    let reply = json!({
+        "done": failures.is_empty(),
+        "detail": detail,
+        "proven": ended.proven,
+        "durable": null,
+        "exit": exit.code(),
+    });
+    with_failures(reply, &failures)
+}
+
+/// What was left at the venue on purpose, for people.
+pub fn left(left: Left) -> String {
+    let until = times::iso(left.until.as_s());
+    match (left.orders, left.unknown) {
+        (0, _) => "no order of ours is known to rest".to_owned(),
+        (orders, 0) => format!("{orders} orders were left and may fill until {until}"),
+        (orders, unknown) => format!(
+            "{orders} orders were left and may fill until {until}; of {unknown} it is not known whether they rest"
+        ),
+    }
+}
+
+fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
+    let within_s = daemon.drain_deadline_ms / 1_000;
+    let orders = match left {
+        0 => "the venue's list of orders could not be read to its end".to_owned(),
+        1 => "1 order may be alive".to_owned(),
+        many => format!("{many} orders may be alive"),
+    };
+    let until = match (left, last_expiry_s) {
+        (0, _) | (_, None) => String::new(),
+        (_, Some(expiry_s)) => {
+            let dead_s = u64::from(expiry_s) + daemon.orders.grace_s;
+            let last = if left == 1 { "" } else { "the last " };
+            format!(", {last}until {} (expiry + grace)", times::iso(dead_s))
+        }
+    };
+    format!("not proven within {within_s} s that nothing rests: {orders}{until}")
+}
+
+fn different(session: &Session) -> String {
+    let each = session.differences().iter().map(|(token, difference)| {
+        let whole = |units| session.whole(*token, units, 30);
+        let signed = |units: u128| whole(i128::try_from(units).unwrap_or(i128::MAX));
+        let symbol = session.symbol(*token);
+        let less = difference.unexplained() < 0;
+        format!(
+            "the venue has {} {symbol} {} ({} against {} here)",
+            signed(difference.size()),
+            if less { "less" } else { "more" },
+            signed(difference.venue),
+            whole(difference.ledger)
+        )
+    });
+    let each: Vec<_> = each.collect();
+    format!("our books differ from the venue's: {}", each.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::path::Path;
+
+    use cambist_core::notification::{MarketStatus, Notification, Status};
+    use cambist_core::{ClientOrderId, MarketId, MarketSpec, StrategyId, Time, TokenId, TokenSpec};
+
+    use super::*;
+
+    fn daemon() -> Daemon {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+        Daemon::load(Path::new(path)).unwrap()
+    }
+
+    fn session() -> Session {
+        let token = |id, symbol: &str, decimals| TokenSpec {
+            id: TokenId(id),
+            symbol: symbol.to_owned(),
+            decimals,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        let (eth, usdc) = (token(0, "ETH", 18), token(1, "USDC", 6));
+        let market = MarketSpec::new(MarketId(0), "ETH-USDC", eth, usdc, 2, true);
+        Session::new(&[market.unwrap()])
+    }
+
+    const GOOD: Ended = Ended {
+        proven: true,
+        level: TradingState::Active,
+        invariant_failed: false,
+        store_lost: false,
+        left: None,
+    };
+
+    #[test]
+    fn a_good_end_has_no_failure() {
+        assert!(failures(&GOOD, &session(), &daemon()).is_empty());
+    }
+
+    #[test]
+    fn an_end_without_proof_says_how_many_orders_may_live_until_when() {
+        let mut session = session();
+        let order = ClientOrderId {
+            instance: 1,
+            strategy: StrategyId(0),
+            number: 1,
+        };
+        // 12:00:30, and three seconds of grace.
+        session.found(order, 43_230, false);
+        let market = MarketStatus {
+            live: [2, 1],
+            in_flight: 1,
+            unknown: 2,
+            cancelling: 1,
+            ..MarketStatus::default()
+        };
+        let status = Status {
+            markets: vec![market],
+            ..Status::default()
+        };
+        session.observe(Time(0), &Notification::Status(Box::new(status)));
+        let ended = Ended {
+            proven: false,
+            ..GOOD
+        };
+        let failures = failures(&ended, &session, &daemon());
+        assert_eq!(failures.len(), 1);
+        assert_eq!(failures[0].exit, Exit::CheckFailed);
+        assert_eq!(
+            failures[0].message,
+            "not proven within 25 s that nothing rests: 7 orders may be alive, \
+             the last until 1970-01-01T12:00:33Z (expiry + grace)"
+        );
+    }
+
+    #[test]
+    fn what_was_left_on_purpose_is_told_and_no_failure() {
+        let ended = Ended {
+            proven: false,
+            left: Some(Left {
+                orders: 3,
+                unknown: 1,
+                until: cambist_core::VenueTime::from_s(43_233),
+            }),
+            ..GOOD
+        };
+        assert!(failures(&ended, &session(), &daemon()).is_empty());
+        assert_eq!(
+            left(ended.left.unwrap()),
+            "3 orders were left and may fill until 1970-01-01T12:00:33Z; of 1 it is not known whether they rest"
+        );
+    }
+
+    #[test]
+    fn books_that_differ_are_a_failed_check_with_the_difference() {
+        let mut session = session();
+        let note = Notification::Mismatch {
+            token: TokenId(1),
+            ledger: 2_500_000,
+            venue: 1_000_000,
+        };
+        session.observe(Time(0), &note);
+        let found = failures(&GOOD, &session, &daemon());
+        assert_eq!(found[0].exit, Exit::CheckFailed);
+        assert_eq!(
+            found[0].message,
+            "our books differ from the venue's: the venue has 1.5 USDC less (1 against 2.5 here)"
+        );
+        let broken = Ended {
+            invariant_failed: true,
+            level: TradingState::Halted,
+            ..GOOD
+        };
+        let found = failures(&broken, &session, &daemon());
+        let exits: Vec<_> = found.iter().map(|failure| failure.exit).collect();
+        let expected = [Exit::Invariant, Exit::Latched, Exit::CheckFailed];
+        assert_eq!(exits, expected);
+    }
+}

@@ -1,0 +1,369 @@
+//! Start-up: from a checked file to the engine's first event. Nothing is sent but questions.
+//!
+//! Three steps. [`take`] locks the state folder and reads what earlier runs left, before any network access.
+//! [`ask`] asks the venue, for as long as it takes; what it says about chain, exchange, account and key must
+//! fit the file and the secrets. [`begin`] puts the first event together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use cambist_client::{CallError, Client};
+use cambist_core::event::{Restrictions, Start, TradingState};
+use cambist_core::order::OrderReport;
+use cambist_core::request::{OrdersPage, Query, Reply};
+use cambist_core::{ClientOrderId, TokenId, VenueTime};
+use cambist_protocol::encode_move::Owner;
+use cambist_signing::Address;
+
+use super::latch::Latch;
+use crate::config::pool::ListedPool;
+use crate::config::resolve::Listed;
+use crate::config::{Bound, Daemon, feasible};
+use crate::live::account_access;
+use crate::live::account_access::AccountAccess;
+use crate::live::seal_worker::{Bodies, Signer};
+use crate::live::start_retry::StartRetry;
+use cambist_host::exit::{Exit, Failure};
+use cambist_store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
+
+/// Answers that the venue's clock is read from at a start.
+const WITNESSES: usize = 3;
+/// So many answers without a time, and the venue is one that tells none.
+const UNTIMED_MAX: usize = 10;
+
+/// A locked state folder and what earlier runs left in it.
+pub struct Taken {
+    /// The open store.
+    pub store: Store,
+    /// What is in it.
+    pub recovered: Recovered,
+}
+
+/// What the venue says at a start.
+pub struct Venue {
+    access: AccountAccess,
+    exchange: Address,
+    owner: Owner,
+    bound: Bound,
+    /// The newest orders of the account, if they were wanted.
+    newest: Vec<OrderReport>,
+    next_storage: BTreeMap<TokenId, u32>,
+    time: VenueTime,
+}
+
+/// Everything a desk needs to begin.
+pub struct Started {
+    /// The engine's first event.
+    pub start: Start,
+    /// The bound configuration.
+    pub bound: Bound,
+    /// The open store.
+    pub store: Store,
+    /// Who signs.
+    pub signer: Signer,
+    /// The client with credentials.
+    pub client: Arc<Client>,
+    /// Bytes of orders that may be alive.
+    pub bodies: Bodies,
+    /// What those have filled.
+    pub filled: Vec<(ClientOrderId, Filled)>,
+}
+
+/// Locks the state folder and reads it. Refused while trading is halted.
+pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
+    let mut store = Store::open(&daemon.store.dir)?;
+    let latch = Latch::of(&daemon.store.dir);
+    if let Some(reason) = latch.raised() {
+        return Err(halted(daemon, &reason).into());
+    }
+    let markets = daemon.markets.iter();
+    let names: Vec<_> = markets.map(|market| market.name.value.clone()).collect();
+    let recovered = store.recover(&names)?;
+    if recovered.levels.state == TradingState::Halted {
+        return Err(halted(daemon, &recovered.cause).into());
+    }
+    latch
+        .forget_proof()
+        .with_context(|| format!("state folder {}", daemon.store.dir.display()))?;
+    Ok(Taken { store, recovered })
+}
+
+/// Asks the venue for everything that a start needs. Ends early only with what asking again cannot change.
+pub async fn ask(
+    daemon: &Daemon,
+    access: AccountAccess,
+    next_storage: BTreeMap<TokenId, u32>,
+    with_newest: bool,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<Venue> {
+    let asked = ask_all(daemon, access, next_storage, with_newest, patience).await;
+    asked.map_err(|error| account_access::keys_first(daemon, error))
+}
+
+async fn ask_all(
+    daemon: &Daemon,
+    access: AccountAccess,
+    next_storage: BTreeMap<TokenId, u32>,
+    with_newest: bool,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<Venue> {
+    let (exchange, owner) = access.check(daemon, patience).await?;
+    let client = &access.client;
+    let bound = bind(daemon, client, patience).await?;
+    for problem in feasible::never_quoted(daemon, &bound) {
+        tracing::error!(line = problem.at.line, "{}", problem.what);
+    }
+    let newest = if with_newest {
+        newest_orders(daemon, client, patience).await?
+    } else {
+        Vec::new()
+    };
+    let next_storage = storage_ids(client, &bound, next_storage, patience);
+    Ok(Venue {
+        exchange,
+        owner,
+        newest,
+        next_storage: next_storage.await?,
+        time: venue_time(client, patience).await?,
+        bound,
+        access,
+    })
+}
+
+/// Puts the first event together.
+pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::Result<Started> {
+    let Taken {
+        mut store,
+        recovered,
+    } = taken;
+    refuse_older(daemon, &mut store, &venue.newest)?;
+    let Venue { access, bound, .. } = venue;
+    let listing = listing(&bound);
+    let (books, lost) = store.books(&listing)?;
+    let strategies = bound.strategies.iter();
+    let strategies: Vec<_> = strategies
+        .map(|(_, _, choice)| choice.name.value.clone())
+        .collect();
+    store.count_results(&listing, &strategies, &books)?;
+    let (open, mut bodies, filled) = split(recovered.open);
+    let mut open_moves = Vec::new();
+    for OpenPoolTransaction { recovered, body } in recovered.open_moves {
+        bodies.push((recovered.transaction.client_id, body.into()));
+        open_moves.push(recovered);
+    }
+    let start = Start {
+        config: bound.engine.clone(),
+        markets: bound.markets.clone(),
+        pools: bound.pools.clone(),
+        strategies: bound
+            .strategies
+            .iter()
+            .map(|(id, market, _)| (*id, *market))
+            .collect(),
+        seed,
+        instance: recovered.instance,
+        next_number: recovered.next_number,
+        next_storage: venue.next_storage,
+        open,
+        open_pool_transactions: open_moves,
+        signed: recovered.signed,
+        restrictions: recovered.levels,
+        books,
+        lost,
+        venue_time: venue.time,
+        maker_fee_bips: daemon.fee_bips[0],
+        taker_fee_bips: daemon.fee_bips[1],
+    };
+    let signer = Signer {
+        key: access.key,
+        exchange: venue.exchange,
+        account_id: daemon.venue.account_id,
+        owner: venue.owner,
+        pools: bound.pools.clone(),
+    };
+    Ok(Started {
+        client: Arc::new(access.client.with_pools(&bound.pools)),
+        start,
+        bound,
+        store,
+        signer,
+        bodies,
+        filled,
+    })
+}
+
+/// Everything as the venue lists it now.
+fn listing(bound: &Bound) -> Listing {
+    Listing {
+        markets: bound.markets.clone(),
+        pools: bound.pools.clone(),
+        tokens: bound.tokens.clone(),
+    }
+}
+
+async fn newest_orders(
+    daemon: &Daemon,
+    client: &Client,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<Vec<OrderReport>> {
+    let page = OrdersPage {
+        from: VenueTime(0),
+        to: VenueTime(0),
+        offset: 0,
+        limit: daemon.engine.poll.orders_page,
+        resting_only: false,
+    };
+    match patience.query(client, &Query::Orders(page)).await? {
+        (Reply::Orders { orders, .. }, _) => Ok(orders),
+        _ => bail!("the venue answered something else than a list of orders"),
+    }
+}
+
+/// A store that was restored from an old backup, or of which another copy trades, does not remember orders
+/// of its own that the venue shows. What they did is not known here: a person has to look first.
+fn refuse_older(
+    daemon: &Daemon,
+    store: &mut Store,
+    newest_orders: &[OrderReport],
+) -> anyhow::Result<()> {
+    let (instance, newest) = (store.instance(), store.newest_number());
+    let ours = newest_orders.iter().filter_map(|order| order.client_id);
+    let forgotten = ours
+        .filter(|id| id.instance == instance && id.number > newest)
+        .max_by_key(|id| id.number);
+    let Some(id) = forgotten else { return Ok(()) };
+    let cause = format!(
+        "the store is older than its orders: the venue shows {id}, the newest one here is number {newest}; restored from an old backup, or another copy of it trades"
+    );
+    if store.had_cause(&cause)? {
+        // Trading is not halted any more: a person has looked.
+        return Ok(());
+    }
+    store.skip_past(id.number)?;
+    store.set_levels(&Restrictions::of(TradingState::Halted), &cause, false)?;
+    Err(halted(daemon, &cause).into())
+}
+
+/// Why nothing is started while trading is halted.
+pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
+    let what = format!(
+        "trading is halted ({cause}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
+        daemon.source.path.display()
+    );
+    Failure::new(Exit::Latched, what)
+}
+
+/// Binds the file to the tokens, markets and pools that the venue lists.
+pub async fn bind(
+    daemon: &Daemon,
+    client: &Client,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<Bound> {
+    let tokens = patience.ask(|| client.tokens()).await?;
+    let tokens: Vec<_> = tokens
+        .iter()
+        .map(cambist_protocol::wire::Token::spec)
+        .collect();
+    let listed = patience.ask(|| client.markets()).await?;
+    let listed: Vec<_> = listed
+        .into_iter()
+        .map(|market| Listed {
+            name: market.market,
+            base: market.base_token_id,
+            quote: market.quote_token_id,
+            price_decimals: market.precision_for_price,
+            enabled: market.enabled,
+        })
+        .collect();
+    let pools = listed_pools(daemon, client, patience).await?;
+    Ok(daemon.bind(&tokens, &listed, &pools)?)
+}
+
+/// The pools, if any is configured.
+async fn listed_pools(
+    daemon: &Daemon,
+    client: &Client,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<Vec<ListedPool>> {
+    if daemon.markets.iter().all(|market| market.pool.is_none()) {
+        return Ok(Vec::new());
+    }
+    let pools = patience.ask(|| client.pools()).await?;
+    let listed = pools.into_iter().map(|pool| ListedPool {
+        name: pool.name,
+        address: pool.address.0,
+        pooled: pool.tokens.pooled,
+        lp: pool.tokens.lp,
+        status: pool.status,
+    });
+    Ok(listed.collect())
+}
+
+type Parts = (
+    Vec<cambist_core::event::RecoveredOrder>,
+    Bodies,
+    Vec<(ClientOrderId, Filled)>,
+);
+
+fn split(open: Vec<OpenIntent>) -> Parts {
+    let mut parts: Parts = Default::default();
+    for OpenIntent { recovered, body } in open {
+        let id = recovered.order.client_id;
+        let filled = Filled {
+            base: recovered.base_filled,
+            quote: recovered.quote_filled,
+            fee: recovered.fee,
+        };
+        parts.1.push((id, body.into()));
+        parts.2.push((id, filled));
+        parts.0.push(recovered);
+    }
+    parts
+}
+
+/// The higher of what the store and what the venue say comes next. A venue that refuses to tell says
+/// nothing; one that does not answer is waited for, because ids must never go back.
+async fn storage_ids(
+    client: &Client,
+    bound: &Bound,
+    mut next: BTreeMap<TokenId, u32>,
+    patience: StartRetry<'_>,
+) -> anyhow::Result<BTreeMap<TokenId, u32>> {
+    let markets = bound.markets.iter();
+    let tokens = markets
+        .flat_map(|market| [market.base.id, market.quote.id])
+        .chain(bound.pools.iter().map(|pool| pool.lp.id));
+    for token in tokens.collect::<std::collections::BTreeSet<_>>() {
+        match patience.ask(|| client.storage_id(token, true)).await {
+            Ok(ids) => {
+                let here = next.entry(token).or_default();
+                // The next even id above what orders and what joins and exits have used.
+                *here = (*here)
+                    .max(ids.order_id)
+                    .max(ids.offchain_id.saturating_sub(1));
+            }
+            Err(error @ CallError::Refused { .. }) => {
+                tracing::warn!(%error, token = token.0, "venue tells no storage ids");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(next)
+}
+
+/// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one
+/// would put every expiry, and every fence, where it says.
+async fn venue_time(client: &Client, patience: StartRetry<'_>) -> anyhow::Result<VenueTime> {
+    let mut told = Vec::new();
+    for _ in 0..UNTIMED_MAX {
+        told.extend(patience.query(client, &Query::Account).await?.1);
+        if told.len() == WITNESSES {
+            break;
+        }
+    }
+    let earliest = told.iter().min().filter(|_| told.len() == WITNESSES);
+    earliest
+        .copied()
+        .context("too few of the venue's answers carry a Date header, so its clock is not known")
+}

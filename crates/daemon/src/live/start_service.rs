@@ -1,0 +1,159 @@
+//! A start while it asks its venue: it shows how it stands, and what people want meanwhile is done.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use cambist_core::event::{Command, Restrictions, TradingState};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::config::Daemon;
+use crate::live::control_requests::RequestJson;
+use crate::live::latch::Latch;
+use crate::live::operator_commands::Request;
+use crate::live::pending_replies::{give, refused};
+use crate::live::signals::{SignalAction, Signals};
+use crate::live::start;
+use crate::telemetry::starting::Starting;
+use cambist_host::exit::Exit;
+use cambist_store::Store;
+
+/// The start is shown anew this often.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Everything that a start may be told, and what it needs to do it.
+pub struct StartService<'a> {
+    /// The configuration.
+    pub daemon: &'a Daemon,
+    /// How it stands.
+    pub starting: &'a Starting,
+    /// The open store.
+    pub store: &'a mut Store,
+    /// Level and pauses as the store has them.
+    pub levels: &'a mut Restrictions,
+    /// Signals and the latch.
+    pub signals: &'a mut Signals,
+    /// The control socket.
+    pub requests: &'a mut mpsc::Receiver<Request>,
+}
+
+/// How the asking ended.
+pub enum Asked<T> {
+    /// The venue has answered everything.
+    Everything(T),
+    /// A person stopped the start.
+    Stopped,
+}
+
+impl StartService<'_> {
+    /// Waits for the venue's answers. A latch that is raised meanwhile ends the start with its error.
+    pub async fn wait<T>(
+        mut self,
+        asking: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<Asked<T>> {
+        let mut asking = std::pin::pin!(asking);
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                asked = asking.as_mut() => return asked.map(Asked::Everything),
+                said = self.signals.next() => match said {
+                    SignalAction::Tell(Command::Raise { level: TradingState::Halted, reason }) => {
+                        return Err(start::halted(self.daemon, &reason).into());
+                    }
+                    SignalAction::Tell(Command::Raise { level, reason }) => self.raise(level, &reason)?,
+                    SignalAction::Tell(_) => return Ok(Asked::Stopped),
+                    SignalAction::Reload => tracing::warn!(
+                        "the configuration is not read again during a start; restart to have it read"
+                    ),
+                },
+                Some(Request { written, answer }) = self.requests.recv() => {
+                    let done = self.obey(&written);
+                    let (reply, stops) = done.unwrap_or_else(|error| (refused(&error.to_string()), false));
+                    give(Some(answer), reply);
+                    if stops {
+                        return self.stopped();
+                    }
+                }
+                _ = tick.tick() => self.starting.tick(),
+            }
+        }
+    }
+
+    /// A stop is one that allows the next start, unless the latch is raised.
+    fn stopped<T>(&self) -> anyhow::Result<Asked<T>> {
+        match Latch::of(&self.daemon.store.dir).raised() {
+            Some(reason) => Err(start::halted(self.daemon, &reason).into()),
+            None => Ok(Asked::Stopped),
+        }
+    }
+
+    /// The reply, and whether the start ends with it.
+    fn obey(&mut self, written: &RequestJson) -> anyhow::Result<(Value, bool)> {
+        let done = |detail: &str, durable: Option<bool>| json!({"done": true, "detail": detail, "durable": durable});
+        Ok(match written {
+            RequestJson::Status => (self.starting.status(), false),
+            RequestJson::Kill {
+                cancel_only: true,
+                reason,
+            } => {
+                self.raise(TradingState::CancelOnly, reason)?;
+                let detail = "the level is cancel_only: once the start is over, everything is cancelled and nothing ordered";
+                (done(detail, Some(true)), false)
+            }
+            RequestJson::Kill { reason, .. } => {
+                let latch = Latch::of(&self.daemon.store.dir);
+                latch
+                    .raise(reason)
+                    .with_context(|| latch.file().display().to_string())?;
+                let detail = "the start ends, and none begins until resume; nothing was sent";
+                (done(detail, Some(true)), true)
+            }
+            RequestJson::Drain { .. } | RequestJson::Leave { .. } => (self.stopping(written), true),
+            RequestJson::Pause { .. }
+            | RequestJson::Unpause { .. }
+            | RequestJson::Lower { .. }
+            | RequestJson::Reload { .. }
+            | RequestJson::Adopt { .. }
+            | RequestJson::AdoptOrders { .. } => {
+                let what = format!(
+                    "the daemon is still starting ({}); ask again when it trades, or stop it with drain or kill",
+                    self.starting.line()
+                );
+                (refused(&what), false)
+            }
+        })
+    }
+
+    /// The reply to whoever stops the start. Who waits for the end is told whether anything may be alive.
+    fn stopping(&self, written: &RequestJson) -> Value {
+        let detail = "the start ends; nothing was sent";
+        match self.starting.earlier().text() {
+            Some(earlier) if written.waits_for_the_end() => {
+                let mut reply = refused(&format!("{detail}; {earlier}"));
+                reply["exit"] = json!(Exit::CheckFailed.code());
+                reply
+            }
+            earlier => {
+                let earlier = earlier.map_or_else(String::new, |earlier| format!("; {earlier}"));
+                json!({"done": true, "detail": format!("{detail}{earlier}"), "durable": null})
+            }
+        }
+    }
+
+    /// Raises the level, in the store before this returns.
+    fn raise(&mut self, level: TradingState, reason: &str) -> anyhow::Result<()> {
+        if self.levels.state >= level {
+            return Ok(());
+        }
+        let mut levels = self.levels.clone();
+        levels.state = level;
+        self.store.set_levels(&levels, reason, false)?;
+        tracing::warn!(
+            level = level.name(),
+            reason,
+            "level raised during the start"
+        );
+        *self.levels = levels;
+        Ok(())
+    }
+}

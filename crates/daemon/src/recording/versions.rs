@@ -1,0 +1,715 @@
+//! The versions of snapshots on tapes, and the steps from each to the next (`crates/schema`).
+//!
+//! `types.txt` says what every version looked like. Where the engine's state changes, the test below fails:
+//! `NEW_VERSION=1 cargo test -p cambist --lib stored_types` appends the new version, and `STEPS` gets one
+//! list more. What a field that comes new held in an engine that had none is what it holds at a start.
+
+use std::sync::OnceLock;
+
+use cambist_schema::{History, Step, Value};
+
+/// The root type of a snapshot.
+pub(super) const SNAPSHOT: &str = "snapshot";
+
+/// The versions and the ways between them.
+pub(super) fn history() -> &'static History {
+    static HISTORY: OnceLock<History> = OnceLock::new();
+    HISTORY.get_or_init(|| {
+        let history = History::new(include_str!("types.txt"), STEPS);
+        history.expect("the tests read the same history")
+    })
+}
+
+/// What leads to version 2, 3, and so on.
+///
+/// Version 8 has a reason more.
+const STEPS: &[&[Step]] = &[
+    SIDES,
+    INSTANCES,
+    BOOKS,
+    SIGNED,
+    NAMES,
+    TOTALS,
+    &[],
+    BOOKED_SINCE,
+];
+
+/// Version 9: what was booked since balances were asked for is kept one by one; sums of older snapshots count
+/// until the next balances. No difference was known as a bound.
+const BOOKED_SINCE: &[Step] = &[
+    Step::ConvertField {
+        of: "Ledger",
+        field: "booked_since_request",
+        with: |sums| {
+            let fields = [
+                ("each", Value::List(Vec::new())),
+                ("sums", sums),
+                ("sums_until", Value::Unsigned(0)),
+            ];
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            Ok(Value::Struct(fields.into()))
+        },
+    },
+    Step::Add {
+        of: "Reconciliation",
+        field: "at_least",
+        value: || Value::Map(Vec::new()),
+    },
+];
+
+/// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
+const TOTALS: &[Step] = &[
+    Step::ConvertField {
+        of: "Difference",
+        field: "ledger",
+        with: Value::into_signed,
+    },
+    Step::ConvertField {
+        of: "Ledger",
+        field: "totals",
+        with: Value::into_signed,
+    },
+];
+
+/// Version 6: types, fields and variants have the field's standard terms. No value changes.
+const NAMES: &[Step] = &[
+    Step::RenameVariant {
+        of: "Purpose",
+        variant: "Look",
+        to: "Presence",
+    },
+    Step::RenameVariant {
+        of: "Purpose",
+        variant: "Proof",
+        to: "Absence",
+    },
+    Step::RenameVariant {
+        of: "Purpose",
+        variant: "Standing",
+        to: "Resting",
+    },
+    Step::RenameVariant {
+        of: "Purpose#2",
+        variant: "Page",
+        to: "OrdersPage",
+    },
+    Step::RenameVariant {
+        of: "Purpose#2",
+        variant: "Read",
+        to: "OrderReport",
+    },
+    Step::RenameVariant {
+        of: "Purpose#2",
+        variant: "MovesPage",
+        to: "PoolTransactionsPage",
+    },
+    Step::RenameVariant {
+        of: "Endpoint",
+        variant: "Moves",
+        to: "PoolTransactions",
+    },
+    Step::RenameVariant {
+        of: "Level",
+        variant: "Trading",
+        to: "Active",
+    },
+    Step::RenameVariant {
+        of: "Word",
+        variant: "Known",
+        to: "Seen",
+    },
+    Step::RenameVariant {
+        of: "Word",
+        variant: "Disowned",
+        to: "Denied",
+    },
+    Step::RenameVariant {
+        of: "Broken",
+        variant: "Dark",
+        to: "SideEmpty",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "looked",
+        to: "last_complete_scan_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "stood",
+        to: "resting_listed_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "born",
+        to: "pool_transactions_since",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "strays",
+        to: "unrecognised_own_ids",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "asked",
+        to: "in_flight",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "stepped",
+        to: "last_step_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "decided",
+        to: "last_decision_at",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "seats",
+        to: "slots",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "pass",
+        to: "scan",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "moves_pass",
+        to: "pool_scan",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "foreign_moves",
+        to: "foreign_pool_transactions",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "permits",
+        to: "restrictions",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "tally",
+        to: "counters",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "denied",
+        to: "budget_denied",
+    },
+    Step::RenameField {
+        of: "State",
+        field: "wake",
+        to: "next_wakeup_at",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "parted",
+        to: "departed",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "drawn",
+        to: "snapshot_at",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "told",
+        to: "snapshot_time",
+    },
+    Step::RenameField {
+        of: "MarketBook",
+        field: "changed",
+        to: "content_changed_at",
+    },
+    Step::RenameField {
+        of: "VenueClock",
+        field: "heard",
+        to: "answered_at",
+    },
+    Step::RenameField {
+        of: "VenueClock",
+        field: "leap",
+        to: "unconfirmed_leap",
+    },
+    Step::RenameField {
+        of: "Foreign",
+        field: "told",
+        to: "orders",
+    },
+    Step::RenameField {
+        of: "Managed",
+        field: "due",
+        to: "next_step_at",
+    },
+    Step::RenameField {
+        of: "Managed",
+        field: "reads",
+        to: "reads_next",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "asked",
+        to: "balances_requested_at",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "shared",
+        to: "locked_by_others",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "since",
+        to: "booked_since_request",
+    },
+    Step::RenameField {
+        of: "Ledger",
+        field: "candidate",
+        to: "pending",
+    },
+    Step::RenameField {
+        of: "Permits",
+        field: "wanted",
+        to: "pending",
+    },
+    Step::RenameField {
+        of: "Permits",
+        field: "healed",
+        to: "lapsed_before",
+    },
+    Step::RenameField {
+        of: "Life",
+        field: "word",
+        to: "evidence",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "moves",
+        to: "mid_extremes",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "moved_bps",
+        to: "mid_range_bps",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "meter",
+        to: "losses",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "misfit",
+        to: "listing_change",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "broken",
+        to: "break_before_make",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "refused",
+        to: "refused_by",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "both",
+        to: "both_sides_quoted",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "dirty",
+        to: "decision_due",
+    },
+    Step::RenameField {
+        of: "Market",
+        field: "rest",
+        to: "backoff",
+    },
+    Step::RenameField {
+        of: "Marks",
+        field: "lately",
+        to: "last_hour",
+    },
+    Step::RenameField {
+        of: "Marks",
+        field: "before",
+        to: "earlier_hour",
+    },
+    Step::RenameField {
+        of: "Meter",
+        field: "marks",
+        to: "baselines",
+    },
+    Step::RenameField {
+        of: "Meter",
+        field: "over",
+        to: "breaches_in_a_row",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "rest",
+        to: "backoff",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "moved",
+        to: "last_transaction_at",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "held",
+        to: "balances",
+    },
+    Step::RenameField {
+        of: "Pool",
+        field: "at",
+        to: "config_index",
+    },
+    Step::RenameField {
+        of: "Unquoted",
+        field: "told",
+        to: "reported",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "look",
+        to: "presence",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "proof",
+        to: "absence",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "standing",
+        to: "resting",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "moves",
+        to: "pool_transactions",
+    },
+    Step::RenameField {
+        of: "Polls",
+        field: "moves_proof",
+        to: "pool_transactions_absence",
+    },
+    Step::RenameField {
+        of: "Orders",
+        field: "moves",
+        to: "pool_transactions",
+    },
+    Step::RenameField {
+        of: "Levels",
+        field: "level",
+        to: "state",
+    },
+    Step::RenameField {
+        of: "PoolMove",
+        field: "moved",
+        to: "amounts",
+    },
+];
+
+/// Version 2: why nothing is quoted is known for each side; at a start for none.
+const SIDES: &[Step] = &[
+    Step::Remove {
+        of: "Market",
+        field: "withheld",
+    },
+    Step::Add {
+        of: "Market",
+        field: "unquoted",
+        value: || {
+            let sides = || Value::List(vec![Value::NONE, Value::NONE]);
+            Value::Struct(vec![
+                ("barred".to_owned(), Value::NONE),
+                ("decided".to_owned(), sides()),
+                ("failed".to_owned(), sides()),
+                ("told".to_owned(), sides()),
+            ])
+        },
+    },
+    Step::Add {
+        of: "Pool",
+        field: "withheld",
+        value: || Value::NONE,
+    },
+];
+
+/// Version 3: orders of other instances. None was known, and as it is not said when that engine began, none
+/// counts as made later.
+const INSTANCES: &[Step] = &[Step::Add {
+    of: "State",
+    field: "instances",
+    value: || {
+        Value::Struct(vec![
+            ("since".to_owned(), Value::Unsigned(u64::MAX.into())),
+            ("alive".to_owned(), Value::Map(Vec::new())),
+            ("quiet_at".to_owned(), Value::Unsigned(0)),
+            ("raised".to_owned(), Value::List(Vec::new())),
+            ("adopted".to_owned(), Value::List(Vec::new())),
+        ])
+    },
+}];
+
+/// Version 4: the ledger and the values that losses are measured from outlive a run, a difference has a
+/// limit, and what is to be made durable waits for the end of a step.
+const BOOKS: &[Step] = &[
+    Step::ConvertField {
+        of: "Ledger",
+        field: "differing",
+        with: differences,
+    },
+    Step::Remove {
+        of: "Levels",
+        field: "lost",
+    },
+    Step::Convert {
+        of: "Meter",
+        with: |old| meter(&old),
+    },
+    Step::Convert {
+        of: "RiskConfig",
+        with: any_difference,
+    },
+    Step::Remove {
+        of: "State",
+        field: "differing_since",
+    },
+    // Whether ledger and venue agree is found out at the next reconciliation.
+    Step::Add {
+        of: "State",
+        field: "reconciliation",
+        value: || {
+            Value::Struct(vec![
+                ("agreed".to_owned(), Value::Bool(true)),
+                ("since".to_owned(), Value::NONE),
+                ("worth".to_owned(), nothing()),
+                ("hold".to_owned(), Value::NONE),
+                ("told".to_owned(), nothing()),
+            ])
+        },
+    },
+    Step::Add {
+        of: "State",
+        field: "pending",
+        value: || {
+            Value::Struct(vec![
+                ("entries".to_owned(), Value::List(Vec::new())),
+                ("tokens".to_owned(), Value::List(Vec::new())),
+                ("markets".to_owned(), Value::List(Vec::new())),
+                ("opens".to_owned(), Value::Bool(false)),
+                ("differences".to_owned(), Value::Bool(false)),
+                ("booked".to_owned(), nothing()),
+            ])
+        },
+    },
+];
+
+/// A high value of the hour counted until so long after it was seen, in milliseconds.
+const HOUR_MS: u128 = 3_600_000 + 3_600_000 / 64;
+
+fn nothing() -> Value {
+    Value::Map(Vec::new())
+}
+
+fn of<'a>(value: &'a Value, field: &str) -> Result<&'a Value, String> {
+    let found = value.field(field);
+    found.ok_or_else(|| format!("{field} is missing"))
+}
+
+/// What differs by token, ledger and venue, with names.
+fn differences(differing: Value) -> Result<Value, String> {
+    let Value::Map(tokens) = differing else {
+        return Err("differences are by token".to_owned());
+    };
+    let named = tokens.into_iter().map(|(token, pair)| match pair {
+        Value::List(pair) => match <[Value; 2]>::try_from(pair) {
+            Ok([ledger, venue]) => {
+                let fields = vec![("ledger".to_owned(), ledger), ("venue".to_owned(), venue)];
+                Ok((token, Value::Struct(fields)))
+            }
+            Err(pair) => Err(format!("{} amounts differ", pair.len())),
+        },
+        _ => Err("a ledger and a venue differ".to_owned()),
+    });
+    Ok(Value::Map(named.collect::<Result<_, _>>()?))
+}
+
+fn marks(marks: &Value) -> Result<Value, String> {
+    let before = match of(marks, "before")? {
+        Value::Option(Some(before)) => match &**before {
+            Value::List(pair) => match pair.as_slice() {
+                [Value::Unsigned(until), high] => {
+                    let seen = Value::Unsigned(until.saturating_sub(HOUR_MS));
+                    vec![Value::List(vec![seen, high.clone()])]
+                }
+                _ => return Err("a high value has a time".to_owned()),
+            },
+            _ => return Err("a high value has a time".to_owned()),
+        },
+        _ => Vec::new(),
+    };
+    let (kept, worth, high) = match of(marks, "known")? {
+        Value::Option(Some(known)) => match &**known {
+            Value::List(parts) => match parts.as_slice() {
+                [day, by_limit, worth] => {
+                    let kept = Value::Struct(vec![
+                        ("day".to_owned(), day.clone()),
+                        ("day_open".to_owned(), of(by_limit, "day")?.clone()),
+                        ("total".to_owned(), of(by_limit, "total")?.clone()),
+                        ("peak".to_owned(), of(by_limit, "drawdown")?.clone()),
+                    ]);
+                    let high = of(by_limit, "hour")?.clone();
+                    (Some(kept), Some(worth.clone()), high)
+                }
+                _ => return Err("a day, values and a value are known".to_owned()),
+            },
+            _ => return Err("a day, values and a value are known".to_owned()),
+        },
+        _ => (None, None, Value::Signed(0)),
+    };
+    // After the first look nothing of it was used any more.
+    let carried = kept.is_none().then(|| of(marks, "carried")).transpose()?;
+    let option = |value: Option<Value>| Value::Option(value.map(Box::new));
+    Ok(Value::Struct(vec![
+        ("carried".to_owned(), option(carried.cloned())),
+        ("kept".to_owned(), option(kept)),
+        ("worth".to_owned(), option(worth)),
+        ("lately".to_owned(), of(marks, "lately")?.clone()),
+        ("before".to_owned(), Value::List(before)),
+        ("high".to_owned(), high),
+    ]))
+}
+
+fn meter(meter: &Value) -> Result<Value, String> {
+    let is_open = *of(meter, "open")? == Value::Bool(true);
+    let held = Value::List(vec![of(meter, "base")?.clone(), of(meter, "cash")?.clone()]);
+    let traded = if is_open {
+        Value::some(held)
+    } else {
+        Value::NONE
+    };
+    let mut fields = vec![
+        ("traded".to_owned(), traded),
+        ("pool_is_new".to_owned(), Value::Bool(false)),
+        ("marks".to_owned(), marks(of(meter, "marks")?)?),
+        // The next look states a mid.
+        ("stated".to_owned(), Value::NONE),
+        ("looked".to_owned(), Value::Bool(false)),
+    ];
+    for kept in ["pooled", "over", "mid", "markouts", "uncountable"] {
+        fields.push((kept.to_owned(), of(meter, kept)?.clone()));
+    }
+    Ok(Value::Struct(fields))
+}
+
+/// No difference was too large: the limit of every quote token is one that nothing reaches.
+fn any_difference(mut risk: Value) -> Result<Value, String> {
+    let Value::Map(gross) = of(&risk, "gross_max")? else {
+        return Err("every quote token has a limit".to_owned());
+    };
+    let unlimited = |(quote, _): &(Value, Value)| (quote.clone(), Value::Unsigned(u128::MAX));
+    let most = Value::Map(gross.iter().map(unlimited).collect());
+    if let Value::Struct(fields) = &mut risk {
+        fields.push(("mismatch_max".to_owned(), most));
+    }
+    Ok(risk)
+}
+
+/// Version 5: what is signed and unexpired. It had no limit, and was not counted.
+const SIGNED: &[Step] = &[
+    Step::Add {
+        of: "MarketConfig",
+        field: "signed_unexpired_max",
+        value: || Value::Unsigned(u128::MAX),
+    },
+    Step::Add {
+        of: "State",
+        field: "signed",
+        value: || Value::Map(Vec::new()),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::fs::File;
+    use std::io::BufReader;
+    use std::path::Path;
+
+    use cambist_schema::{Check, describe};
+    use cambist_tape::{Entry, Reader, Tail};
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::recording::{Player, Saved};
+
+    #[test]
+    fn stored_types_are_those_of_the_newest_version() {
+        Check {
+            history: history(),
+            described: describe::<Saved>(SNAPSHOT).unwrap(),
+            file: &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/recording/types.txt"),
+        }
+        .assert();
+    }
+
+    /// Tapes that earlier programs wrote (`tests/kept`) are read to their end, and their events are given
+    /// to an engine of today, which may act otherwise.
+    #[test]
+    fn every_kept_tape_is_read_and_played() {
+        let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept");
+        let folders = std::fs::read_dir(all)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let files = folders.filter(|path| path.is_dir()).flat_map(|path| {
+            let entries = std::fs::read_dir(path).unwrap();
+            entries
+                .map(|entry| entry.unwrap().path())
+                .collect::<Vec<_>>()
+        });
+        let (mut tapes, mut snapshots) = (0, 0);
+        for file in files.filter(|file| file.extension().is_some_and(|kind| kind == "tape")) {
+            let name = file.display();
+            let then = std::fs::read_to_string(file.with_extension("json")).unwrap();
+            let then: Json = serde_json::from_str(&then).unwrap();
+            let mut tape = Reader::open(BufReader::new(File::open(&file).unwrap())).unwrap();
+            snapshots += u32::from(tape.snapshot().is_some());
+            let mut player = Player::new(&tape).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let (mut events, mut actions) = (0_u64, 0_u64);
+            let mut heard = None;
+            while let Some(entry) = tape
+                .next_entry()
+                .unwrap_or_else(|error| panic!("{name}: {error}"))
+            {
+                match entry {
+                    Entry::Heard { now, event } => heard = Some((now, event)),
+                    Entry::Did { actions: did } => {
+                        let (now, event) = heard.take().unwrap();
+                        player.hear(now, &event, &mut Vec::new());
+                        events += 1;
+                        actions += did.len() as u64;
+                    }
+                }
+            }
+            assert!(player.failure().is_none(), "{name}: {:?}", player.failure());
+            assert_eq!(
+                (&events.into(), &actions.into()),
+                (&then["events"], &then["actions"]),
+                "{name}"
+            );
+            let Some(Tail::Torn { offset }) = tape.tail() else {
+                panic!("{name} was cut off");
+            };
+            assert_eq!(offset, then["torn_at"], "{name}");
+            tapes += 1;
+        }
+        assert!(tapes >= 2 && snapshots >= 1, "{tapes} {snapshots}");
+    }
+}

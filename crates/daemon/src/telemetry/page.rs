@@ -1,0 +1,294 @@
+//! The page that people look at: embedded, read only, live by server-sent events. It shows what was observed;
+//! the decision loop is never asked, and hands over its orders and books only while somebody looks.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use cambist_core::Time;
+use cambist_core::inspection::{Inspection, MarketInspection, OrderInspection};
+use cambist_core::notification::Control;
+use cambist_core::strategy::BookLevel;
+use http_body::Frame;
+use serde_json::{Map, Value, json};
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::http::Pages;
+use super::{About, Telemetry};
+use cambist_config::money::{price, quantity};
+
+const HTML: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// Nothing but the page's own files: no other origin, no inline script, no frame around it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The loop hands over books and orders so long after somebody looked.
+const WATCHED_MS: u64 = 10_000;
+/// Between two events.
+const EVENT_EVERY: Duration = Duration::from_secs(1);
+/// Points of equity that are kept; twice as far apart whenever there are more.
+const POINTS_MAX: usize = 720;
+
+/// Routes of the page.
+pub(super) fn routes() -> Router<Pages> {
+    Router::new()
+        .route("/page", get(html))
+        .route(
+            "/page.css",
+            get(async || file("text/css; charset=utf-8", STYLE)),
+        )
+        .route(
+            "/page.js",
+            get(async || file("text/javascript; charset=utf-8", SCRIPT)),
+        )
+        .route("/page.json", get(page_json))
+        .route("/events", get(events))
+}
+
+/// The page.
+pub(super) async fn html() -> Response {
+    file("text/html; charset=utf-8", HTML)
+}
+
+fn file(kind: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // A newer daemon may have another page.
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, text).into_response()
+}
+
+async fn page_json(State(pages): State<Pages>) -> Response {
+    (
+        [(header::CACHE_CONTROL, "no-store")],
+        axum::Json(pages.now().page()),
+    )
+        .into_response()
+}
+
+async fn events(State(pages): State<Pages>) -> Response {
+    let mut tick = tokio::time::interval(EVENT_EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, Body::new(Events { pages, tick })).into_response()
+}
+
+/// The page's numbers, once a second, until the connection ends.
+struct Events {
+    pages: Pages,
+    tick: Interval,
+}
+
+impl HttpBody for Events {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.tick.poll_tick(context).map(|_| {
+            let text = format!("data: {}\n\n", self.pages.now().page());
+            Some(Ok(Frame::data(Bytes::from(text))))
+        })
+    }
+}
+
+/// What only somebody who looks needs.
+#[derive(Debug, Default)]
+pub(super) struct Watch(Mutex<Watched>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    /// When somebody last looked.
+    asked: Option<Time>,
+    seen: Option<Arc<Inspection>>,
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Equity over time in a bounded number of points.
+#[derive(Debug, Default)]
+pub(super) struct EquityHistory {
+    /// Seconds since the Unix epoch, and the value.
+    points: VecDeque<(f64, f64)>,
+    spacing_s: f64,
+}
+
+impl EquityHistory {
+    pub(super) fn push(&mut self, unix_s: f64, equity: f64) {
+        let last = self.points.back().map(|(at, _)| *at);
+        if last.is_some_and(|at| unix_s < at + self.spacing_s) {
+            return;
+        }
+        self.points.push_back((unix_s, equity));
+        if self.points.len() > POINTS_MAX {
+            let kept = std::mem::take(&mut self.points).into_iter().step_by(2);
+            self.points = kept.collect();
+            self.spacing_s = (self.spacing_s * 2.0).max(2.0);
+        }
+    }
+}
+
+impl Telemetry {
+    /// Whether somebody looks at the page.
+    pub fn is_watched(&self) -> bool {
+        let asked = self.watch.lock().asked;
+        asked.is_some_and(|asked| self.clock.now().ms_since(asked) <= WATCHED_MS)
+    }
+
+    /// Takes over books and orders for the page.
+    pub fn watched(&self, seen: Inspection) {
+        self.watch.lock().seen = Some(Arc::new(seen));
+    }
+
+    /// Everything on the page, as JSON.
+    pub fn page(&self) -> Value {
+        let seen = {
+            let mut watch = self.watch.lock();
+            let was_watched = watch
+                .asked
+                .is_some_and(|asked| self.clock.now().ms_since(asked) <= WATCHED_MS);
+            watch.asked = Some(self.clock.now());
+            // What was handed over before nobody looked is old.
+            watch.seen.clone().filter(|_| was_watched)
+        };
+        let mut status = self.status();
+        let markets = status.get_mut("markets").map(Value::take);
+        let markets = markets.unwrap_or_else(|| json!([]));
+        let mut page = json!({"status": status, "markets": markets, "equity": [], "budget": {}});
+        let facts = self.facts();
+        page["equity"] = facts
+            .equity
+            .points
+            .iter()
+            .map(|(at, value)| json!([at, value]))
+            .collect();
+        page["equity_symbol"] = json!(
+            self.about
+                .markets
+                .first()
+                .map(|market| &market.quote.symbol)
+        );
+        if let Some((_, status)) = &facts.status {
+            let [common, each] = self.about.bursts;
+            let mut budget = Map::new();
+            budget.insert("all".to_owned(), json!([status.tokens.0, common]));
+            for (endpoint, left) in &status.tokens.1 {
+                budget.insert(endpoint.name().to_owned(), json!([left, each]));
+            }
+            page["budget"] = budget.into();
+            page["limits_used_bps"] = used(&status.used);
+            for (at, market) in status.markets.iter().enumerate() {
+                page["markets"][at]["limits_used_bps"] = used(&market.used);
+            }
+        }
+        drop(facts);
+        for at in 0..self.about.markets.len() {
+            let market = seen.as_ref().and_then(|seen| seen.markets.get(at));
+            let shown = &mut page["markets"][at];
+            if shown.is_object() {
+                add_market(&self.about, shown, seen.as_deref(), market);
+            }
+        }
+        page["venue_ms"] = json!(seen.map(|seen| seen.venue_time.0));
+        page
+    }
+}
+
+fn used(limits: &[(Control, u64)]) -> Value {
+    let each = limits.iter();
+    let each = each.map(|(control, bps)| (control.name().to_owned(), json!(bps)));
+    Value::Object(each.collect())
+}
+
+/// Adds the book and the own orders.
+fn add_market(
+    about: &About,
+    shown: &mut Value,
+    seen: Option<&Inspection>,
+    market: Option<&MarketInspection>,
+) {
+    let levels = |levels: &[BookLevel], market: &MarketInspection| -> Value {
+        let spec = &market.market;
+        levels
+            .iter()
+            .map(|level| json!({"price": price(spec, level.price), "quantity": quantity(spec, level.qty)}))
+            .collect()
+    };
+    let (Some(seen), Some(market)) = (seen, market) else {
+        for list in ["bids", "asks", "orders"] {
+            shown[list] = json!([]);
+        }
+        return;
+    };
+    shown["bids"] = levels(&market.bids, market);
+    shown["asks"] = levels(&market.asks, market);
+    let order = |order: &OrderInspection| {
+        let left_ms = order.valid_until.0.saturating_sub(seen.venue_time.0);
+        json!({
+            "id": order.id.to_string(),
+            "side": order.side.name(),
+            "price": price(&market.market, order.price),
+            "remaining": quantity(&market.market, order.remaining),
+            "state": order.state.name(),
+            "cancelling": order.cancelling,
+            "valid_until_ms": order.valid_until.0,
+            "age_ms": about.ttl_ms.saturating_sub(left_ms),
+        })
+    };
+    shown["orders"] = market.orders.iter().map(order).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_small_and_asks_nobody_else() {
+        let bytes = HTML.len() + STYLE.len() + SCRIPT.len();
+        assert!(bytes <= 150_000, "{bytes}");
+        for text in [HTML, STYLE, SCRIPT] {
+            assert!(!text.contains("https://") && !text.contains("//cdn"));
+            assert!(!text.contains("innerHTML") && !text.contains("style="));
+        }
+        // The only other address is a name of a format.
+        assert_eq!(SCRIPT.matches("http://").count(), 1);
+        assert!(SCRIPT.contains("http://www.w3.org/2000/svg"));
+        assert!(!HTML.contains("onclick") && !HTML.contains("<style"));
+    }
+
+    #[test]
+    fn equity_keeps_its_span_in_bounded_points() {
+        let mut history = EquityHistory::default();
+        for second in 0..100_000_u32 {
+            history.push(second.into(), f64::from(second));
+            assert!(history.points.len() <= POINTS_MAX);
+        }
+        assert_eq!(history.points.front().map(|(at, _)| *at < 1.0), Some(true));
+        assert!(history.points.back().is_some_and(|(at, _)| *at > 99_000.0));
+        assert!(history.points.len() > POINTS_MAX / 3);
+    }
+}

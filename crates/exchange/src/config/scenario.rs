@@ -1,0 +1,100 @@
+//! `[scenario]` of the exchange's file: a market that is played from a scenario instead of `[[traders]]`.
+
+use std::path::{Path, PathBuf};
+
+use cambist_config::scenario::{BUILT_IN, Run, Scenario, built_in};
+
+use crate::config::Exchange;
+use cambist_config::reader::{At, ConfigError, Section, Source};
+
+/// Shares of a run are shares of this, unless another length is stated: a minute.
+const DURATION_S: u64 = 60;
+
+/// Which scenario, and with what.
+#[derive(Clone, Debug)]
+pub(super) struct Play {
+    source: PlaySource,
+    run: Run,
+}
+
+/// Where a scenario is.
+#[derive(Clone, Debug)]
+enum PlaySource {
+    BuiltIn(Source),
+    File(PathBuf),
+}
+
+/// The scenario of a name or in a file; `None` if no scenario has this name and it is no path of a file.
+pub fn source(name: &str, folder: &Path) -> Option<Result<Source, ConfigError>> {
+    Some(match find(name, folder)? {
+        PlaySource::BuiltIn(source) => Ok(source),
+        PlaySource::File(path) => Source::read(&path),
+    })
+}
+
+/// The names, for people.
+pub fn names() -> String {
+    BUILT_IN.map(|(name, _)| name).join(", ")
+}
+
+fn find(name: &str, folder: &Path) -> Option<PlaySource> {
+    if let Some(source) = built_in(name) {
+        return Some(PlaySource::BuiltIn(source));
+    }
+    let is_path = name.contains('/')
+        || Path::new(name)
+            .extension()
+            .is_some_and(|kind| kind == "toml");
+    is_path.then(|| PlaySource::File(folder.join(name)))
+}
+
+pub(super) fn read(mut section: Section<'_, '_>, folder: &Path, has_traders: bool) -> Option<Play> {
+    let play = section.opt::<String>("play");
+    let seed = section.number("seed", 1, 0..=u64::MAX);
+    let duration = section.number("duration_s", DURATION_S, 1..=31_536_000);
+    let found = play.and_then(|At { value, at }| {
+        if has_traders {
+            section.problem(at, "[[traders]] and scenario.play exclude each other");
+        }
+        let found = find(&value, folder);
+        if found.is_none() {
+            let what = format!(
+                "scenario.play = {value:?} is neither one of {} nor a path of a file",
+                names()
+            );
+            section.problem(at, what);
+        }
+        found
+    });
+    section.finish();
+    Some(Play {
+        source: found?,
+        run: Run {
+            seed: seed.value,
+            duration_ms: duration.value.saturating_mul(1_000),
+        },
+    })
+}
+
+impl Exchange {
+    /// Reads the scenario, if one is to be played: its traders are the exchange's, and its pools hold
+    /// what it says.
+    pub(super) fn play(&mut self, play: Play) -> Result<(), ConfigError> {
+        let source = match play.source {
+            PlaySource::BuiltIn(source) => source,
+            PlaySource::File(path) => Source::read(&path)?,
+        };
+        let scenario = Scenario::parse(&source, &self.markets, play.run)?;
+        for pool in &mut self.pools {
+            let mut crowds = scenario.crowds.iter();
+            let crowd = crowds.find(|crowd| crowd.agents.market == pool.market);
+            pool.liquidity = crowd.and_then(|crowd| crowd.pool);
+        }
+        self.traders = scenario
+            .crowds
+            .into_iter()
+            .map(|crowd| crowd.agents)
+            .collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! The exchange's file: its mistakes, and scenarios in place of traders.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::collections::BTreeSet;
+
+use std::path::Path;
+
+use cambist_config::{ConfigError, Source};
+
+use super::Exchange;
+
+fn example(name: &str) -> Source {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
+    Source::read(&folder.join(name)).unwrap()
+}
+
+/// What the exchange's file says with one text of it changed.
+fn exchange_refused(from: &str, to: &str) -> String {
+    let text = example("venue.toml").text;
+    assert!(text.contains(from), "{from} is in the example");
+    let path = "f.toml".into();
+    let source = Source {
+        path,
+        text: text.replacen(from, to, 1),
+    };
+    let error = Exchange::parse(&source, &mut BTreeSet::new()).expect_err(to);
+    error.to_string()
+}
+
+#[test]
+fn mistakes_of_addresses_and_bounds_are_named() {
+    for (from, to, message) in [
+        (
+            "# public_url = \"https://exchange.example\"",
+            "public_url = \"exchange.example\"",
+            "listen.public_url must be addresses such as \"https://exchange.example\"",
+        ),
+        (
+            "# public_url = \"https://exchange.example\"",
+            "public_url = \"https://exchange.example/api/v3\"",
+            "without /api/v3",
+        ),
+        (
+            "# further_urls = [",
+            "further_urls = [",
+            "listen.further_urls needs listen.public_url",
+        ),
+        (
+            "price_band_bips = 0",
+            "price_band_bips = 500",
+            "market.price_band_bips above 0 and market.price_band_reference are given together",
+        ),
+        (
+            "# price_band_reference = \"2500 USDC\"",
+            "price_band_reference = \"2500 USDC\"",
+            "market.price_band_bips above 0 and market.price_band_reference are given together",
+        ),
+        (
+            "# USDC = \"1\"",
+            "DAI = \"1\"",
+            "accounts.opening_fee names a token that is not listed",
+        ),
+    ] {
+        let refused = exchange_refused(from, to);
+        assert!(refused.contains(message), "{to}: {refused}");
+    }
+}
+
+#[test]
+fn mistakes_of_the_exchanges_file_are_named() {
+    for (from, to, message) in [
+        (
+            "fair_price = \"2500 USDC\"",
+            "fair_price = \"0 USDC\"",
+            "traders.fair_price must be above 0",
+        ),
+        (
+            "order_size = \"0.25 ETH\"",
+            "order_size = \"0 ETH\"",
+            "traders.order_size must be above 0",
+        ),
+        (
+            "account_id = 10000",
+            "account_id = 1000000",
+            "maker.account_id = 1000000 is outside 2 to 19999",
+        ),
+        (
+            "symbol = \"USDC\"",
+            "symbol = \"ETH\"",
+            "token ETH (id 1) is listed twice",
+        ),
+        (
+            "\nid = 1\n",
+            "\nid = 0\n",
+            "token USDC (id 0) is listed twice",
+        ),
+        (
+            "name = \"ETH-USDC\"",
+            "name = \"ETH-DAI\"",
+            "no [[token]] is \"DAI\"",
+        ),
+        ("[maker]", "[makr]", "unknown key makr; did you mean maker?"),
+        (
+            "# play = \"crash\"",
+            "play = \"crash\"",
+            "[[traders]] and scenario.play exclude each other",
+        ),
+        (
+            "\"AMM-ETH-USDC\"",
+            "\"AMM-ETH-DAI\"",
+            "pool.name = \"AMM-ETH-DAI\" must be AMM- and the name of a listed market",
+        ),
+        (
+            "lp_id = 2",
+            "lp_id = 1",
+            "lp token LP-ETH-USDC (id 1): a listed token has this symbol or id",
+        ),
+        (
+            "quote_liquidity = \"500000 USDC\"",
+            "",
+            "pool.base_liquidity and pool.quote_liquidity are given together or not at all",
+        ),
+        (
+            "quote_liquidity = \"500000 USDC\"",
+            "quote_liquidity = \"0 USDC\"",
+            "a pool's liquidity must be above 0 on both sides",
+        ),
+        (
+            "join_fee = \"0 USDC\"",
+            "join_fee = \"0 ETH\"",
+            "is in ETH, but this key is in USDC",
+        ),
+        (
+            "# ETH = \"0.001\"",
+            "DAI = \"0.001\"",
+            "fees.withdrawal names a token that is not listed",
+        ),
+        (
+            "late_failures_permille = 0",
+            "late_failures_permille = 1001",
+            "delays.late_failures_permille = 1001 is outside 0 to 1000",
+        ),
+    ] {
+        let got = exchange_refused(from, to);
+        assert!(got.contains(message), "{to}: {got}");
+        assert!(got.starts_with("f.toml:"), "{to}: {got}");
+        if to != "[makr]" {
+            assert_eq!(got.lines().count(), 1, "{to}: {got}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_the_other_program_is_named_as_such() {
+    let exchange = Exchange::parse(&example("demo.toml"), &mut BTreeSet::new());
+    let exchange = exchange.unwrap_err().to_string();
+    assert!(
+        exchange.contains("this is a daemon's file: cambist run --config"),
+        "{exchange}"
+    );
+}
+
+/// What the exchange's file says with a scenario in place of its traders.
+fn played(play: &str) -> Result<Exchange, ConfigError> {
+    let mut source = example("venue.toml");
+    let start = source.text.find("[[traders]]").unwrap();
+    let end = source.text.find("[scenario]").unwrap();
+    source.text.replace_range(start..end, "");
+    source.text = source.text.replace("# play = \"crash\"", play);
+    Exchange::parse(&source, &mut BTreeSet::new())
+}
+
+#[test]
+fn a_scenario_takes_the_place_of_traders_and_fills_the_pool() {
+    let exchange = played("play = \"pool-drained\"").unwrap();
+    assert_eq!(exchange.traders[0].timeline.len(), 1);
+    assert_eq!(exchange.traders[0].timeline[0].at_ms, 18_000);
+    assert_eq!(
+        exchange.pools[0].liquidity,
+        Some([200 * 10u128.pow(18), 500_000 * 10u128.pow(6)])
+    );
+    let thin = played("play = \"scenarios/thin.toml\"").unwrap();
+    assert_eq!(thin.pools[0].liquidity.unwrap()[0], 20 * 10u128.pow(18));
+    assert!(played("").unwrap().traders.is_empty());
+    let unknown = played("play = \"crush\"").unwrap_err().to_string();
+    assert!(
+        unknown.contains("\"crush\" is neither one of calm, trending, volatile, crash"),
+        "{unknown}"
+    );
+    let missing = played("play = \"no.toml\"").unwrap_err().to_string();
+    assert!(missing.ends_with("no.toml: no such file"), "{missing}");
+}

@@ -1,0 +1,198 @@
+//! The exchange's data folder: taken, begun at the first start, recovered at every later one.
+//!
+//! What is in the folder counts. The configuration file made the exchange once; where it has changed
+//! since then, that is said and not applied, and another exchange is refused.
+
+use std::path::Path;
+
+use anyhow::Context;
+use cambist_server::{Clock, DataError, DataFolder, Durable, InProcess, api_key_digest};
+use cambist_venue::{Account, AccountOpening, Operator};
+
+use super::keys::{self, MakerKeys};
+use super::setup;
+use crate::config::Exchange;
+use cambist_host::exit::{Exit, Failure};
+
+/// Whether the maker's key files are those of its account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// They are.
+    Fit,
+    /// There are none.
+    Absent,
+    /// They are somebody else's, or were replaced at the exchange.
+    Others,
+}
+
+impl Keys {
+    /// In one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::Absent => "absent",
+            Self::Others => "others",
+        }
+    }
+}
+
+/// The exchange of a folder; a new one if the folder is empty, with keys that are made for it if need be.
+/// Of one that exists no keys are made: its accounts have theirs.
+pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys)> {
+    let data = DataFolder::take(folder)
+        .map_err(failure)?
+        .with_retention(exchange.retention)
+        .with_time_bound(Clock::system().now(), exchange.time_ahead_max_ms);
+    let Some(durable) = data.recover().map_err(failure)? else {
+        let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
+        let (venue, agents) = setup::venue(exchange, &maker)?;
+        tracing::info!(folder = %folder.display(), "a new exchange begins");
+        let durable = data.begin(venue, agents).map_err(failure)?;
+        return Ok((durable, Keys::Fit));
+    };
+    let wanted = setup::config(exchange)?;
+    let kept = durable.venue().config();
+    if (wanted.chain_id, wanted.exchange) != (kept.chain_id, kept.exchange) {
+        let what = format!(
+            "folder {} holds the exchange of another chain id or address; name another folder, or the address it was made with",
+            folder.display()
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    }
+    if wanted != *kept {
+        tracing::warn!(
+            "the configuration of tokens, markets or fees has changed since the data folder was made; the folder's counts"
+        );
+    }
+    let account = durable
+        .venue()
+        .account(cambist_venue::AccountId(exchange.maker.account_id))
+        .context("the data folder has no account of the number in maker.account_id")?;
+    let maker = keys::load(&exchange.maker.keys_dir)?;
+    let fit = fit(&durable, account, maker.as_ref());
+    let dir = exchange.maker.keys_dir.display();
+    match fit {
+        Keys::Fit => {}
+        Keys::Absent => tracing::warn!(
+            account = account.id.0,
+            keys_dir = %dir,
+            "no key files of the account are here, and none are made: copy api_key and eddsa_key from where the exchange began"
+        ),
+        Keys::Others => tracing::warn!(
+            account = account.id.0,
+            keys_dir = %dir,
+            "the key files are not those of the account: it has other ones since, or they belong to another exchange"
+        ),
+    }
+    let facts = durable.facts();
+    tracing::info!(
+        folder = %folder.display(),
+        inputs = facts.position,
+        replayed = facts.replayed,
+        torn_bytes = facts.torn_bytes,
+        damaged_snapshots = facts.damaged_snapshots,
+        "the exchange is back"
+    );
+    Ok((durable, fit))
+}
+
+fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
+    let Some(keys) = keys else {
+        return Keys::Absent;
+    };
+    let public = keys.secret.public();
+    let signing = (public.x.to_be_bytes(), public.y.to_be_bytes());
+    let api_key = durable
+        .venue()
+        .account_of_api_key(&api_key_digest(&keys.api_key));
+    if (account.public_key.x, account.public_key.y) == signing && api_key == Some(account.id) {
+        Keys::Fit
+    } else {
+        Keys::Others
+    }
+}
+
+/// A folder from before openings of accounts were bounded takes the file's bounds over, once: by an input of the
+/// operator's, so that everything before it stays as it was.
+pub fn bound_openings(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<()> {
+    let kept = handle.read(|venue| venue.config().opening.clone())?;
+    if kept == AccountOpening::UNBOUNDED && exchange.opening != kept {
+        let bounds = Box::new(exchange.opening.clone());
+        handle.operate(Operator::SetAccountOpening(bounds))?;
+        tracing::warn!(
+            order_minimum = exchange.opening.order_minimum,
+            reserved = exchange.opening.reserved,
+            "the data folder had no bounds on transfers that open accounts; those of the configuration hold from now on"
+        );
+    }
+    Ok(())
+}
+
+/// How a problem with a data folder ends the program.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
+pub fn failure(error: DataError) -> Failure {
+    let exit = match &error {
+        DataError::InUse { .. } => Exit::AnotherInstance,
+        DataError::Damaged { .. } | DataError::Audit(_) | DataError::Diverged { .. } => {
+            Exit::Invariant
+        }
+        DataError::Others { .. } | DataError::Gap { .. } | DataError::Dump { .. } => {
+            Exit::CheckFailed
+        }
+        DataError::Empty { .. }
+        | DataError::NotEmpty { .. }
+        | DataError::Version { .. }
+        | DataError::TimeAhead { .. } => Exit::Refused,
+        error if error.is_misconfigured() => Exit::Refused,
+        DataError::Folder(_) | DataError::Io { .. } => Exit::CheckFailed,
+    };
+    Failure::new(exit, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::collections::BTreeSet;
+
+    use cambist_server::{Server, ServerConfig};
+
+    use super::*;
+    use cambist_config::reader::Source;
+    use tempfile::TempDir;
+
+    fn exchange(folder: &TempDir, from: &str, to: &str) -> Exchange {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/venue.toml");
+        let mut source = Source::read(path.as_ref()).unwrap();
+        assert!(source.text.contains(from));
+        source.text = source.text.replacen(from, to, 1);
+        let mut exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        exchange.maker.keys_dir = folder.path().join("keys");
+        exchange
+    }
+
+    /// Starts an exchange on a folder; its bounds on openings.
+    fn started(folder: &Path, exchange: &Exchange) -> AccountOpening {
+        let (durable, _) = open(folder, exchange).unwrap();
+        let config = ServerConfig::new(([127, 0, 0, 1], 0).into());
+        let server = Server::bind_durable(&config, durable).unwrap();
+        let handle = server.handle();
+        bound_openings(exchange, &handle).unwrap();
+        handle.read(|venue| venue.config().opening.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_without_bounds_on_openings_takes_the_files_over_once() {
+        let folder = crate::testing::private_folder();
+        let data = folder.path().join("data");
+        let mut before = exchange(&folder, "", "");
+        before.opening = AccountOpening::UNBOUNDED;
+        assert_eq!(started(&data, &before), AccountOpening::UNBOUNDED);
+        let today = exchange(&folder, "", "");
+        assert!(today.opening.order_minimum && today.opening.reserved == 10_000);
+        assert_eq!(started(&data, &today), today.opening);
+        // What is there then counts, whatever the file says.
+        let other = exchange(&folder, "# reserved = 10000", "reserved = 7");
+        assert_eq!(other.opening.reserved, 7);
+        assert_eq!(started(&data, &other), today.opening);
+    }
+}
