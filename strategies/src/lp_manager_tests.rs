@@ -99,17 +99,163 @@ fn bounds_on_the_wrong_side_of_the_target_are_refused() {
     assert_eq!(refused("leave_above_bps = 1999"), "leave_above_bps");
 }
 
+/// A manager that decides at several moments, a second apart.
+struct Minutes {
+    manager: Box<dyn Strategy>,
+    scene: Scene,
+}
+
+impl Minutes {
+    fn new(table: &str, held: Amount) -> Self {
+        Self {
+            manager: INFO.build_from(&table.parse().unwrap(), &market()).unwrap(),
+            scene: scene(held),
+        }
+    }
+
+    fn pool(&mut self) -> &mut PoolView {
+        self.scene.pool.as_mut().unwrap()
+    }
+
+    fn after(&mut self, seconds: u64) -> Option<Amount> {
+        self.scene.now = self.scene.now.plus_ms(seconds * 1_000);
+        self.scene.decide(self.manager.as_mut()).shares()
+    }
+
+    /// A mid and a pool that move together, one tick in a hundred thousand up and down, while the pool earns this
+    /// many millionths each second.
+    fn earning(&mut self, seconds: u64, millionths: u128) -> Option<Amount> {
+        let mut last = None;
+        for second in 0..seconds {
+            let moved = if second % 2 == 0 { 250 } else { 0 };
+            self.scene.mid = 2 * (250_000 + moved);
+            (self.scene.bids[0].price.0, self.scene.asks[0].price.0) =
+                (249_990 + moved, 250_010 + moved);
+            let pool = self.pool();
+            pool.base += pool.base * millionths / 1_000_000;
+            pool.quote += pool.quote * millionths / 1_000_000;
+            last = self.after(1);
+        }
+        last
+    }
+}
+
+#[test]
+fn it_joins_a_pool_that_pays_and_leaves_one_that_does_not() {
+    // The mid changes by 10 bps a second: the loss to rebalancing is an eighth of a millionth of the value.
+    let table = format!("{PLAIN}income_half_life_s = 60\ncool_down_s = 0\n");
+    let mut pays = Minutes::new(&table, 0);
+    assert_eq!(pays.earning(60, 1), None, "nothing is known yet");
+    assert!(
+        pays.earning(30, 1).is_some(),
+        "fees of a millionth a second"
+    );
+    let mut poor = Minutes::new(&table, 0);
+    assert_eq!(poor.earning(300, 0), None, "no fees");
+    let mut held = Minutes::new(&table, 20);
+    assert_eq!(held.earning(60, 1), None, "within the bounds");
+    assert_eq!(held.earning(60, 1), None);
+    assert_eq!(held.earning(600, 0), Some(0), "it no longer pays");
+    // Before anything is known it does not join, and exits only down to the target.
+    let mut much = Minutes::new(&table, 40);
+    assert_eq!(much.after(1), Some(28));
+}
+
+#[test]
+fn a_loss_beyond_its_limit_exits_everything_for_a_while() {
+    let table = format!("{PLAIN}loss_max_bps = 100\nstay_out_s = 600\ncool_down_s = 0\n");
+    let mut manager = Minutes::new(&table, 20);
+    assert_eq!(manager.after(1), None);
+    // Others trade the pool to four times the price, and back the book to it: 20 % are lost against holding.
+    let at = |manager: &mut Minutes, base: u128, quote: u128| {
+        let pool = manager.pool();
+        (pool.base, pool.quote) = (base * 10u128.pow(18), quote * 1_000_000);
+        let mid = u64::try_from(quote * 100 / base).unwrap();
+        manager.scene.mid = 2 * mid;
+        (manager.scene.bids[0].price.0, manager.scene.asks[0].price.0) = (mid - 10, mid + 10);
+    };
+    at(&mut manager, 50, 500_000);
+    assert_eq!(manager.after(1), Some(0));
+    // The price comes back: it stays out all the same, for its time since the loss was last seen.
+    at(&mut manager, 100, 250_000);
+    manager.pool().held = 0;
+    assert_eq!(manager.after(599), None);
+    assert_eq!(manager.after(1), Some(20), "a fifth again");
+    // A gain is no loss, and neither is one below the limit.
+    let mut manager = Minutes::new(&table, 20);
+    assert_eq!(manager.after(1), None);
+    at(&mut manager, 87, 288_000);
+    assert_eq!(manager.after(1), None, "1 %");
+}
+
+#[test]
+fn data_that_were_too_old_for_too_long_make_it_leave() {
+    let table = format!("{PLAIN}stale_exit_s = 30\nstay_out_s = 600\ncool_down_s = 0\n");
+    let mut manager = Minutes::new(&table, 20);
+    let fresh = manager.scene.pool;
+    assert_eq!(manager.after(1), None);
+    for (seconds, wanted) in [(29, None), (30, Some(0))] {
+        manager.scene.pool = None;
+        assert_eq!(manager.after(seconds), None, "no data, no target");
+        manager.scene.pool = fresh;
+        assert_eq!(manager.after(1), wanted);
+    }
+}
+
+#[test]
+fn what_it_observed_survives_a_restart() {
+    let table = format!(
+        "{PLAIN}income_half_life_s = 60\nloss_max_bps = 100\nstay_out_s = 600\ncool_down_s = 0\n"
+    );
+    let mut manager = Minutes::new(&table, 20);
+    manager.earning(61, 1);
+    let saved = manager.manager.save();
+    let mut next = Minutes::new(&table, 20);
+    assert!(next.manager.restore(&saved));
+    assert_eq!(next.manager.save(), saved);
+    next.scene = manager.scene.clone();
+    assert_eq!(next.earning(30, 1), manager.earning(30, 1));
+    assert_eq!(next.manager.save(), manager.manager.save());
+    // Another half-life begins anew; garbage is refused.
+    let other = table.replace("= 60", "= 61");
+    let mut other = Minutes::new(&other, 0);
+    assert!(other.manager.restore(&saved));
+    assert_eq!(other.earning(30, 1), None, "nothing is known yet");
+    assert!(!other.manager.restore(b"nonsense"));
+    assert!(other.manager.restore(b""));
+}
+
 /// What the tests of the registry try: each parameter has to change a decision.
-pub(crate) const SAMPLES: &[Sample] = &[Sample {
-    table: "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n\
+pub(crate) const SAMPLES: &[Sample] = &[
+    Sample {
+        table: "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n\
                 cool_down_s = 60\npause_above_bps = 50\nstep_value = 9000\n",
-    changes: &[
-        ("target_share_bps", "2100"),
-        ("enter_below_bps", "1000"),
-        ("leave_above_bps", "3000"),
-        ("cool_down_s", "5"),
-        ("pause_above_bps", "200"),
-        ("step_value", "2000"),
-    ],
-    reasons: &["not_configured"],
-}];
+        changes: &[
+            ("target_share_bps", "2100"),
+            ("enter_below_bps", "1000"),
+            ("leave_above_bps", "3000"),
+            ("cool_down_s", "5"),
+            ("pause_above_bps", "200"),
+            ("step_value", "2000"),
+        ],
+        reasons: &["not_configured"],
+    },
+    Sample {
+        table: "income_half_life_s = 10\nincome_enter_bps = 5\nincome_leave_bps = 5\n",
+        changes: &[
+            ("income_half_life_s", "1000"),
+            ("income_enter_bps", "10000"),
+            ("income_leave_bps", "10000"),
+        ],
+        reasons: &["not_configured"],
+    },
+    Sample {
+        table: "loss_max_bps = 20\nstale_exit_s = 60\nstay_out_s = 5\n",
+        changes: &[
+            ("loss_max_bps", "100"),
+            ("stale_exit_s", "0"),
+            ("stay_out_s", "50"),
+        ],
+        reasons: &["not_configured"],
+    },
+];

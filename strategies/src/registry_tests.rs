@@ -61,11 +61,33 @@ fn decisions(info: &StrategyInfo, table: &Table) -> String {
         }
         scene
     });
+    // A pool that earns, then one of which shares are held and that earns nothing, then one at another price.
+    let beside_a_pool = (150..450_u64).map(|second| {
+        let mut scene = empty.clone();
+        scene.now = later.now.plus_ms(second * 1_000);
+        let dear = if second < 400 { 0 } else { 50_000 };
+        let moved = dear + (second * second * 21) % 183;
+        scene.bids[0].price.0 += moved;
+        scene.asks[0].price.0 += moved;
+        scene.mid += 2 * moved;
+        let mut pool = pool(if second < 300 { 0 } else { 20 });
+        let fees = u128::from(second.min(300)) * 2;
+        pool.base += pool.base * fees / 1_000_000;
+        pool.quote += pool.quote * fees / 1_000_000;
+        if dear > 0 {
+            // By the root of the price's ratio.
+            pool.base = pool.base * 10_000 / 10_954;
+            pool.quote = pool.quote * 10_954 / 10_000;
+        }
+        scene.pool = Some(pool);
+        scene
+    });
     let wide = Scene::new(249_000, 251_000, 11, 26_000);
     [empty.clone(), wide, two, resting, filled, later.clone()]
         .into_iter()
         .chain(pools)
         .chain(minutes)
+        .chain(beside_a_pool)
         .collect::<Vec<_>>()
         .iter()
         .map(|scene| text(&scene.decide(built.as_mut())) + "\n")
@@ -151,6 +173,10 @@ fn the_sample_files_set_every_parameter() {
         (
             "ladder",
             include_str!("../../config/strategies/ladder.toml"),
+        ),
+        (
+            "lp_manager",
+            include_str!("../../config/strategies/lp_manager.toml"),
         ),
     ] {
         let info = find(name).unwrap();

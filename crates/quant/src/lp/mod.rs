@@ -7,6 +7,7 @@ pub mod band_arbitrage;
 pub mod curve;
 pub mod flow;
 pub mod hold;
+pub mod income;
 pub mod lvr;
 pub mod path;
 pub mod profit;
