@@ -1,5 +1,5 @@
-//! Runs worlds drawn from seeds and prints what broke: `world FIRST SEEDS [HOURS]`; or one prepared
-//! world, and everything that came of it: `world calm SEED STRATEGY MINUTES [lossy]`.
+//! Runs simulated worlds drawn from seeds and prints violations: `world FIRST SEEDS [HOURS]`; or one prepared world
+//! with its complete outcome: `world calm SEED STRATEGY MINUTES [lossy]`.
 
 use cambist_sim::{Aggregate, Family, SeedRun, WorldConfig, run};
 

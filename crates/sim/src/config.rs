@@ -1,4 +1,4 @@
-//! What a world is made from. Integers throughout; probabilities are per 10,000.
+//! The configuration of a simulated world. Integers throughout; probabilities are per 10,000.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::faults::kinds::FaultKind;
 use crate::profiles::control_loss::ControlLossConfig;
 use crate::sealer::Sealer;
 
-/// What a probability is a part of.
+/// Denominator of probabilities.
 pub(crate) const PARTS: u64 = 10_000;
 
 /// A strategy at a market.
@@ -25,43 +25,43 @@ pub struct SeatConfig {
     pub strategy: String,
     /// Its parameters as TOML text.
     pub parameters: String,
-    /// The market it quotes, by its place in [`WorldConfig::markets`].
+    /// The market it quotes, by its index in [`WorldConfig::markets`].
     pub market: MarketId,
-    /// What it needs of the base token for an order a side: with less it cannot quote both.
+    /// Amount of the base token it needs for one order a side: with less it cannot quote both sides.
     pub order_base: Amount,
 }
 
-/// How messages travel. Every probability is per 10,000 messages.
+/// Latency and faults of messages. Every probability is per 10,000 messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkConfig {
-    /// Shortest way, one direction.
+    /// Shortest latency, one direction.
     pub latency_min_ms: u64,
-    /// Longest way, one direction, unless a message is delayed.
+    /// Longest latency, one direction, unless a message is delayed.
     pub latency_max_ms: u64,
-    /// The connection is refused: provably nothing left.
+    /// The connection is refused: provably no byte was sent.
     pub not_sent: u32,
-    /// The request is lost before the venue sees it.
+    /// The request is lost before it reaches the venue.
     pub loss_before: u32,
-    /// The answer is lost after the venue has acted.
+    /// The answer is lost after the venue has processed the request.
     pub loss_after: u32,
-    /// The answer arrives, but cannot be understood.
+    /// The answer arrives, but cannot be decoded.
     pub garbled: u32,
-    /// The venue gets the request twice.
+    /// The venue receives the request twice.
     pub duplicate: u32,
-    /// A message is delayed by up to `reorder_ms` and overtaken by later ones.
+    /// A message is delayed by up to `reorder_ms`, so that later ones overtake it.
     pub reorder: u32,
-    /// Longest delay of an overtaken message.
+    /// Longest additional delay.
     pub reorder_ms: u64,
-    /// Refused for its rate, unprocessed (429).
+    /// Refused because of a rate limit, unprocessed (429).
     pub limited: u32,
-    /// A gateway answers 5xx; in half of all cases the venue has acted.
+    /// A gateway answers with 5xx; in half of all cases the venue has processed the request.
     pub server_error: u32,
-    /// A redirect that leads elsewhere.
+    /// A redirect to another address.
     pub redirect: u32,
 }
 
 impl NetworkConfig {
-    /// The same ways without any fault.
+    /// The same latencies without faults.
     #[must_use]
     pub const fn calm(&self) -> Self {
         Self {
@@ -81,72 +81,71 @@ impl NetworkConfig {
     }
 }
 
-/// How the store behaves.
+/// Timing of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreConfig {
     /// Shortest time to seal a batch and sync it.
     pub seal_min_ms: u64,
     /// Longest time to seal a batch and sync it.
     pub seal_max_ms: u64,
-    /// Fills and ends that no seal has carried to the disk are synced after this.
+    /// Fills and ends that no seal has synced are synced after this time.
     pub flush_ms: u64,
-    /// From a crash to the next start.
+    /// Time from a crash to the next start.
     pub restart_ms: u64,
 }
 
-/// When the daemon dies.
+/// Crashes of the daemon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashConfig {
-    /// Mean time from one to the next; 0 never.
+    /// Mean time between crashes; 0 means never.
     pub mean_ms: u64,
-    /// It dies before one of this many further actions, so that it may be in the middle of a step.
+    /// The crash comes before one of this many further actions, so that it may be within a step.
     pub actions_max: u64,
 }
 
-/// When faults happen: storms come and go, so that there is healthy time between them.
+/// Fault schedule: periods with faults alternate with periods without, in which the daemon can be healthy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultScheduleConfig {
-    /// Mean quiet between storms; 0 is one long storm.
+    /// Mean length of a period without faults; 0 means one long period with faults.
     pub quiet_ms: u64,
-    /// Mean length of a storm.
+    /// Mean length of a period with faults.
     pub storm_ms: u64,
 }
 
-/// Troubles that begin in storms and last a while.
+/// Faults that start in periods with faults and last for some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultKindConfig {
-    /// Which there are.
+    /// The kinds that occur.
     pub kinds: BTreeSet<FaultKind>,
-    /// Mean time from one to the next in a storm.
+    /// Mean time between two of them, within a period with faults.
     pub mean_ms: u64,
-    /// Longest one.
+    /// Longest duration.
     pub length_max_ms: u64,
 }
 
-/// How the clocks differ.
+/// Differences of the clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockConfig {
-    /// The venue's clock when the world begins.
+    /// The venue's clock at the start.
     pub venue_origin: VenueTime,
-    /// The engine's monotonic clock when the world begins, in microseconds; every restart begins
-    /// elsewhere.
+    /// The engine's monotonic clock at the start, in microseconds; every restart has another origin.
     pub engine_origin_us: u64,
-    /// How much faster than the venue's clock the engine's runs, in parts per million.
+    /// Rate of the engine's clock relative to the venue's, in parts per million faster.
     pub engine_drift_ppm: i32,
 }
 
-/// Everything a world is told once.
+/// The configuration of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorldConfig {
-    /// Everything random comes from this.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Market making for this long, before the ending.
+    /// Duration of market making, milliseconds.
     pub duration_ms: u64,
-    /// The daemon starts this long after the background traders.
+    /// The daemon starts this long after the simulated traders.
     pub start_ms: u64,
     /// The exchange.
     pub venue: VenueConfig,
-    /// Background traders, a population per market.
+    /// Simulated traders, one population per market.
     pub agents: Vec<AgentsConfig>,
     /// Names of the markets traded, in the order of the engine's configuration.
     pub markets: Vec<String>,
@@ -154,70 +153,70 @@ pub struct WorldConfig {
     pub seats: Vec<SeatConfig>,
     /// The engine.
     pub engine: EngineConfig,
-    /// Some of its limits are so tight that they bite, now and then until the faults end.
+    /// Whether some limits are so tight that they are reached, at intervals until the faults end.
     pub tight: bool,
-    /// What the account holds at the beginning.
+    /// Balances of the account at the start.
     pub funds: Amounts,
-    /// How messages travel.
+    /// Latency and faults of messages.
     pub network: NetworkConfig,
-    /// How the store behaves.
+    /// Timing of the store.
     pub store: StoreConfig,
-    /// When the daemon dies.
+    /// Crashes of the daemon.
     pub crash: CrashConfig,
-    /// When the market does its worst at that moment.
+    /// Losses of control, at which the market moves against the daemon.
     pub falls: ControlLossConfig,
-    /// When faults happen.
+    /// Fault schedule.
     pub weather: FaultScheduleConfig,
-    /// Troubles of venue, disk, clock and operator.
+    /// Faults of venue, disk, clock and operator.
     pub troubles: FaultKindConfig,
-    /// How the clocks differ.
+    /// Differences of the clocks.
     pub clock: ClockConfig,
     /// How orders are hashed.
     pub sealer: Sealer,
-    /// The venue's books are audited in full every so many steps; 0 only at the end.
+    /// Steps between complete audits of the venue's books; 0 means only at the end.
     pub audit_steps: u64,
 }
 
-/// Why a configuration is no world.
+/// Why a configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    /// The exchange cannot be made.
+    /// The exchange cannot be created.
     #[error("venue: {0}")]
     Venue(#[from] ConfigError),
-    /// A market is not listed at the venue.
+    /// A market that the venue does not list.
     #[error("market {0} is not listed")]
     Unlisted(String),
-    /// A market cannot be traded with exact amounts.
+    /// A market without exact amounts.
     #[error("{0}")]
     Market(#[from] MarketError),
-    /// A strategy is not in the registry.
+    /// A strategy that is not in the registry.
     #[error("strategy {0} is not known")]
     Strategy(String),
-    /// A strategy's parameters are not TOML.
+    /// Parameters that are not TOML.
     #[error("strategy {name}: {problem}")]
     Table {
         /// The strategy.
         name: String,
-        /// The parser's words.
+        /// The parser's message.
         problem: String,
     },
-    /// A strategy refuses its parameters.
+    /// Parameters that the strategy refuses.
     #[error("strategy {name}: {problem}")]
     Parameters {
         /// The strategy.
         name: String,
-        /// What is wrong.
+        /// The error.
         problem: ParamError,
     },
-    /// The engine has limits for another number of markets, or a seat is at none of them.
+    /// The number of limits differs from that of markets, or a strategy is at an unknown market.
     #[error("{markets} markets, but limits for {limits}, or a seat elsewhere")]
     Markets {
-        /// Markets named.
+        /// Number of markets.
         markets: usize,
-        /// Markets with limits.
+        /// Number of limits.
         limits: usize,
     },
-    /// The exchange refused to set an account up.
+    /// The exchange refused to create accounts.
     #[error("setting up accounts: {0}")]
     Setup(#[from] cambist_venue::Refusal),
 }

@@ -1,4 +1,4 @@
-//! The daemon of a world: the engine, its clock, and what its shell remembers. A crash drops it whole.
+//! The daemon of a world: the engine, its clock, and the state of its shell. A crash drops all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,30 +14,30 @@ use crate::world::SnapshotReplica;
 /// A running daemon.
 pub(crate) struct Daemon {
     pub(crate) engine: Engine,
-    /// Which start this is.
+    /// Number of this start.
     pub(crate) incarnation: u32,
     /// Requests without an answer.
     pub(crate) waiting: BTreeSet<RequestId>,
-    /// Orders whose bytes are in hand.
+    /// Orders whose bytes are available.
     pub(crate) sealed: BTreeMap<ClientOrderId, (UnsignedOrder, Hash)>,
-    /// Joins and exits whose bytes are in hand.
+    /// Joins and exits whose bytes are available.
     pub(crate) moves: BTreeMap<ClientOrderId, (UnsignedPoolTransaction, Hash)>,
-    /// The wake that is planned.
+    /// The planned wake-up.
     pub(crate) wake: Option<Time>,
     pub(crate) clock: Monotonic,
-    /// The level that it last told.
+    /// The last reported trading state.
     pub(crate) level: TradingState,
-    /// A second engine that is told the same, now and then.
+    /// A second engine that handles the same events, at intervals.
     pub(crate) twin: Option<SnapshotReplica>,
-    /// Nothing it writes reaches the disk any more.
+    /// Whether the store has failed: nothing more becomes durable.
     pub(crate) store_failed: bool,
-    /// Why its books hold everything back.
+    /// Why its books stop new orders.
     pub(crate) hold: Option<BooksHold>,
-    /// By how much the books differ exactly is not known yet.
+    /// Whether the exact differences of the books are not known yet.
     pub(crate) at_least: bool,
 }
 
-/// The engine's clock: its own origin, a little fast or slow.
+/// The engine's clock: its own origin, and a rate that is slightly off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Monotonic {
     born: Time,
@@ -54,12 +54,12 @@ impl Monotonic {
         }
     }
 
-    /// The host sleeps for so long, and the clock with it.
+    /// The host is suspended for this long, and the clock stops.
     pub(crate) const fn sleep(&mut self, length_ms: u64) {
         self.born = self.born.plus_ms(length_ms);
     }
 
-    /// What it shows at a time of the world.
+    /// Its value at a simulated time.
     pub(crate) fn at(self, now: Time) -> Time {
         let passed = now.micros_since(self.born);
         let drift = i128::from(passed) * i128::from(self.drift_ppm) / 1_000_000;
@@ -67,7 +67,7 @@ impl Monotonic {
         Time(u64::try_from(shown).unwrap_or(0))
     }
 
-    /// The first time of the world at which it shows at least `shown`.
+    /// The first simulated time at which its value is at least `shown`.
     pub(crate) fn when(self, shown: Time) -> Time {
         let wanted = u128::from(shown.micros_since(self.origin));
         let rate = u128::try_from(1_000_000 + i64::from(self.drift_ppm)).unwrap_or(1);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_comes_back_to_the_first_moment_that_shows_a_time() {
+    fn a_clock_returns_the_first_moment_of_a_time() {
         for drift_ppm in [-200, 0, 50, 731] {
             let clock = Monotonic::new(Time(5_000), Time(77), drift_ppm);
             for shown in [77, 78, 1_000, 123_456_789, 3_600_000_000] {

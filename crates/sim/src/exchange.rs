@@ -1,4 +1,4 @@
-//! The exchange of a world: the venue, its background traders, and our account on it.
+//! The exchange of a world: the venue, its simulated traders, and our account.
 
 use cambist_core::event::Amounts;
 use cambist_core::{MarketSpec, Side, Time, VenueTime};
@@ -17,28 +17,28 @@ use crate::workload::sweep;
 /// Our account.
 pub const OWN_ACCOUNT: AccountId = AccountId(7);
 
-/// Number of our installation in every world.
+/// Instance number of the daemon in every world.
 pub(crate) const INSTANCE: u32 = 0x00ca_b157;
 
-/// Its owner.
+/// Owner of our account.
 pub(crate) const OWN_OWNER: cambist_venue::Address = [0x77; 20];
 
-/// Background traders' accounts are numbered from here.
+/// First account number of simulated traders.
 const FIRST_TRADER: u32 = 1_000;
 
-/// The venue with everybody on it.
+/// The venue with all its accounts.
 pub struct Exchange {
     venue: Venue,
     agents: Vec<Agents>,
     origin: VenueTime,
-    /// Reads everything that goes in and comes out.
+    /// Checks all requests and answers.
     oracle: Oracle,
-    /// Trades since somebody last asked.
+    /// Trades since the last call of `executed`.
     executed: Vec<Executed>,
 }
 
 impl Exchange {
-    /// An exchange with our account funded and the background traders set up.
+    /// An exchange with our funded account and the simulated traders.
     pub(crate) fn new(config: &WorldConfig, seed: u64) -> Result<Self, WorldError> {
         let mut exchange = Self {
             venue: Venue::new(config.venue.clone())?,
@@ -90,7 +90,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Everything that is asked of the venue is asked here.
+    /// Handles every request to the venue.
     fn handle(
         &mut self,
         now: VenueTime,
@@ -108,12 +108,12 @@ impl Exchange {
         answer
     }
 
-    /// The book-keeper of its own.
+    /// The oracle.
     pub(crate) const fn oracle(&self) -> &Oracle {
         &self.oracle
     }
 
-    /// What did not fit since the last call, by the book-keeper.
+    /// Violations that the oracle found since the last call.
     pub(crate) fn found(&mut self) -> Vec<Broken> {
         self.oracle.found()
     }
@@ -123,12 +123,12 @@ impl Exchange {
         self.origin.plus_ms(now.as_ms())
     }
 
-    /// The time of the world at which the venue's clock shows `then`.
+    /// The simulated time at which the venue's clock shows `then`.
     pub(crate) const fn when(&self, then: VenueTime) -> Time {
         Time::from_ms(then.ms_since(self.origin))
     }
 
-    /// One of our requests.
+    /// Handles one of our requests.
     pub(crate) fn ask(&mut self, now: Time, request: &Request) -> Result<Response, Refusal> {
         let caller = Caller::Account {
             account: OWN_ACCOUNT,
@@ -138,7 +138,7 @@ impl Exchange {
         self.handle(now, &caller, request)
     }
 
-    /// The exchange's operator wishes something that is always granted.
+    /// Executes an operator's request that is always granted.
     pub(crate) fn operate(&mut self, now: Time, wish: Operator) {
         let now = self.clock(now);
         self.handle(now, &Caller::Operator, &Request::Operator(wish))
@@ -150,18 +150,18 @@ impl Exchange {
         std::mem::take(&mut self.executed)
     }
 
-    /// Lets the background traders act.
+    /// Lets the simulated traders act.
     pub(crate) fn trade(&mut self, now: Time) {
         let now = self.clock(now);
         for index in 0..self.agents.len() {
             for (caller, request) in self.agents[index].step(now, &self.venue) {
-                // A refused trader tries again when it next looks: that is its business.
+                // A refused trader tries again by itself.
                 let _ = self.handle(now, &caller, &request);
             }
         }
     }
 
-    /// Everything that rests within a gap is swept from one side, and the price moves there.
+    /// Sweeps all resting orders of one side within a gap, and moves the price there.
     pub(crate) fn fall(&mut self, now: Time, spec: &MarketSpec, way: Side, gap_bps: u32) {
         let Some(market) = self.venue.market_id(&spec.name) else {
             return;
@@ -177,7 +177,7 @@ impl Exchange {
         }
     }
 
-    /// Something happens to all markets.
+    /// Applies an event to all markets.
     pub(crate) fn feel(&mut self, now: Time, what: What) {
         let now = self.clock(now);
         for population in &mut self.agents {
@@ -185,13 +185,13 @@ impl Exchange {
         }
     }
 
-    /// When the background traders next want to act.
+    /// When the simulated traders act next.
     pub(crate) fn next_trade(&self) -> Option<Time> {
         let next = self.agents.iter().filter_map(Agents::next_wakeup).min()?;
         Some(self.when(next))
     }
 
-    /// Lets the venue's time pass.
+    /// Advances the venue's clock.
     pub(crate) fn advance(&mut self, now: Time) {
         let now = self.clock(now);
         self.venue.advance(now);
@@ -205,7 +205,7 @@ impl Exchange {
         &self.venue
     }
 
-    /// What our account holds of the tokens of these markets.
+    /// Our balances of the tokens of these markets.
     pub(crate) fn held(&self, markets: &[MarketSpec]) -> Amounts {
         let Some(account) = self.venue.account(OWN_ACCOUNT) else {
             return Amounts::new();

@@ -1,9 +1,9 @@
-//! What a venue could do with everything that was signed: it keeps every order until its expiry, whatever it
-//! said became of it, and fills what hurts most once control is lost.
+//! A venue that keeps every order until its expiry, whatever it reported of it, and fills the ones with the largest
+//! loss once control is lost.
 //!
-//! The true exchange stays as it is; this one is beside it, holds the same orders, never lets one go and has
-//! filled what the true one has. What its fills would cost in addition is set against the bound that `check`
-//! states for such a venue ([`loss_bound_if_kept`]), from the highest mid at which anything alive was signed.
+//! The real exchange is unchanged; this model beside it holds the same orders, never drops one, and fills what the real
+//! one fills. The cost of its additional fills is compared with the bound that `check` states for such a venue
+//! ([`loss_bound_if_kept`]), from the highest mid at which any living order was signed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +13,7 @@ use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 
 const WHOLE_BPS: u128 = 10_000;
-/// What one wrong answer can make of the daemon's clock.
+/// How far one wrong answer can advance the daemon's venue clock.
 const LEAP_MS: u64 = 5_000;
 
 /// An order that it holds.
@@ -24,25 +24,25 @@ struct Order {
     left: (Amount, Amount),
     fee_bips: u8,
     valid_until: VenueTime,
-    /// The cap in force when it left.
+    /// The cap in force when it was sent.
     cap: Amount,
 }
 
-/// Such a venue.
+/// The state of such a venue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     orders: BTreeMap<u64, Order>,
     mids: BTreeMap<MarketId, VecDeque<(VenueTime, u64)>>,
 }
 
-/// What a span cost beside what is stated.
+/// Loss of a span, with the stated bound.
 pub(crate) struct Cost {
     pub(crate) lost: Amount,
     pub(crate) stated: Amount,
 }
 
 impl Kept {
-    /// An order leaves for the first time, or again.
+    /// An order is sent, for the first time or again.
     pub(crate) fn left(&mut self, order: &UnsignedOrder, cap: Amount) {
         let (_, base) = order.base();
         let quote = match order.side {
@@ -60,12 +60,12 @@ impl Kept {
         self.orders.entry(order.client_id.number).or_insert(held);
     }
 
-    /// A mid that orders are made from.
+    /// A mid from which orders are decided.
     pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
         self.mids.entry(market).or_default().push_back((now, mid));
     }
 
-    /// What the true exchange fills, this one has filled.
+    /// A fill at the real exchange is a fill here.
     pub(crate) fn traded(&mut self, number: u64, (base, quote): (Amount, Amount)) {
         if let Some(order) = self.orders.get_mut(&number) {
             order.left.0 = order.left.0.saturating_sub(base);
@@ -73,8 +73,8 @@ impl Kept {
         }
     }
 
-    /// Forgets what has expired, and mids that nothing alive was made from. The daemon's clock may be as far ahead
-    /// as one wrong answer can make it; a grace that is shorter lets it forget so much earlier.
+    /// Drops expired orders, and mids that no living order was decided from. The daemon's clock may be as far ahead as
+    /// one wrong answer can make it; with a shorter grace it drops orders that much earlier.
     pub(crate) fn prune(&mut self, now: VenueTime, engine: &EngineConfig) {
         let early_ms = LEAP_MS.saturating_sub(engine.grace_ms);
         let ahead = now.plus_ms(early_ms);
@@ -87,15 +87,15 @@ impl Kept {
         }
     }
 
-    /// Base units that it could still fill of a market.
+    /// Base units of a market that it could still fill.
     #[cfg(test)]
     fn alive(&self, market: MarketId) -> Amount {
         let of_market = self.orders.values().filter(|order| order.market == market);
         of_market.map(|order| order.left.0).sum()
     }
 
-    /// What it fills when the middle has gone from one to another, beside what was lost with the true exchange,
-    /// and what is stated for that. `None` if it cannot be counted.
+    /// The loss of its fills when the mid has moved from one value to another, in addition to the loss at the real
+    /// exchange, and the bound stated for that. `None` on overflow.
     pub(crate) fn cost(
         &self,
         (spec, engine, limits): (&MarketSpec, &EngineConfig, &MarketConfig),
@@ -127,7 +127,7 @@ impl Kept {
 }
 
 impl Order {
-    /// Quote units that filling the rest loses at a mid, fee included, rounded up.
+    /// Loss in quote units of filling the rest at a mid, fee included, rounded up.
     fn loss(&self, spec: &MarketSpec, mid: u64) -> i128 {
         let signed = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
         let (base, quote) = self.left;
@@ -146,7 +146,7 @@ impl Order {
     }
 }
 
-/// A bid for so many whole tokens at 2,500.00 that expires then.
+/// A bid for `whole` tokens at 2,500.00 with this expiry.
 #[cfg(test)]
 pub(crate) fn bid(number: u64, valid_until_s: u32, whole: Amount) -> UnsignedOrder {
     UnsignedOrder {
@@ -174,7 +174,7 @@ pub(crate) fn bid(number: u64, valid_until_s: u32, whole: Amount) -> UnsignedOrd
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::config::WorldConfig;
     use crate::world::World;
@@ -182,7 +182,7 @@ mod tests {
     const ONE: Amount = 1_000_000_000_000_000_000;
 
     #[test]
-    fn everything_unexpired_is_filled_where_it_hurts_whatever_became_of_it() {
+    fn everything_unexpired_is_filled_where_it_loses() {
         let mut config = WorldConfig::calm(1, "ladder");
         let specs = World::new(config.clone()).unwrap().specs().to_vec();
         config.engine.grace_ms = 5_000;
@@ -202,16 +202,16 @@ mod tests {
         kept.traded(4, (ONE / 2, 1_250_000_000));
         kept.prune(VenueTime::from_s(30), &config.engine);
         assert_eq!(kept.alive(MarketId(0)), 5 * ONE / 2, "one has expired");
-        // Two and a half bought at 2,500 are worth 2,250, and their fee of 20 is taken.
+        // Two and a half bought at 2,500 are worth 2,250, and their fee of 20 is paid.
         let by_fills = 5 * 125_000_000 + 2_250_000_000 * 5 / 2 / 500;
         let all = (spec, &config.engine, &limits);
         let cost = kept.cost(all, (500_000, 450_000), 100).unwrap();
         assert_eq!(cost.lost, 100 + by_fills);
         let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(250_000), 1_000);
         assert_eq!(cost.stated, bound.unwrap().total());
-        // The other way no bid hurts.
+        // In the other direction bids lose nothing.
         assert_eq!(kept.cost(all, (500_000, 550_000), 100).unwrap().lost, 100);
-        // Stated from the highest mid that anything alive was made from.
+        // Stated from the highest mid of any living order.
         kept.sees(VenueTime::from_s(30), MarketId(0), 520_000);
         let cost = kept.cost(all, (500_000, 450_000), 0).unwrap();
         let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(260_000), 1_347);

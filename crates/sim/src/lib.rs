@@ -1,9 +1,8 @@
-//! The world: engine, venue, network, store and time as one seeded event queue.
+//! The simulated world: engine, venue, network, store and time as one seeded event queue.
 //!
-//! One thread, no real time, no randomness outside the seed: the same configuration gives the same
-//! trace, byte for byte. What the shell does with sockets and files in the program is done here with
-//! numbers; the engine cannot tell the difference. Checks compare what the engine believes with what
-//! the venue has after every step.
+//! One thread, no real time, no randomness outside the seed: the same configuration gives the same trace, byte for
+//! byte. The shell's sockets and files are replaced by a simulation, without a difference for the engine. After every
+//! step, checks compare the engine's state with the venue's.
 //!
 //! Absent on purpose: HTTP, JSON, threads, sleeping, clocks, files.
 

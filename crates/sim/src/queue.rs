@@ -1,18 +1,18 @@
-//! Everything that will happen, by time and then by the order in which it was planned.
+//! The event queue: planned events by time and then by the order in which they were planned.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use cambist_core::Time;
 
-/// A queue of what will happen.
+/// A queue of planned events.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     planned: BinaryHeap<Planned<T>>,
     next: u64,
 }
 
-/// Ordered by when alone: the next to happen is the greatest. No two have the same number.
+/// The ordering is reversed: the next event is the greatest. No two have the same number.
 #[derive(Debug)]
 struct Planned<T> {
     at: Time,
@@ -48,19 +48,19 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Plans something. What was planned earlier for the same time happens first.
+    /// Plans an event. Of several at the same time, the one planned first comes first.
     pub(crate) fn plan(&mut self, at: Time, what: T) {
         let number = self.next;
         self.planned.push(Planned { at, number, what });
         self.next += 1;
     }
 
-    /// When the next thing happens.
+    /// Time of the next event.
     pub(crate) fn next_at(&self) -> Option<Time> {
         self.planned.peek().map(|next| next.at)
     }
 
-    /// Takes the next thing.
+    /// Removes the next event.
     pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
         self.planned.pop().map(|next| (next.at, next.what))
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_first_happens_first_and_of_one_time_what_was_planned_first() {
+    fn events_are_processed_by_time_and_then_by_planning() {
         let mut queue = Queue::new();
         for (at, what) in [(5, 'd'), (1, 'a'), (5, 'e'), (2, 'b'), (5, 'f'), (2, 'c')] {
             queue.plan(Time(at), what);

@@ -1,6 +1,6 @@
-//! Making an order's hash, and what the venue makes of its bytes. The engine and the venue take a hash
-//! as opaque bytes, so a cheap digest proves as much about them as a real one; about one world in a
-//! hundred goes all the way through the wire and the curve instead.
+//! Hashing of orders, and the venue's reading of their bytes. Engine and venue treat a hash as opaque bytes, so a cheap
+//! digest tests them as well as a real one; about one world in a hundred uses the complete wire format and signatures
+//! instead.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use cambist_venue::NewOrder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The account's key in every world.
+/// Key of the account in every world.
 const KEY: &str = "0x0000000000000000000000000000000000000000000000000000000000ca9b15";
 
 /// How orders are hashed.
@@ -23,13 +23,13 @@ pub enum Sealer {
     /// A digest of the order's fields.
     #[default]
     Digest,
-    /// The wire's bytes, the real hash, a real signature: written, read back strictly, verified.
+    /// Wire format, real hash and real signature: written, read back strictly, verified.
     Wire,
 }
 
 impl Sealer {
-    /// The order's hash. The first byte is zero as in every genuine one, so that it never meets the
-    /// background traders' hashes.
+    /// Hash of an order. The first byte is zero as in every real one, so that it never equals a hash of a simulated
+    /// trader.
     pub fn hash(self, exchange: [u8; 20], account: u32, order: &UnsignedOrder) -> Hash {
         match self {
             Self::Digest => digest(order),
@@ -42,8 +42,8 @@ impl Sealer {
         }
     }
 
-    /// What the venue reads of the order that the engine's shell sends: through the wire, if that is
-    /// the way. The same bytes every time, because signatures are deterministic.
+    /// The order as the venue reads it from the shell's bytes: through the wire format if configured. The same bytes
+    /// every time, because signatures are deterministic.
     pub(crate) fn arrives(self, account: u32, order: &UnsignedOrder, sent: &mut NewOrder) {
         match self {
             Self::Digest => {}

@@ -1,4 +1,4 @@
-//! A running hash over everything the engine heard and did: two runs are the same if this is.
+//! A running hash over all events and actions of the engine: equal hashes mean equal runs.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use cambist_core::event::Event;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// The hash of a whole run.
+/// The hash of a complete run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceHash(pub [u8; 32]);
 
@@ -30,7 +30,7 @@ impl Serialize for TraceHash {
     }
 }
 
-/// What was heard and done so far, as a hash.
+/// The hash of events and actions so far.
 #[derive(Default)]
 pub(crate) struct Trace {
     digest: Sha256,
@@ -38,12 +38,11 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Takes in one step of the engine.
+    /// Adds one step of the engine.
     pub(crate) fn take(&mut self, at: Time, event: &Event, actions: &[Action]) {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        // Plain data into memory: postcard refuses only sequences of unknown length, of which there
-        // are none.
+        // Serialisation to memory: postcard refuses only sequences of unknown length, and there are none.
         self.bytes = postcard::to_extend(&(at, event, actions), bytes)
             .expect("events and actions are plain data");
         self.digest.update(&self.bytes);

@@ -190,7 +190,7 @@ fn name(markets: &[MarketSpec], market: MarketId) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use cambist_core::order::{FillBy, OrderStatus};
     use cambist_core::request::OrdersPage;
     use cambist_core::{OrderKind, Price, Reason, Side, TokenId, VenueTime};
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_of_a_market_nobody_asked_about_is_not_understood() {
+    fn a_depth_of_an_unknown_market_is_not_decoded() {
         let of = |market: &str| {
             let row = DepthRow {
                 price: Price(9),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_keep_their_reason_and_answers_to_nobody_are_not_understood() {
+    fn refusals_keep_their_reason_and_unexpected_answers_are_not_decoded() {
         let refused = Err(Refusal::new(Reason::Unlisted(7), "words"));
         assert_eq!(
             outcome(&markets(), refused),

@@ -1,5 +1,5 @@
-//! What many runs add up to. Sums and greatest values of integers only, so that parts of a campaign, run anywhere in any
-//! order, add up to the same.
+//! Sums over runs. Only integer sums and maxima, so that parts of a campaign that run anywhere, in any order, add up to
+//! the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use crate::campaign::outcome::Outcome;
 /// Sums over runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// Runs.
+    /// Number of runs.
     pub seeds: u64,
-    /// Runs that broke a promise.
+    /// Runs with a violation.
     pub seeds_failed: u64,
-    /// Time of the worlds.
+    /// Simulated time, milliseconds.
     pub simulated_ms: u64,
-    /// Things that happened.
+    /// Events processed.
     pub steps: u64,
     /// Faults injected, crashes included.
     pub faults: u64,
-    /// Crashes, each at an action of its own.
+    /// Crashes, each before another action.
     pub crash_points: u64,
     /// Orders sent.
     pub orders: u64,
@@ -26,25 +26,25 @@ pub struct Aggregate {
     pub resent: u64,
     /// Fills booked.
     pub fills: u64,
-    /// Broken promises.
+    /// Violations.
     pub violations: u64,
-    /// Looks at own orders in healthy time.
+    /// Samples of own orders in healthy time.
     pub looks: u64,
-    /// Looks that found them on both sides of every market.
+    /// Samples with own orders on both sides of every market.
     pub looks_both: u64,
-    /// Losses of control that were measured, each market by itself.
+    /// Control losses that were measured, each market separately.
     #[serde(default)]
     pub loss_spans: u64,
-    /// The most that one of them cost of what is stated, parts per million.
+    /// Largest loss at a loss of control, relative to the stated bound, parts per million.
     #[serde(default)]
     pub loss_ratio_ppm: u64,
-    /// The seed of that one; 0 if none cost anything.
+    /// Its seed; 0 if nothing was lost.
     #[serde(default)]
     pub loss_ratio_seed: u64,
-    /// The most that was lost of what is stated where a venue keeps ended orders, parts per million.
+    /// Largest loss relative to the stated bound for a venue that keeps ended orders, parts per million.
     #[serde(default)]
     pub kept_ratio_ppm: u64,
-    /// The lowest seed that lost it.
+    /// The lowest seed with that loss.
     #[serde(default)]
     pub kept_ratio_seed: u64,
 }
@@ -81,7 +81,7 @@ impl Aggregate {
         });
     }
 
-    /// Adds what was added up elsewhere.
+    /// Adds another aggregate.
     pub const fn merge(&mut self, other: &Self) {
         self.seeds += other.seeds;
         self.seeds_failed += other.seeds_failed;
@@ -104,19 +104,19 @@ impl Aggregate {
         (self.kept_ratio_ppm, self.kept_ratio_seed) = worst;
     }
 
-    /// Time of the worlds in hours.
+    /// Simulated time in hours.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn simulated_hours(&self) -> f64 {
         self.simulated_ms as f64 / 3_600_000.0
     }
 
-    /// The most that a loss of control cost of what `check` states for it; `None` if none was measured.
+    /// Largest loss at a loss of control, relative to what `check` states for it; `None` if none was measured.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn loss_ratio(&self) -> Option<f64> {
         (self.loss_spans > 0).then(|| self.loss_ratio_ppm as f64 / 1e6)
     }
 
-    /// The same with a venue that keeps every signed order until its expiry, whatever it says of it.
+    /// The same for a venue that keeps every signed order until its expiry.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn kept_ratio(&self) -> Option<f64> {
         (self.loss_spans > 0).then(|| self.kept_ratio_ppm as f64 / 1e6)
@@ -129,7 +129,7 @@ impl Aggregate {
     }
 }
 
-/// The greater of two ratios with its seed; of equal ones the lowest seed, so that the order of adding does not
+/// The greater of two ratios with its seed; of equal ones the lowest seed, so that the order of additions does not
 /// matter.
 const fn worse(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
     if other.0 > one.0 || other.0 == one.0 && other.1 < one.1 {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_of_parts_is_the_worst_of_all_in_any_order() {
+    fn the_maximum_of_parts_is_the_maximum_of_all_in_any_order() {
         let part = |loss_ratio_ppm, loss_ratio_seed| Aggregate {
             loss_spans: 1,
             loss_ratio_ppm,

@@ -1,4 +1,4 @@
-//! Campaigns: one seed as a run, its outcome, sums over many, and shrinking a failing one.
+//! Campaigns: one seed as a run, its outcome, aggregates, and shrinking of a failing run.
 
 pub(crate) mod aggregate;
 pub(crate) mod outcome;

@@ -1,4 +1,4 @@
-//! One run from beginning to end, and what came of it.
+//! One complete run and its outcome.
 
 use cambist_core::Time;
 use cambist_core::notification::Notification;
@@ -11,43 +11,43 @@ use crate::invariants::stated_loss::Losses;
 use crate::trace::TraceHash;
 use crate::world::World;
 
-/// What is counted over all starts of a world.
+/// Counts over all starts of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Orders sent, first transmissions.
     pub orders: u64,
     /// Further transmissions.
     pub resent: u64,
-    /// Orders the venue took.
+    /// Orders that the venue accepted.
     pub taken: u64,
     /// Fill increments booked.
     pub fills: u64,
-    /// Trades of ours at the venue.
+    /// Fills of our orders at the venue.
     pub traded: u64,
     /// Requests of every kind.
     pub requests: u64,
-    /// Wakes of the engine that led to nothing.
+    /// Wake-ups of the engine without an action.
     pub idle_wakes: u64,
-    /// Answers that proved nothing.
+    /// Answers without a known result.
     pub unknown: u64,
     /// Faults injected.
     pub faults: u64,
     /// Crashes.
     pub crashes: u64,
-    /// Looks at own orders at the venue, from the first one taken to the end of market making.
+    /// Samples of own orders at the venue, from the first accepted one to the end of market making.
     pub samples: u64,
-    /// Looks that found them on both sides of every market.
+    /// Samples with own orders on both sides of every market.
     pub samples_both: u64,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// The world's seed.
     pub seed: u64,
-    /// Time of the world at the end.
+    /// Simulated time at the end, milliseconds.
     pub simulated_ms: u64,
-    /// Things that happened.
+    /// Events processed.
     pub steps: u64,
     /// Orders sent.
     pub orders: u64,
@@ -55,24 +55,23 @@ pub struct Outcome {
     pub fills: u64,
     /// Share of time with own orders on both sides at the venue, downtime and faults included.
     pub quoted_ratio: f64,
-    /// Everything counted.
+    /// All counts.
     pub counts: Counts,
-    /// What losses of control cost, beside what is stated.
+    /// Losses at losses of control, with the stated bounds.
     pub losses: Losses,
-    /// Whether the ending proved that no own order rests.
+    /// Whether draining proved that no own order rests.
     pub proven: bool,
-    /// Promises that were not kept.
+    /// Violated invariants.
     pub violations: Vec<Violation>,
     /// Violations beyond those that are kept.
     pub violations_dropped: u64,
-    /// The hash of everything the engine heard and did.
+    /// Hash of all events and actions of the engine.
     pub trace_hash: TraceHash,
-    /// The session, as the program tells it.
+    /// The session's summary.
     pub summary: Summary,
 }
 
-/// Makes a market for the configured time with faults; ends all faults and waits until quotes rest
-/// again; drains.
+/// Makes a market with faults for the configured time, ends all faults, waits until quotes rest again, and drains.
 pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
     let mut world = World::new(config)?;
     let proven = world.play();
@@ -80,7 +79,7 @@ pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
 }
 
 impl Counts {
-    /// Counts what the engine tells.
+    /// Counts a notification.
     pub(crate) fn observe(&mut self, note: &Notification) {
         self.orders += u64::from(matches!(note, Notification::Submitted { .. }));
         self.resent += u64::from(matches!(note, Notification::Resent { .. }));
@@ -96,7 +95,7 @@ impl Counts {
 }
 
 impl World {
-    /// The whole play of [`run`]; false when the end was not proven.
+    /// All phases of [`run`]; false if the end was not proven.
     pub fn play(&mut self) -> bool {
         self.run_until(Time::from_ms(self.config().duration_ms));
         self.calm();
@@ -104,7 +103,7 @@ impl World {
         self.end()
     }
 
-    /// What came of everything so far.
+    /// The outcome so far.
     pub fn outcome(&self, proven: bool) -> Outcome {
         let counts = self.counts();
         let closing = Closing {

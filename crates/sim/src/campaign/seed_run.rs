@@ -1,5 +1,5 @@
-//! A trial: the world of a seed, less what was taken away from it. What a command line says of it is
-//! all there is to say, so that one command shows it again.
+//! A seed run: the world of a seed, without what shrinking has removed. Its command line describes it completely, so
+//! that one command reproduces it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,21 +14,21 @@ use crate::world::World;
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
 
-/// Which world.
+/// The world to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedRun {
     /// Its seed.
     pub seed: u64,
-    /// Market making for this long, before the ending.
+    /// Duration of market making, milliseconds.
     pub duration_ms: u64,
-    /// Families of faults that are turned off.
+    /// Fault families that are turned off.
     pub without: BTreeSet<Family>,
-    /// Only so many of its strategies take part.
+    /// Only the first `seats_max` strategies run.
     pub seats_max: Option<usize>,
 }
 
 impl SeedRun {
-    /// The whole world of a seed.
+    /// The complete world of a seed.
     pub const fn new(seed: u64, duration_ms: u64) -> Self {
         Self {
             seed,
@@ -38,7 +38,7 @@ impl SeedRun {
         }
     }
 
-    /// The world.
+    /// Its configuration.
     pub fn config(&self) -> WorldConfig {
         let mut config = WorldConfig::drawn(self.seed);
         config.duration_ms = self.duration_ms;
@@ -51,20 +51,20 @@ impl SeedRun {
         config
     }
 
-    /// Runs it from beginning to end.
+    /// Runs it to the end.
     pub fn run(&self) -> Result<Outcome, WorldError> {
         let mut world = self.world()?;
         let proven = world.play();
         Ok(world.outcome(proven))
     }
 
-    /// Its world at the beginning.
+    /// Its world before the first event.
     pub fn world(&self) -> Result<World, WorldError> {
         World::new(self.config())
     }
 }
 
-/// The arguments that show it again.
+/// The arguments that reproduce it.
 impl fmt::Display for SeedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--seeds 1 --seed {}", self.seed)?;
@@ -84,7 +84,7 @@ impl fmt::Display for SeedRun {
 
 /// A duration in hours, exact to the millisecond, without trailing zeros.
 fn hours(duration_ms: u64) -> String {
-    // A millisecond is 1/3,600,000 of an hour: nine decimals tell any two of them apart.
+    // A millisecond is 1/3,600,000 of an hour: nine decimals distinguish any two.
     let whole = duration_ms / HOUR_MS;
     let rest = u128::from(duration_ms % HOUR_MS) * 1_000_000_000 / u128::from(HOUR_MS);
     let text = format!("{whole}.{rest:09}");
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trial_says_what_was_taken_away() {
+    fn a_seed_run_has_arguments_for_what_was_removed() {
         let mut trial = SeedRun::new(7, HOUR_MS);
         assert_eq!(trial.to_string(), "--seeds 1 --seed 7");
         trial.duration_ms = 450_000;

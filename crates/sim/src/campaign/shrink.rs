@@ -1,16 +1,16 @@
-//! Making a failing world small: what is not needed for the failure is taken away, as long as the same
-//! promise is broken.
+//! Shrinking a failing world: everything that the failure does not need is removed, as long as the same invariant is
+//! violated.
 
 use crate::campaign::seed_run::SeedRun;
 use crate::faults::family::Family;
 
-/// Shortest world.
+/// Shortest duration.
 const SHORTEST_MS: u64 = 60_000;
-/// Rounds over everything that can be taken away.
+/// Rounds over everything that can be removed.
 const ROUNDS: usize = 3;
 
-/// The smallest world found that still fails as `fails` says; `failed_ms` is when the whole one failed.
-/// `fails` is asked some forty times at most.
+/// The smallest world found for which `fails` is true; `failed_ms` is when the complete one failed. `fails` is called
+/// at most about forty times.
 pub fn shrink(trial: &SeedRun, failed_ms: u64, mut fails: impl FnMut(&SeedRun) -> bool) -> SeedRun {
     let mut small = trial.clone();
     let mut try_one = |small: &mut SeedRun, change: &dyn Fn(&mut SeedRun)| {
@@ -23,7 +23,7 @@ pub fn shrink(trial: &SeedRun, failed_ms: u64, mut fails: impl FnMut(&SeedRun) -
             false
         }
     };
-    // What happens before the failure does not depend on how long the world would have gone on.
+    // Events before the failure do not depend on the duration of the world.
     let at_ms = failed_ms.div_ceil(SHORTEST_MS) * SHORTEST_MS;
     try_one(&mut small, &|t| t.duration_ms = t.duration_ms.min(at_ms));
     for _ in 0..ROUNDS {

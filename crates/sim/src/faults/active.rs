@@ -1,4 +1,4 @@
-//! What is wrong at present around the daemon, and since when nothing was.
+//! The faults that are active around the daemon, and the time since the last one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use cambist_venue::{DepthView, Random};
 
 use crate::faults::kinds::FaultKind;
 
-/// Where orders are missing.
+/// Where orders are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gaps {
     /// In lists.
@@ -17,47 +17,47 @@ pub(crate) enum Gaps {
     Reports,
 }
 
-/// The present weather.
+/// State of the faults.
 #[derive(Debug)]
 pub(crate) struct ActiveFaults {
     pub(crate) random: Random,
-    /// Faults happen.
+    /// Whether this is a period with faults.
     pub(crate) stormy: bool,
-    /// Faults have ended for good.
+    /// Whether faults have ended for good.
     pub(crate) over: bool,
-    /// Troubles under way.
+    /// Active faults.
     pub(crate) active: BTreeSet<FaultKind>,
-    /// Troubles begun.
+    /// Number of faults started.
     pub(crate) begun: u64,
-    /// Until then something was wrong, as far as is known.
+    /// Time until which a fault was active, as far as is known.
     pub(crate) disturbed: Time,
-    /// Until then the daemon could not do at the exchange what it wanted, as far as is known.
+    /// Time until which the daemon was prevented from acting at the exchange, as far as is known.
     pub(crate) obstructed: Time,
-    /// The daemon gets nothing to hear before.
+    /// Time before which no event reaches the daemon.
     pub(crate) held_until: Time,
-    /// Where orders are missing while lists have gaps.
+    /// Where orders are left out while lists have gaps.
     pub(crate) gaps: Gaps,
-    /// Orders younger than this are not shown.
+    /// Orders younger than this are hidden.
     pub(crate) hidden_ms: u64,
-    /// What a closed window has left out once.
+    /// Entries that a closed window has left out once.
     pub(crate) left_out: BTreeSet<Hash>,
-    /// What requests of one kind get while it is away: no answer, or a refusal that says nothing.
+    /// The endpoint without service: no answer, or a refusal without information.
     pub(crate) away: Option<(Endpoint, Option<Reason>)>,
-    /// Wrong times told.
+    /// Number of wrong times in answers.
     pub(crate) wrong_times: u64,
-    /// How often a cache takes a new depth in; otherwise old ones come between new ones.
+    /// Interval at which a cache renews a depth; `None`: old ones alternate with new ones.
     pub(crate) renewed_ms: Option<u64>,
     /// Depths by market: an old one, and the newest.
     pub(crate) depths: BTreeMap<String, (DepthView, DepthView)>,
-    /// Money moved that nobody has explained to the daemon: tokens and signed amounts.
+    /// External flows that were not explained to the daemon: tokens and signed amounts.
     pub(crate) unexplained: Vec<(TokenId, i128)>,
-    /// Until then the daemon need not have heard that somebody else touched the account.
+    /// Time until which the daemon may not have detected an external change of the account.
     pub(crate) unheard_until: Time,
-    /// Somebody else's order.
+    /// A foreign order.
     pub(crate) foreign: Option<Hash>,
-    /// Orders of somebody else so far.
+    /// Number of foreign orders so far.
     pub(crate) foreign_made: u32,
-    /// Those of another cambist instance, and whether this start of the daemon has told of them.
+    /// Orders of another instance, and whether this start of the daemon has reported them.
     pub(crate) others: BTreeMap<Hash, bool>,
 }
 
@@ -91,19 +91,19 @@ impl ActiveFaults {
         self.active.contains(&kind)
     }
 
-    /// Something is wrong until then at least.
+    /// Records that a fault is active until then at least.
     pub(crate) fn disturb(&mut self, until: Time) {
         self.disturbed = self.disturbed.max(until);
     }
 
-    /// As that, and it keeps the daemon from doing what it wants.
+    /// The same, for a fault that prevents the daemon from acting.
     pub(crate) fn obstruct(&mut self, until: Time) {
         self.disturb(until);
         self.obstructed = self.obstructed.max(until);
     }
 
-    /// A wrong time, in milliseconds off the true one: each is far from the one before, as a claim of
-    /// one broken answer is; two that agree would be a clock.
+    /// A wrong time as an offset in milliseconds. Each is far from the one before: two wrong answers that agreed would
+    /// be a clock.
     pub(crate) const fn wrong_ms(&mut self) -> i64 {
         self.wrong_times += 1;
         let step = (self.wrong_times % 37).cast_signed();

@@ -1,7 +1,7 @@
-//! The store as a model: what was written, and what of it is certain to survive.
+//! A model of the store: what was written, and which part of it is certain to survive.
 //!
-//! Writes wait until a sync carries them over; a crash keeps some first part of those that waited, as
-//! a real disk may. What is durable at a moment is all that a restart knows.
+//! Writes wait for a sync; a crash keeps some prefix of the waiting ones, as a real disk may. A restart starts from the
+//! durable state alone.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +14,7 @@ use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::{Amount, ClientOrderId, Hash, TokenId, VenueTime};
 use cambist_venue::Random;
 
-/// An order as sealed, and what became of it as far as it was written down.
+/// An intent as sealed, with its written state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// The order.
@@ -30,30 +30,30 @@ pub struct Intent {
 /// One write.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    /// Orders, moves and their counters, together or not at all.
+    /// Intents and their counters, together or not at all.
     Intents(
         Vec<(UnsignedOrder, Hash)>,
         Vec<(UnsignedPoolTransaction, Hash)>,
     ),
-    /// What one event changed, together or not at all.
+    /// The changes by one event, together or not at all.
     Booked(Box<Booking>),
     Levels(Restrictions),
 }
 
-/// What survives.
+/// The durable state.
 #[derive(Clone, Debug, Default)]
 pub struct Durable {
     /// Every intent.
     pub intents: BTreeMap<ClientOrderId, Intent>,
-    /// Those whose end was never written.
+    /// Orders without a written end.
     pub open: BTreeSet<ClientOrderId>,
-    /// Joins and exits whose end was never written.
+    /// Joins and exits without a written end.
     pub moves: BTreeMap<ClientOrderId, RecoveredPoolTransaction>,
     /// Next order number.
     pub next_number: u64,
     /// Next storage id by sell token.
     pub next_storage: BTreeMap<TokenId, u32>,
-    /// Level and pauses.
+    /// Trading state and pauses.
     pub levels: Restrictions,
     /// The books of the account.
     pub books: Books,
@@ -122,7 +122,7 @@ impl Durable {
         }
     }
 
-    /// Base units of every order that is not behind its fence, by token and expiry.
+    /// Base units of every order whose fence has not passed, by token and expiry.
     pub(crate) fn signed(&self, now: VenueTime, grace_ms: u64) -> Vec<(TokenId, u32, Amount)> {
         let orders = self.intents.values().map(|intent| &intent.order);
         let lives = |order: &&UnsignedOrder| {
@@ -137,7 +137,7 @@ impl Durable {
             .collect()
     }
 
-    /// Intents whose end was never written.
+    /// Orders without a written end.
     pub fn recovered(&self) -> Vec<RecoveredOrder> {
         self.open
             .iter()
@@ -162,12 +162,12 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// What would survive a crash now, at least.
+    /// The state that survives a crash now, at least.
     pub const fn durable(&self) -> &Durable {
         &self.durable
     }
 
-    /// Writes something that the next sync makes durable; the answer numbers it.
+    /// Adds a write that the next sync makes durable; returns its number.
     pub(crate) fn write(&mut self, write: Write) -> u64 {
         self.written += 1;
         self.waiting.push_back((self.written, write));
@@ -185,27 +185,27 @@ impl Disk {
         }
     }
 
-    /// The first order or move below a number whose end is not durable.
+    /// The first intent below a number whose end is not durable.
     pub(crate) fn unresolved(&self, below: u64) -> Option<ClientOrderId> {
         let mut open = self.durable.open.iter().chain(self.durable.moves.keys());
         open.find(|id| id.number < below).copied()
     }
 
-    /// A person lowers the level while nothing runs, has losses forgotten, and takes over what differed when
-    /// the books were last compared: what was taken, by token.
+    /// An operator resumes while no daemon runs: lowers the trading state, resets losses, and adopts the differences of
+    /// the last comparison. Returns the booked amounts by token.
     pub(crate) fn lower(&mut self, markets: &[Carrier]) -> BTreeMap<TokenId, i128> {
         self.durable.levels = Restrictions::default();
         self.durable.books.forget_losses();
         self.durable.books.accept_differences(markets)
     }
 
-    /// A person explains a flow while nothing runs; false before the first opening.
+    /// An operator explains a flow while no daemon runs; false before the first opening.
     pub(crate) fn explain(&mut self, token: TokenId, amount: i128, markets: &[Carrier]) -> bool {
         let books = &mut self.durable.books;
         books.ledger.is_some() && books.explain(token, amount, markets).is_ok()
     }
 
-    /// Loses what was not synced, but for a first part of it that chance keeps.
+    /// Drops writes that were not synced, except a random prefix of them.
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let waiting = self.waiting.len() as u64;
         let kept = random.between(0, waiting);

@@ -1,4 +1,4 @@
-//! Families of faults: each can be turned off by itself, without changing what the others draw.
+//! Fault families: each can be turned off without changing the random draws of the others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,23 +12,23 @@ use crate::profiles::control_loss::ControlLossConfig;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// Messages are lost, repeated, overtaken, garbled, turned away.
+    /// Messages are lost, repeated, reordered, garbled, refused.
     Network,
-    /// The exchange changes its mode, freezes, hides, is slow or away.
+    /// The exchange changes its mode, freezes accounts, hides orders, is slow or unreachable.
     Venue,
     /// The store fails or is slow.
     Disk,
-    /// The host sleeps, answers carry wrong times.
+    /// The host is suspended, answers carry wrong times.
     Clock,
-    /// People: levels, ends, deposits, withdrawals, foreign orders.
+    /// Operators: trading states, drains, deposits, withdrawals, foreign orders.
     Operator,
-    /// Limits that bite, reloaded now and then.
+    /// Tight limits, reloaded at intervals.
     Limits,
-    /// The daemon dies, at any action, and what was not synced is lost.
+    /// The daemon crashes before any action, and writes that were not synced are lost.
     Crash,
 }
 
-/// A word that names no family.
+/// A word that is not a fault family.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{word:?} is no family of faults; there are {all}", all = Family::names())]
 pub struct NoFamily {
@@ -64,7 +64,7 @@ impl Family {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The same world without this family.
+    /// Removes this family from a configuration.
     pub(crate) fn remove(self, config: &mut WorldConfig) {
         match self {
             Self::Network => {

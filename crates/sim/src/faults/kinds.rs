@@ -1,72 +1,72 @@
-//! Troubles: what goes wrong for a while around the daemon, beside the network and its own death.
+//! Kinds of faults that last for some time, besides the network and crashes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::faults::family::Family;
 
-/// One kind of trouble.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The exchange answers reads only.
     ExchangeHalted,
-    /// The exchange takes cancels only.
+    /// The exchange accepts cancels only.
     ExchangeCancelOnly,
-    /// The exchange takes no order that would trade at once.
+    /// The exchange accepts no order that would trade at once.
     ExchangePostOnly,
     /// Our account is frozen.
     AccountFrozen,
     /// The first market is closed.
     MarketClosed,
-    /// The exchange is away: nobody listens.
+    /// The exchange is unreachable.
     ExchangeDown,
     /// Orders and cancels take effect late, and some orders fail late.
     ExchangeSlow,
-    /// Orders are shown late.
+    /// Orders appear in lists late.
     OrdersHidden,
-    /// Lists leave out orders that the daemon knows; asked for by hash they are there, or cannot be read.
+    /// Lists leave out orders that the daemon knows; by hash they are found, or cannot be read.
     ListGaps,
     /// Lists leave out orders that the daemon does not know yet; closed windows leave out each once.
     ListSkips,
-    /// What is submitted arrives just before it expires, or just after.
+    /// Submits arrive immediately before they expire, or after.
     SubmitsLate,
-    /// Requests of one kind get no answer, or a refusal that says nothing; all others are served.
+    /// Requests to one endpoint get no answer, or a refusal without information; all others are served.
     OneAway,
-    /// The depth stands still under fresh timestamps.
+    /// The depth does not change, under new timestamps.
     DepthFrozen,
-    /// Depths of the past are shown again, from a cache.
+    /// Old depths are sent again, from a cache.
     DepthOld,
-    /// The price leaps, and most who make the market step back.
+    /// The price jumps, and most market makers stop quoting.
     MarketCrash,
-    /// Nobody else makes the market any more.
+    /// No other market maker quotes.
     MarketDeserted,
-    /// Fees rise.
+    /// Fees increase.
     FeesRaised,
     /// The API key is refused.
     KeyRefused,
-    /// The store cannot write any more, in this process.
+    /// The store cannot write any more in this process.
     StoreFailed,
     /// Signing fails.
     SigningFailed,
     /// The disk takes seconds.
     StoreSlow,
-    /// The host sleeps, and the daemon's clock with it.
+    /// The host is suspended, and the daemon's clock stops.
     Suspended,
-    /// The machine is held, and the daemon's clock goes on.
+    /// The process is stopped, and the daemon's clock continues.
     Held,
     /// Some answers carry a wrong time.
     TimeWrong,
-    /// The operator allows cancels only.
+    /// An operator sets cancel-only.
     LevelRaised,
-    /// The operator halts.
+    /// An operator halts trading.
     LevelHalted,
-    /// The operator ends the daemon in order.
+    /// An operator drains the daemon.
     Drained,
-    /// Somebody deposits.
+    /// An external deposit.
     Deposit,
-    /// Somebody withdraws.
+    /// An external withdrawal.
     Withdrawal,
-    /// Somebody else's order is on our account.
+    /// A foreign order on our account.
     ForeignOrder,
 }
 
@@ -137,7 +137,7 @@ impl FaultKind {
         }
     }
 
-    /// Whether a person waits for its end before starting a daemon again that stands still.
+    /// Whether the operator waits for its end before restarting a stopped daemon.
     pub(crate) const fn keeps_people(self) -> bool {
         match self {
             Self::KeyRefused

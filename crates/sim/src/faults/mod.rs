@@ -1,4 +1,4 @@
-//! Fault injection: what goes wrong in a world, how often, and what it does to messages and files.
+//! Fault injection: kinds of faults, their schedule, and their effects on messages and files.
 
 pub(crate) mod active;
 pub(crate) mod disk;

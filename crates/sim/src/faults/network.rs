@@ -1,6 +1,6 @@
-//! The network between shell and venue: how long a message travels, and what becomes of it.
+//! The network between shell and venue: latencies and faults of messages.
 //!
-//! Of what the messages say it knows no more than which endpoint they are for.
+//! Of a message's content it uses only the endpoint.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use cambist_venue::Random;
 
 use crate::config::{NetworkConfig, PARTS};
 
-/// One kind of fault.
+/// A kind of network fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// Nothing left.
+    /// No byte was sent.
     NotSent,
     /// The request was lost.
     RequestLost,
     /// A 429.
     Limited,
-    /// A 5xx, before or after the venue acted.
+    /// A 5xx before or after the venue processed the request.
     ServerError,
     /// A redirect.
     Redirect,
     /// It arrived twice.
     Duplicate,
-    /// It, or its answer, was delayed and overtaken.
+    /// The request or its answer was delayed and overtaken.
     Delayed,
     /// The answer was lost.
     AnswerLost,
@@ -48,38 +48,38 @@ impl Fault {
     ];
 }
 
-/// What becomes of a request on its way out.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outbound {
     /// Provably nothing left; known after so many microseconds.
     NotSent { after_us: u64 },
-    /// Lost. `broken_us` is when the connection is seen to break, if it is.
+    /// Lost. `broken_us` is when the connection is detected as broken, if ever.
     Lost { broken_us: Option<u64> },
-    /// A gateway answers in the venue's place, after so many microseconds.
+    /// A gateway answers instead of the venue, after this many microseconds.
     Turned { after_us: u64, answer: Gateway },
-    /// It arrives, and perhaps a copy of it, earlier or later, whose answer nobody gets.
+    /// It arrives, and possibly a copy of it earlier or later, whose answer is dropped.
     Arrives { after_us: u64, copy_us: Option<u64> },
 }
 
-/// What stands between and answers by itself.
+/// A gateway that answers by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gateway {
-    /// 429: not passed on.
+    /// 429: not forwarded.
     Limited,
     /// 5xx.
     ServerError,
     /// 3xx.
     Redirect,
-    /// A refusal that says nothing about what was asked.
+    /// A refusal without information about the request.
     Refusal(Reason),
 }
 
-/// What becomes of an answer on its way back.
+/// What happens to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inbound {
-    /// Lost. `broken_us` is when the connection is seen to break, if it is.
+    /// Lost. `broken_us` is when the connection is detected as broken, if ever.
     Lost { broken_us: Option<u64> },
-    /// It arrives, but cannot be understood.
+    /// It arrives, but cannot be decoded.
     Garbled { after_us: u64 },
     /// It arrives as a gateway's 5xx.
     ServerError { after_us: u64 },
@@ -87,17 +87,17 @@ pub(crate) enum Inbound {
     Arrives { after_us: u64 },
 }
 
-/// The network with its own stream of chance.
+/// The network with its own random stream.
 #[derive(Debug)]
 pub struct Network {
     config: NetworkConfig,
     random: Random,
     faults: u64,
-    /// Faults by what they struck.
+    /// Faults by endpoint and kind.
     struck: BTreeMap<(Endpoint, Fault), u64>,
-    /// What is under way at the moment.
+    /// Endpoint of the current message.
     carried: Endpoint,
-    /// Faults happen.
+    /// Whether faults occur.
     stormy: bool,
 }
 
@@ -118,17 +118,17 @@ impl Network {
         self.faults
     }
 
-    /// Faults by the endpoint whose message they struck.
+    /// Faults by endpoint and kind.
     pub const fn struck(&self) -> &BTreeMap<(Endpoint, Fault), u64> {
         &self.struck
     }
 
-    /// Ends all faults; ways stay as long as they are.
+    /// Ends all faults; latencies remain.
     pub(crate) fn calm(&mut self) {
         self.config = self.config.calm();
     }
 
-    /// From now on faults happen, or do not.
+    /// Starts or ends faults.
     pub(crate) const fn storm(&mut self, stormy: bool) {
         self.stormy = stormy;
     }
@@ -169,7 +169,7 @@ impl Network {
         }
         let second_us =
             first_us + self.way_us() + self.random.below(self.config.reorder_ms * 1_000);
-        // The copy that is answered may be the one that finds the work done.
+        // The answered copy may be the one that arrives second.
         let (after_us, copy_us) = if self.random.chance(1, 2) {
             (first_us, Some(second_us))
         } else {
@@ -220,7 +220,7 @@ impl Network {
         }
     }
 
-    /// Half of what is lost is seen to break, the rest is silence.
+    /// Half of the lost messages break the connection, the others time out.
     fn broken_us(&mut self) -> Option<u64> {
         self.random.chance(1, 2).then(|| self.way_us() * 2)
     }

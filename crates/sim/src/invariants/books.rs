@@ -1,5 +1,5 @@
-//! The ledger against the venue, derived a second time: what a start finds is what was stored, nothing new
-//! leaves while a difference holds everything back, and nothing is taken over that nobody explained.
+//! Second derivation of the ledger: a start has the stored books, nothing new is sent while a difference stops orders,
+//! and no unexplained difference is adopted.
 
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
@@ -11,24 +11,24 @@ use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, TokenI
 
 use crate::invariants::sending::Broken;
 
-/// A small difference may last for five minutes, and for as long as comparing takes.
+/// A small difference may last for five minutes plus the time of a comparison.
 const LASTING_MS: u64 = 330_000;
 
-/// What one run of the daemon knows of its books.
+/// The books of one run of the daemon.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     specs: Vec<MarketSpec>,
     shares: Vec<TokenId>,
-    /// What the run began with, and everything booked since; nothing before the opening of all.
+    /// Balances at the start of the run plus everything booked since; `None` before the first opening of all.
     held: Option<BTreeMap<TokenId, i128>>,
-    /// The comparison was made.
+    /// Whether the books were compared.
     ready: bool,
-    /// It has agreed, or everything was explained.
+    /// Whether they have agreed, or every difference was explained.
     agreed: bool,
-    /// What differs: ledger, venue; and since when, on the engine's clock.
+    /// Differences (ledger, venue), and since when by the engine's clock.
     differs: BTreeMap<TokenId, (i128, Amount)>,
     since: Option<u64>,
-    /// The next difference belongs to a later comparison.
+    /// Whether the next difference belongs to a later comparison.
     closed: bool,
     mids: BTreeMap<MarketId, u64>,
 }
@@ -58,7 +58,7 @@ impl Ledger {
         self.held.is_none()
     }
 
-    /// Something is booked: signed changes by token.
+    /// Books signed changes by token.
     fn post(&mut self, changes: &[(TokenId, i128)]) {
         if let Some(held) = &mut self.held {
             for (token, change) in changes {
@@ -67,7 +67,7 @@ impl Ledger {
         }
     }
 
-    /// The daemon says something.
+    /// Checks a notification.
     pub(crate) fn note(&mut self, shown_ms: u64, note: &Notification) -> Option<Broken> {
         match note {
             Notification::DepthTaken {
@@ -144,7 +144,7 @@ impl Ledger {
         None
     }
 
-    /// An order's or a move's bytes are sealed or leave for the first time.
+    /// Checks an intent whose bytes are sealed or sent for the first time.
     pub(crate) fn leaving(
         &self,
         shown_ms: u64,
@@ -173,8 +173,8 @@ impl Ledger {
         Some((Invariant::BooksIgnored, detail))
     }
 
-    /// Whether what differs is far beyond the limit of a quote token, at mids that may have moved since the
-    /// engine looked.
+    /// Whether differences are far above the limit of a quote token, at mids that may have changed since the engine's
+    /// check.
     fn is_beyond(&self, engine: &EngineConfig) -> bool {
         let mut worth: BTreeMap<TokenId, Amount> = BTreeMap::new();
         for (token, (ledger, venue)) in &self.differs {

@@ -1,5 +1,5 @@
-//! What must hold after every step: belief against truth. A check that fails is told as data, with
-//! seed and time; the command that shows it again is the trial's to say.
+//! Invariants after every step: the engine's state compared with the ground truth. A failed check is reported as data
+//! with seed and time; the seed run gives the command that reproduces it.
 
 use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,21 +19,21 @@ use crate::faults::disk::Durable;
 use crate::invariants::ground_truth::{GroundTruth, Taken};
 use crate::invariants::sending::Slots;
 
-/// Violations kept; after the first few the rest are echoes.
+/// Violations kept; after the first few, the rest are consequences.
 const KEPT: usize = 100;
 
-/// A promise that was not kept.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The world's seed.
     pub seed: u64,
-    /// Time of the world.
+    /// Simulated time, milliseconds.
     pub at_ms: u64,
-    /// Steps of the world until then.
+    /// Steps until then.
     pub step: u64,
     /// Stable name of the check.
     pub check: String,
-    /// What was seen.
+    /// What was observed.
     pub detail: String,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The checks and what they remember.
+/// The checks and their state.
 #[derive(Debug)]
 pub(crate) struct Checks {
     seed: u64,
@@ -55,23 +55,23 @@ pub(crate) struct Checks {
     step: u64,
     violations: Vec<Violation>,
     dropped: u64,
-    /// Ids that ever left, by the hash they left under.
+    /// Ids that were sent, by hash.
     left: BTreeMap<ClientOrderId, Hash>,
-    /// Ids that the venue took, by the hash it took them under.
+    /// Ids that the venue accepted, by hash.
     taken: BTreeMap<ClientOrderId, Hash>,
-    /// Ends told.
+    /// Reported ends.
     ended: BTreeMap<ClientOrderId, End>,
-    /// Fills told: base, quote, fee.
+    /// Reported fills: base, quote, fee.
     booked: BTreeMap<ClientOrderId, (Amount, Amount, Amount)>,
-    /// Highest storage id that left, by token.
+    /// Highest storage id sent, by token.
     slots: Slots,
-    /// The level that was last told to be durable.
+    /// The last trading state reported as durable.
     level: TradingState,
-    /// Moves that the venue took.
+    /// Joins and exits that the venue accepted.
     moves: BTreeSet<Hash>,
-    /// The daemon has ended and said that nothing of it is alive.
+    /// Whether the daemon has ended and reported that no intent of it is alive.
     proven: bool,
-    /// Checks that mean nothing, for a while or for good, because somebody else interfered.
+    /// Checks that are suspended, for a time or for good, because of an external change.
     excused: BTreeMap<Invariant, Option<Time>>,
 }
 
@@ -95,7 +95,7 @@ impl Checks {
         }
     }
 
-    /// A step begins.
+    /// Starts a step.
     pub(crate) const fn begin(&mut self, now: Time) {
         self.now = now;
         self.step += 1;
@@ -114,13 +114,13 @@ impl Checks {
         self.dropped
     }
 
-    /// From now on until a time, or for good, a check means nothing.
+    /// Suspends a check until a time, or for good.
     pub(crate) fn excuse(&mut self, check: Invariant, until: Option<Time>) {
         let known = self.excused.entry(check).or_insert(until);
         *known = known.zip(until).map(|(known, until)| known.max(until));
     }
 
-    /// It means something again.
+    /// Enables a check again.
     pub(crate) fn accuse(&mut self, check: Invariant) {
         self.excused.remove(&check);
     }
@@ -143,7 +143,7 @@ impl Checks {
         });
     }
 
-    /// An order is handed over to be sealed.
+    /// Checks an order that is handed over for sealing.
     pub(crate) fn sealing(&mut self, order: &UnsignedOrder, durable: &Durable) {
         let id = order.client_id;
         if durable.intents.contains_key(&id) || self.left.contains_key(&id) {
@@ -151,7 +151,7 @@ impl Checks {
         }
     }
 
-    /// An order's bytes leave.
+    /// Checks an order whose bytes are sent.
     pub(crate) fn leaving(&mut self, id: ClientOrderId, hash: Hash, durable: &Durable) {
         if durable.intents.get(&id).map(|intent| intent.hash) != Some(hash) {
             self.fail(
@@ -173,7 +173,7 @@ impl Checks {
         }
     }
 
-    /// An order's bytes leave with a storage id, for the first time or again.
+    /// Checks the storage id of an order whose bytes are sent, for the first time or again.
     pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool) {
         let highest = self.slots.get(&order.sell_token).copied();
         if !again && highest.is_some_and(|highest| order.storage_id <= highest) {
@@ -187,12 +187,12 @@ impl Checks {
         self.slots.insert(order.sell_token, highest);
     }
 
-    /// A level is in force, and said to be durable.
+    /// A trading state is in force and reported as durable.
     pub(crate) fn level(&mut self, level: TradingState) {
         self.level = level;
     }
 
-    /// A start finds this level on the disk: never a lower one than was in force.
+    /// Checks the trading state on disk at a start: never lower than one that was in force.
     pub(crate) fn starts_at(&mut self, level: TradingState) {
         if level < self.level {
             let detail = format!("{} after {}", level.name(), self.level.name());
@@ -202,7 +202,7 @@ impl Checks {
         self.proven = false;
     }
 
-    /// The daemon ends with proof: from now on nothing of it is alive, at the venue or on the way there.
+    /// The daemon has ended with proof: from now on no intent of it may be alive, at the venue or in transit.
     pub(crate) fn ends_proven(&mut self, truth: &GroundTruth, durable: &Durable) {
         self.proven = true;
         let kept = durable.open.iter().chain(durable.moves.keys());
@@ -218,7 +218,7 @@ impl Checks {
         }
     }
 
-    /// The venue took a join or an exit of ours for the first time, as far as it says.
+    /// The venue reports a join or an exit of ours as accepted for the first time.
     pub(crate) fn move_taken(&mut self, hash: Hash, durable: &Durable) {
         let known = durable.moves.values().find(|sealed| sealed.hash == hash);
         let id = known.map(|sealed| sealed.transaction.client_id);
@@ -239,17 +239,17 @@ impl Checks {
         }
     }
 
-    /// Whether the venue took such a move of ours.
+    /// Whether the venue accepted such a join or exit of ours.
     pub(crate) fn is_move(&self, hash: &Hash) -> bool {
         self.moves.contains(hash)
     }
 
-    /// Whether an order's bytes left before.
+    /// Whether an order's bytes were sent before.
     pub(crate) fn has_left(&self, id: ClientOrderId) -> bool {
         self.left.contains_key(&id)
     }
 
-    /// The venue took an order of ours. `before` says whether it had taken these bytes already.
+    /// The venue accepted an order of ours. `before` is whether it had accepted these bytes already.
     pub(crate) fn taken(
         &mut self,
         order: Option<(&UnsignedOrder, bool)>,
@@ -289,8 +289,8 @@ impl Checks {
         }
     }
 
-    /// A fresh order of ours reaches the venue: it must not meet an own order there, whether or not the
-    /// venue takes it.
+    /// Checks an order of ours on arrival at the venue: it must not cross an own order there, whether or not the venue
+    /// accepts it.
     pub(crate) fn arriving(
         &mut self,
         hash: Hash,
@@ -323,8 +323,8 @@ impl Checks {
         }
     }
 
-    /// Own orders on the book after one was added at a side of a market: never more than allowed, and none that
-    /// leads beyond the band.
+    /// Checks own orders on the book after one was added at a side of a market: at most the allowed number, and none
+    /// that could exceed the band.
     pub(crate) fn book(
         &mut self,
         truth: &GroundTruth,
@@ -369,7 +369,7 @@ impl Checks {
         }
     }
 
-    /// The engine told something.
+    /// Checks a notification.
     pub(crate) fn note(
         &mut self,
         note: &Notification,
@@ -477,7 +477,7 @@ impl Checks {
         }
     }
 
-    /// An end must be one at the venue too, with every fill booked.
+    /// An end must be an end at the venue too, with every fill booked.
     fn ended_truly(
         &mut self,
         id: ClientOrderId,
@@ -504,7 +504,7 @@ impl Checks {
         }
     }
 
-    /// A crash: what was told and not durable is as if it had never been told.
+    /// A crash: reported changes that were not durable count as not reported.
     pub(crate) fn crashed(&mut self, durable: &Durable) {
         self.booked.clear();
         self.ended.clear();
@@ -518,14 +518,14 @@ impl Checks {
         }
     }
 
-    /// The venue's books against themselves.
+    /// Audits the venue's books.
     pub(crate) fn audit(&mut self, venue: &Venue) {
         if let Err(detail) = venue.audit() {
             self.fail(Invariant::VenueAudit, detail);
         }
     }
 
-    /// When all has ended with proof: nothing open, every fill booked, ledger and venue equal.
+    /// After a proven end: no open order, every fill booked, ledger and venue equal.
     pub(crate) fn at_the_end(
         &mut self,
         truth: &GroundTruth,

@@ -1,8 +1,8 @@
-//! What the daemon can know of the exchange at best, kept beside it from true times: how old each thing is
-//! that it was told last, and a time that the exchange's clock had certainly passed.
+//! Data ages from true times: the age of the last data of each kind that the daemon received, and a lower bound of the
+//! exchange's clock that it could know.
 //!
-//! The daemon reckons all this from its own clock and the times in answers; whatever it believes, it may
-//! not act on things that are older than this says, nor as if less time had passed.
+//! The daemon computes these from its own clock and the times in answers. Whatever its result, it may not act on data
+//! that are older than this, nor as if more time had passed.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use cambist_core::config::PollConfig;
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketId, Time, VenueTime};
 
-/// Clocks drift by less than this in the time that anything may be old.
+/// Bound on clock drift over the largest allowed age.
 const DRIFT_MS: u64 = 20;
 
-/// What one incarnation was told, in true times.
+/// Data received by one start of the daemon, in true times.
 #[derive(Debug, Default)]
 pub(crate) struct DataAge {
-    /// When the newest answer was drawn up, by endpoint.
+    /// When the newest answer was generated, by endpoint.
     drawn: BTreeMap<Endpoint, VenueTime>,
-    /// When the depth that was accepted last was drawn up, by market.
+    /// When the last accepted depth was generated, by market.
     depths: BTreeMap<MarketId, VenueTime>,
-    /// A true time of the exchange that it was told, and what its own clock showed then.
+    /// A true time of the exchange in an answer, and the daemon's clock then.
     told: Option<(VenueTime, Time)>,
 }
 
 impl DataAge {
-    /// It was told a time that the exchange's clock has passed.
+    /// It received a time that the exchange's clock has passed.
     pub(crate) fn time(&mut self, shown: Time, told: VenueTime) {
         if self.passed(shown).is_none_or(|known| told > known) {
             self.told = Some((told, shown));
         }
     }
 
-    /// It got an answer that was drawn up then.
+    /// It received an answer that was generated then.
     pub(crate) fn answer(&mut self, endpoint: Endpoint, drawn: VenueTime) {
         let known = self.drawn.entry(endpoint).or_default();
         *known = (*known).max(drawn);
@@ -43,15 +43,15 @@ impl DataAge {
         self.depths.insert(market, drawn);
     }
 
-    /// What the exchange's clock had passed for all it was told, carried by its own clock less a part in
-    /// a thousand for drift.
+    /// Lower bound of the exchange's clock from received times, advanced by the daemon's own clock less one part in a
+    /// thousand for drift.
     pub(crate) fn passed(&self, shown: Time) -> Option<VenueTime> {
         let (told, then) = self.told?;
         let carried = shown.ms_since(then);
         Some(told.plus_ms(carried - carried.div_ceil(1_000)))
     }
 
-    /// What an order at a market stands on that is too old for it, and its age by all that it was told.
+    /// The input of an order at a market that is too old, and its true age.
     pub(crate) fn stale(
         &self,
         market: MarketId,

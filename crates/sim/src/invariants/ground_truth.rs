@@ -1,5 +1,5 @@
-//! What really became of our orders, written down from the venue's acceptances and trades. It shares
-//! no code with the engine's books or the venue's own.
+//! Ground truth: the states of our orders, recorded from the venue's acceptances and trades. It shares no code with the
+//! engine's books or the venue's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use cambist_venue::{Executed, Venue};
 use crate::exchange::OWN_ACCOUNT;
 use crate::invariants::stated_loss::Meter;
 
-/// One of our orders that the venue took.
+/// One of our orders that the venue accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) id: ClientOrderId,
-    /// When the venue took it.
+    /// Time of acceptance.
     pub(crate) at: Time,
     pub(crate) market: MarketId,
     pub(crate) side: Side,
     pub(crate) price: Price,
-    /// Base units asked for.
+    /// Base units of the order.
     pub(crate) base: Amount,
     /// Base units, quote units and fee traded.
     pub(crate) filled: (Amount, Amount, Amount),
@@ -29,13 +29,13 @@ pub(crate) struct Taken {
 #[derive(Debug, Default)]
 pub(crate) struct GroundTruth {
     orders: BTreeMap<Hash, Taken>,
-    /// Those that may be open.
+    /// Orders that may be open.
     open: BTreeSet<Hash>,
     fills: u64,
 }
 
 impl GroundTruth {
-    /// The venue took an order.
+    /// Records an accepted order.
     pub(crate) fn take(&mut self, at: Time, hash: Hash, order: &UnsignedOrder) {
         let base = match order.side {
             Side::Buy => order.buy_amount,
@@ -54,7 +54,7 @@ impl GroundTruth {
         self.open.insert(hash);
     }
 
-    /// The venue traded; ours may be the resting order or the incoming one.
+    /// Records a trade; ours may be the resting or the incoming order.
     pub(crate) fn trade(&mut self, executed: &Executed, loss: &mut Meter) {
         let trade = &executed.trade;
         let maker = (trade.maker_account == OWN_ACCOUNT).then_some((trade.maker, trade.maker_fee));
@@ -72,7 +72,7 @@ impl GroundTruth {
         }
     }
 
-    /// Forgets which orders are open if the venue has closed them.
+    /// Removes orders that the venue has closed from the open ones.
     pub(crate) fn prune(&mut self, venue: &Venue) {
         self.open.retain(|hash| venue.is_open(hash));
     }
@@ -100,12 +100,12 @@ impl GroundTruth {
         self.orders.iter()
     }
 
-    /// Orders taken so far.
+    /// Number of accepted orders.
     pub(crate) fn count(&self) -> u64 {
         self.orders.len() as u64
     }
 
-    /// Trades so far.
+    /// Number of trades.
     pub(crate) const fn fills(&self) -> u64 {
         self.fills
     }

@@ -1,4 +1,4 @@
-//! Invariants: what is checked after every step, each check against data of its own.
+//! Invariants: the checks after every step, each with its own data.
 
 pub(crate) mod books;
 pub(crate) mod checks;

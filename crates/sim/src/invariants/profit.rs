@@ -1,6 +1,6 @@
-//! Profit and loss, derived a second time: plain balances by market and what came from outside, valued at
-//! the mids that were told. What the report says of every market must be the change of that equity to the
-//! last digit, and its causes must add up. Simulated worlds and the demo judge every status by it.
+//! Second derivation of profit and loss: plain balances by market and external flows, valued at the reported mids. The
+//! report of every market must equal the change of that equity to the last digit, and its components must add up.
+//! Simulated worlds and the demo check every status with it.
 
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use cambist_core::pool::PoolBalances;
 use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, PoolTransactionKind, Side, TokenId};
 use cambist_report::Session;
 
-/// What one market holds, and what it is compared with. Values are in 1/(2 · lot) quote units.
+/// The holdings of one market and what they are compared with. Values are in 1/(2 · lot) quote units.
 #[derive(Debug)]
 struct Books {
     spec: MarketSpec,
@@ -21,13 +21,13 @@ struct Books {
     shares: Amount,
     held: Option<PoolBalances>,
     mid: Option<u64>,
-    /// Equity at the first mid, and what came from outside since.
+    /// Equity at the first mid, plus external flows since.
     begun: Option<i128>,
-    /// The shares are in the equity: there was a mid, and it was told what the pool holds.
+    /// Whether the shares are in the equity: a mid and the pool's balances are known.
     valued: bool,
     /// Base and quote of trades before the first mid.
     before: (i128, i128),
-    /// Shares could not be valued when they moved: what they cost is not derived here.
+    /// Whether shares could not be valued when they changed: their cost is not derived here.
     blind: bool,
 }
 
@@ -69,7 +69,7 @@ impl Books {
         self.values();
     }
 
-    /// Shares enter at what they are worth when that is first known.
+    /// Adds shares at their value when it is first known.
     fn values(&mut self) {
         if let (false, Some(mid), Some(_), Some(begun)) =
             (self.valued, self.mid, self.held, self.begun)
@@ -91,7 +91,7 @@ impl Books {
     }
 }
 
-/// What is wrong: the name of the check, and what was seen.
+/// A violation: the name of the check, and what was observed.
 type Broken = (Invariant, String);
 
 /// The books of every market of one session.
@@ -129,12 +129,12 @@ impl Profit {
         }
     }
 
-    /// What must be held by everything that was told, by token.
+    /// The holdings that follow from all notifications, by token.
     pub const fn held(&self) -> &BTreeMap<TokenId, i128> {
         &self.held
     }
 
-    /// The daemon says something, which its session has heard; what is wrong with what it makes of it.
+    /// Checks a notification that the session has handled; returns a violation.
     pub fn note(&mut self, note: &Notification, session: &Session) -> Option<Broken> {
         match note {
             Notification::Ready { opening, .. } => self.opens(opening),
@@ -208,7 +208,7 @@ impl Profit {
         }
     }
 
-    /// What a market paid or got in the base token of another came from outside there.
+    /// A payment by a market in the base token of another is an external flow there.
     fn carries(&mut self, token: TokenId, amount: i128) {
         let carrier = self.books.values_mut().find(|b| b.spec.base.id == token);
         if let Some(books) = carrier {
@@ -234,7 +234,7 @@ impl Profit {
             1
         };
         let [first, second] = moved.amounts.pooled.map(|amount| way * signed(amount));
-        // Out of the last token.
+        // From the last token.
         let second = second - signed(moved.amounts.fee);
         for (token, amount) in moved.pooled.into_iter().zip([first, second]) {
             *(if token == books.spec.base.id {
@@ -287,7 +287,7 @@ impl Profit {
     }
 
     fn compare(&self, session: &Session, status: &Status) -> Option<Broken> {
-        // Another life's books say nothing before its recovery is over.
+        // The books of a later run are not comparable before its recovery is complete.
         if !self.open || !status.ready {
             return None;
         }
@@ -330,7 +330,7 @@ fn signed(amount: Amount) -> i128 {
     i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
-/// `⌊a · b / c⌋` by doubling: slow, and shares nothing with what it checks.
+/// `⌊a · b / c⌋` by doubling: slow, and independent of the checked code.
 fn wide_part(a: Amount, b: Amount, c: Amount) -> Amount {
     let (mut whole, mut rest) = (0_u128, 0_u128);
     for bit in (0..128).rev() {

@@ -1,6 +1,6 @@
-//! Conduct: whether the daemon keeps its rules when it sends, judged only from what it was told and what
-//! it said. It shares no state with the engine: every rule is written here a second time, as weakly as
-//! it can be stated from outside and as strongly as it can fail.
+//! Sending rules: whether the daemon keeps its rules when it sends, judged only from its inputs and outputs. No state
+//! is shared with the engine: every rule is written here a second time, as weakly as it can be stated from outside and
+//! as strongly as it can fail.
 
 use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,17 +13,17 @@ use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, 
 
 use crate::invariants::data_age::DataAge;
 
-/// A broken rule: its stable name and what was seen.
+/// A violated rule: its stable name, and what was observed.
 pub(crate) type Broken = (Invariant, String);
 
-/// Requests that would have been allowed, in millionths of one.
+/// Requests that would be allowed, in millionths.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: u64,
     at: Time,
 }
 
-/// Bytes of an order or a move that are about to leave.
+/// The bytes of an intent that are about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leaving<'a> {
     pub(crate) id: ClientOrderId,
@@ -40,8 +40,7 @@ impl Bucket {
         }
     }
 
-    /// Takes a token; false if `needed` were not there. The daemon's clock may run a part in a thousand
-    /// fast.
+    /// Takes a token; false if `needed` were not available. The daemon's clock may run one part in a thousand fast.
     fn take(&mut self, now: Time, (per_s, burst): (u32, u32), needed: u64) -> bool {
         let passed = now.micros_since(self.at);
         let refilled = (passed + passed.div_ceil(1_000)) * u64::from(per_s);
@@ -53,52 +52,52 @@ impl Bucket {
     }
 }
 
-/// What one incarnation of the daemon was told and did.
+/// Inputs and outputs of one start of the daemon.
 #[derive(Debug, Default)]
 pub(crate) struct SendingRules {
     ready: bool,
-    /// Lists of what rests that were asked for, and whether one was answered.
+    /// Requests for lists of resting orders, and whether one was answered.
     resting_asked: BTreeSet<RequestId>,
     resting_heard: bool,
-    /// A level was wanted or was durable at the start.
+    /// Whether a restriction was decided, or durable at the start.
     forbidden: bool,
-    /// Whether the account is, as the last answer said, if one came.
+    /// Whether the account is frozen, by the last answer.
     frozen: Option<bool>,
-    /// Markets that the last answer named as open, if one came.
+    /// Open markets by the last answer.
     enabled: Option<BTreeSet<String>>,
-    /// The answer that is heard: it counts if the daemon still waits for it.
+    /// The answer being handled: it counts if the daemon still waits for it.
     heard: Option<Reply>,
     pub(crate) knowledge: DataAge,
-    /// Orders that it knows to have been taken.
+    /// Orders that are known to be accepted.
     known: BTreeSet<Hash>,
-    /// When everything was to be cancelled.
+    /// When everything had to be cancelled.
     stopped: Option<Time>,
     /// Orders whose cancel was sent, and when first.
     cancelled: BTreeMap<ClientOrderId, Time>,
     transmissions: BTreeMap<ClientOrderId, u32>,
     bucket: Option<Bucket>,
-    /// As that, by endpoint.
+    /// The same by endpoint.
     buckets: BTreeMap<Endpoint, Bucket>,
-    /// For how long the answer that is heard asks to rest.
+    /// The retry-after of the answer being handled.
     rest_ms: u64,
-    /// Until when an endpoint was asked to rest.
+    /// Until when an endpoint must not be used.
     resting: BTreeMap<Endpoint, Time>,
-    /// Mids of depths that own orders would have formed, and the true ones, by the depth's time.
+    /// Mids of depths that own orders form, and the true ones, by the depth's time.
     own_mids: BTreeMap<(VenueTime, MarketId), (u64, Option<u64>)>,
 }
 
-/// Storage ids that left, over all incarnations: the highest by token.
+/// Storage ids sent, over all starts: the highest by token.
 pub(crate) type Slots = BTreeMap<TokenId, u32>;
 
 impl SendingRules {
-    /// A start, from this level. What was spent before is spent: the venue does not know of restarts.
-    /// One that finds nothing of an earlier run may take itself for the first.
+    /// A start from this trading state. Tokens spent before are spent: the venue does not know of restarts. A start
+    /// without state of an earlier run may treat itself as the first.
     pub(crate) fn begin(&self, level: TradingState, is_first: bool) -> Self {
         let mut begun = Self {
             forbidden: level > TradingState::Active,
             ..Self::default()
         };
-        // How often something left, only the run knew that sent it: nothing of it leaves again.
+        // Only the run that sent it knew the number of transmissions: nothing of it may be sent again.
         let left = self.transmissions.keys();
         begun.transmissions = left.map(|id| (*id, u32::MAX / 2)).collect();
         if !is_first {
@@ -107,7 +106,7 @@ impl SendingRules {
         begun
     }
 
-    /// The daemon hears something.
+    /// Records an event of the daemon.
     pub(crate) fn hear(&mut self, event: &Event) {
         self.heard = match event {
             Event::Answer {
@@ -135,7 +134,7 @@ impl SendingRules {
         }
     }
 
-    /// The daemon says something.
+    /// Checks a notification of the daemon.
     pub(crate) fn note(
         &mut self,
         shown: Time,
@@ -174,7 +173,7 @@ impl SendingRules {
                 timestamp,
             } => {
                 self.knowledge.depth(*market, *timestamp);
-                // A cache shows the same one again and again.
+                // A cache sends the same depth again and again.
                 let formed = self.own_mids.get(&(*timestamp, *market));
                 if let Some((with_own, true_mid)) = formed
                     && *mid == Some(*with_own)
@@ -201,14 +200,14 @@ impl SendingRules {
         None
     }
 
-    /// The daemon asks something.
+    /// Records a query.
     pub(crate) fn asks(&mut self, request: RequestId, query: &Query) {
         if matches!(query, Query::Orders(page) if page.resting_only) {
             self.resting_asked.insert(request);
         }
     }
 
-    /// A request leaves, at `now` of the world.
+    /// Checks a request that is sent at simulated time `now`.
     pub(crate) fn send(
         &mut self,
         (now, shown): (Time, Time),
@@ -216,8 +215,8 @@ impl SendingRules {
         engine: &EngineConfig,
     ) -> Option<Broken> {
         let budget = &engine.budget;
-        // A move's token is taken when it is approved, and it leaves when it is durable: what was paid
-        // for earlier may come together. One token of rounding is allowed.
+        // The token of a join or an exit is taken when it is approved, and it is sent when durable: several that were
+        // paid for earlier may come together. One token of rounding is allowed.
         let needed = match endpoint {
             Endpoint::Cancel => 1,
             Endpoint::Submit | Endpoint::Join | Endpoint::Exit => 0,
@@ -245,7 +244,7 @@ impl SendingRules {
                 format!("{} with {left:?} left", endpoint.name()),
             ));
         }
-        // Orders paid for before the 429 may still leave; polls may not.
+        // Orders paid for before the 429 may still be sent; polls may not.
         let rests = self
             .resting
             .get(&endpoint)
@@ -256,7 +255,7 @@ impl SendingRules {
         })
     }
 
-    /// Bytes of an order or a move leave.
+    /// Checks an intent whose bytes are sent.
     pub(crate) fn transmit(
         &mut self,
         shown: Time,
@@ -326,24 +325,24 @@ impl SendingRules {
         broken
     }
 
-    /// Whether it knows that the venue took an order.
+    /// Whether the daemon knows that the venue accepted an order.
     pub(crate) fn knows(&self, hash: &Hash) -> bool {
         self.known.contains(hash)
     }
 
-    /// For how long everything was to be cancelled.
+    /// How long everything has had to be cancelled.
     pub(crate) fn stopped_for_ms(&self, shown: Time) -> Option<u64> {
         self.stopped.map(|since| shown.ms_since(since))
     }
 
-    /// For how long an order was to be cancelled.
+    /// How long an order has had to be cancelled.
     pub(crate) fn cancelled_for_ms(&self, id: ClientOrderId, shown: Time) -> Option<u64> {
         let since = self.cancelled.get(&id)?;
         Some(shown.ms_since(*since))
     }
 
-    /// A depth goes to the daemon in which own orders are the best of a side: which mid they form, and
-    /// which one is the market's.
+    /// A depth is sent to the daemon in which own orders are the best of a side: the mid that they form, and that of
+    /// the market without them.
     pub(crate) fn shown_own(
         &mut self,
         (market, timestamp): (MarketId, VenueTime),

@@ -1,12 +1,12 @@
-//! What a loss of control really cost, beside what `check` states that it may cost.
+//! The actual loss at a loss of control, compared with the bound that `check` states.
 //!
-//! A span begins when nothing new leaves any more (the daemon dies, stops, sleeps, or nobody listens) and
-//! ends when the last order that was out is dead, or when a newer one arrives. Value is counted at the
-//! middle of the market without our orders. The bound is that of [`loss_bound`] at the middle of the
-//! beginning, for the jump that really came, without the pool: shares are left out on both sides, and what
-//! a join or an exit moves meanwhile stays where it was.
+//! A span starts when nothing new can be sent (the daemon crashes, stops or is suspended, or the exchange is
+//! unreachable). It ends when the last order that was sent is dead, or when a newer one arrives. Values are at the mid
+//! of the market without our orders. The bound is that of [`loss_bound`] at the mid at the start, for the jump that
+//! occurred, without the pool: shares are left out on both sides, and amounts moved by a join or an exit in the
+//! meantime stay where they were.
 //!
-//! Beside it stands what a venue would have made of the same span that keeps what it calls ended (`kept.rs`).
+//! Beside it is the loss of the same span at a venue that keeps ended orders (`kept.rs`).
 
 use crate::invariants::table::Invariant;
 use cambist_core::bound::loss_bound;
@@ -18,21 +18,21 @@ use serde::Serialize;
 use crate::invariants::sending::Broken;
 use crate::kept::Kept;
 
-/// One whole, in parts per million.
+/// One, in parts per million.
 const WHOLE: u128 = 1_000_000;
 
 /// The spans of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// Spans that were measured, each market by itself.
+    /// Measured spans, each market separately.
     pub spans: u64,
-    /// The most that was lost of what was stated, parts per million.
+    /// Largest loss relative to the stated bound, parts per million.
     pub ratio_ppm: u64,
-    /// The same with a venue that keeps every signed order until its expiry, whatever it says of it.
+    /// The same for a venue that keeps every signed order until its expiry.
     pub kept_ratio_ppm: u64,
 }
 
-/// One market at the beginning of a span, and what moved since.
+/// One market at the start of a span, and the flows since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     /// In half ticks.
@@ -54,28 +54,28 @@ impl Spot {
 
 #[derive(Clone, Debug)]
 struct Span {
-    /// Number of the newest order that was out.
+    /// Number of the newest order that was sent.
     newest: u64,
-    /// What a venue holds that lets nothing go.
+    /// The orders at a venue that keeps them.
     kept: Kept,
-    /// A market whose middle nobody knows is not measured.
+    /// A market without a mid is not measured.
     spots: Vec<Option<Spot>>,
 }
 
-/// Measures them.
+/// Measures the spans.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     span: Option<Span>,
     newest: u64,
     dead_at: VenueTime,
-    /// Somebody else moved money: the band is not ours alone to keep.
+    /// Whether there was an external flow: the band then depends on others, too.
     flowed: bool,
     kept: Kept,
     pub(crate) losses: Losses,
 }
 
 impl Meter {
-    /// An order leaves while so much of its token may be signed and unexpired.
+    /// An order is sent; `cap` is the limit of signed and unexpired amounts of its token.
     pub(crate) fn left(&mut self, order: &UnsignedOrder, cap: Amount) {
         self.newest = self.newest.max(order.client_id.number);
         self.kept.left(order, cap);
@@ -83,24 +83,24 @@ impl Meter {
         self.dead_at = self.dead_at.max(dead_at);
     }
 
-    /// Whether a span is open from which nothing newer has left.
+    /// Whether a span is open after whose start no newer order was sent.
     pub(crate) fn is_in_one(&self) -> bool {
         self.span
             .as_ref()
             .is_some_and(|span| span.newest == self.newest)
     }
 
-    /// Whether an order that arrives now was not out when the open span began.
+    /// Whether an order that arrives now was sent after the start of the open span.
     pub(crate) fn is_newer(&self, number: u64) -> bool {
         self.span.as_ref().is_some_and(|span| number > span.newest)
     }
 
-    /// Whether everything that was out is dead.
+    /// Whether all orders that were sent are dead.
     pub(crate) fn is_over(&self, now: VenueTime) -> bool {
         self.span.is_some() && now >= self.dead_at
     }
 
-    /// A mid that orders are made from.
+    /// A mid from which orders are decided.
     pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
         self.kept.sees(now, market, mid);
     }
@@ -119,13 +119,13 @@ impl Meter {
         });
     }
 
-    /// Somebody else moved money, and this span says nothing.
+    /// An external flow: this span is not comparable.
     pub(crate) fn flowed(&mut self) {
         self.flowed = true;
         self.span = None;
     }
 
-    /// One of our orders traded.
+    /// One of our orders was filled.
     pub(crate) fn traded(
         &mut self,
         number: u64,
@@ -148,7 +148,7 @@ impl Meter {
         }
     }
 
-    /// The open span ends at these middles.
+    /// Ends the open span at these mids.
     pub(crate) fn end(
         &mut self,
         specs: &[MarketSpec],
@@ -204,15 +204,15 @@ impl Meter {
     }
 }
 
-/// What was lost of what was stated, parts per million.
+/// Loss relative to the stated bound, parts per million.
 fn ratio_ppm(lost: Amount, stated: Amount) -> u64 {
     u64::try_from(lost.saturating_mul(WHOLE) / stated.max(1)).unwrap_or(u64::MAX)
 }
 
-/// Quote units of value lost, rounded up; negative if something was won.
+/// Loss of value in quote units, rounded up; negative for a gain.
 fn lost(spec: &MarketSpec, spot: &Spot, mid: u64) -> i128 {
     let signed = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
-    // Quote units per half tick of so many lots, in parts of a lot.
+    // Quote units per half tick of a number of lots, in parts of a lot.
     let worth = |base: i128, mid: u64| {
         base.saturating_mul(signed(spec.quote_per_lot_tick))
             .saturating_mul(i128::from(mid))
@@ -227,14 +227,14 @@ fn lost(spec: &MarketSpec, spot: &Spot, mid: u64) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::config::WorldConfig;
     use crate::world::World;
 
     const ONE: Amount = 1_000_000_000_000_000_000;
 
-    /// A market of a band of 36 to 44, at 2,500.00.
+    /// A market with a band of 36 to 44, at 2,500.00.
     fn world() -> (Vec<MarketSpec>, EngineConfig) {
         let mut config = WorldConfig::calm(1, "ladder");
         let specs = World::new(config.clone()).unwrap().specs().to_vec();
@@ -243,12 +243,12 @@ mod tests {
         (specs, config.engine)
     }
 
-    /// An order of nothing.
+    /// An order of zero size.
     fn order(number: u64, valid_until_s: u32) -> UnsignedOrder {
         crate::kept::bid(number, valid_until_s, 0)
     }
 
-    /// From 40 held at 2,500.00, what filled, and the middle in cents at the end.
+    /// The result of 40 held at 2,500.00 with these fills, at a final mid in cents.
     fn measured(fills: &[(Side, Amount, Amount)], cents: u64) -> (Losses, Vec<Broken>) {
         let (specs, engine) = world();
         let mut meter = Meter::default();
@@ -264,12 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_band_and_a_jump_come_near_the_bound_and_not_beyond() {
-        // Four more are bought at the mid, then everything is worth a tenth less: 44 · 250 lost.
+    fn a_full_band_and_a_jump_nearly_reach_the_bound() {
+        // Four more are bought at the mid, then everything is worth a tenth less: the loss is 44 · 250.
         let bought = [(Side::Buy, 4 * ONE, 10_000_000_000)];
         let (losses, found) = measured(&bought, 225_000);
         assert_eq!(found, []);
-        // Stated: 11,000 by the jump, 500 by eight filling 2.5 % off, 40 of fees.
+        // Stated: 11,000 by the jump, 500 by eight filled 2.5 % off, 40 of fees.
         assert_eq!(
             losses,
             Losses {
@@ -278,13 +278,13 @@ mod tests {
                 ratio_ppm: 11_000_000_000 / 11_540
             }
         );
-        // The other way something is won.
+        // In the other direction there is a gain.
         let (losses, found) = measured(&bought, 275_000);
         assert_eq!((losses.spans, losses.ratio_ppm, found), (1, 0, Vec::new()));
     }
 
     #[test]
-    fn more_than_the_band_or_far_off_the_collar_is_above_the_bound() {
+    fn more_than_the_band_or_a_fill_beyond_the_collar_is_above_the_bound() {
         for fill in [
             (Side::Buy, 8 * ONE, 20_000_000_000),
             (Side::Buy, 4 * ONE, 11_000_000_000),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_order_ends_a_span_and_money_of_others_makes_it_mean_nothing() {
+    fn a_newer_order_ends_a_span_and_an_external_flow_invalidates_it() {
         let (specs, engine) = world();
         let mut meter = Meter::default();
         meter.left(&order(5, 30), 0);

@@ -190,7 +190,7 @@ impl fmt::Display for Invariant {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use std::collections::BTreeSet;
     use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Whether the daemon says why a side has no quotes: told apart from its orders by what it does, step by
-//! step. A side without any order must have a reason, and one whose order rests must have none.
+//! Whether the daemon states why a side has no quotes, compared step by step with its orders. A side without any order
+//! must have a reason, and one with a resting order must have none.
 
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use cambist_core::{ClientOrderId, Intent, MarketId, Side, Time, VenueTime};
 
 use crate::invariants::sending::Broken;
 
-/// A cancel that is decided may wait this long for its request while its order rests.
+/// A decided cancel may wait this long for its request while its order rests.
 const UNCANCELLED_MS: u64 = 60_000;
 
-/// An order that may be alive, as far as the daemon tells.
+/// An order that may be alive, by the daemon's notifications.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     side: (MarketId, Side),
@@ -23,7 +23,7 @@ struct Order {
     cancelled: bool,
 }
 
-/// The orders and reasons of one run of the daemon.
+/// Orders and reasons of one run of the daemon.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unquoted {
     sides: Vec<(MarketId, Side)>,
@@ -31,12 +31,12 @@ pub(crate) struct Unquoted {
     reasons: BTreeMap<(MarketId, Side), Withheld>,
     /// Since when an order rests on a side that has a reason.
     contradicted: BTreeMap<(MarketId, Side), Time>,
-    /// Reasons told so far, for coverage.
+    /// Reasons reported so far, for coverage.
     pub(crate) told: BTreeMap<Control, u64>,
 }
 
 impl Unquoted {
-    /// Takes in one step of the daemon at its time `now`, while the venue's clock shows `venue_now`.
+    /// Checks one step of the daemon at its time `now`, while the venue's clock shows `venue_now`.
     pub(crate) fn step(
         &mut self,
         now: Time,
@@ -123,7 +123,7 @@ impl Unquoted {
         }
     }
 
-    /// The status names what was told.
+    /// The status has the reported reasons.
     fn compare(&self, status: &Status, broken: &mut Vec<Broken>) {
         for side in &self.sides {
             let shown = status.markets.get(usize::from(side.0.0));

@@ -1,4 +1,4 @@
-//! What the exchange shows, against these books: balances, orders, the best of a depth, pools.
+//! Answers of the exchange compared with the oracle's books: balances, orders, best levels of a depth, pools.
 
 use crate::invariants::table::Invariant;
 use cambist_core::Side;
@@ -8,7 +8,7 @@ use super::market;
 use super::{Broken, Oracle, unlike};
 
 impl Oracle {
-    /// An answer to a question, as far as it shows what is kept here.
+    /// Compares an answer with the state kept here, as far as it contains it.
     pub(super) fn compare(&self, request: &Request, answer: &Response) -> Vec<Broken> {
         match (request, answer) {
             (Request::Balances { account, .. }, Response::Balances(shown)) => {
@@ -28,7 +28,7 @@ impl Oracle {
                 orders.filter_map(|view| self.compare_order(view)).collect()
             }
             (Request::Depth { level: 0, .. }, Response::Depth(view)) => self.compare_depth(view),
-            // A coarser depth adds up what the finest one shows.
+            // A coarser depth aggregates the finest one.
             (_, Response::Depth(_)) => Vec::new(),
             (Request::PoolBalance { pool }, Response::PoolBalance(view)) => {
                 let Ok((index, ..)) = self.pool_at(pool) else {
@@ -77,7 +77,7 @@ impl Oracle {
         None
     }
 
-    /// The best level of each side, as far as it is shown in full precision.
+    /// The best level of each side, if the depth has full precision.
     fn compare_depth(&self, view: &DepthView) -> Vec<Broken> {
         let mut found = Vec::new();
         let Some(market) = self

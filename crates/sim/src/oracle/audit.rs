@@ -1,4 +1,4 @@
-//! Everything at once: what all hold against what the exchange holds, and no unit made or lost.
+//! Complete audit: all balances compared with the exchange's, and no unit created or lost.
 
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::{Broken, Oracle};
 use crate::faults::disk::Durable;
 
 impl Oracle {
-    /// Every account and pool against the exchange's own state, and every token against what came in.
+    /// Every account and pool compared with the exchange's state, and every token with its external flows.
     pub(crate) fn audit(&self, venue: &Venue) -> Vec<Broken> {
         if self.over {
             return Vec::new();
@@ -75,7 +75,7 @@ impl Oracle {
         found
     }
 
-    /// At quiescence: everything above, the daemon's ledger, and the store's intents.
+    /// At quiescence: all of the above, the daemon's ledger, and the store's intents.
     pub(crate) fn at_the_end(
         &self,
         venue: &Venue,

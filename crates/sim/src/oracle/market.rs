@@ -1,4 +1,4 @@
-//! A market as its rules describe it: what a price means in units, and who stands in line.
+//! A market by the rules: prices in units, and the order of matching.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use cambist_venue::MarketConfig;
 
 use crate::oracle::wide_integer::{down, up};
 
-/// Place in line: better prices first, then who came first.
+/// Position in the book: better prices first, then earlier orders.
 pub(super) type Place = (u64, u64);
 
 /// One market.
@@ -20,15 +20,15 @@ pub(super) struct Market {
     pub(super) open: bool,
     pub(super) maker_bips: u8,
     pub(super) taker_bips: u8,
-    /// A tick is `times / per` quote units for a base unit.
+    /// A tick is `times / per` quote units per base unit.
     times: u128,
     per: u128,
-    /// Numbers of the orders that rest, bids and asks.
+    /// Numbers of the resting orders, bids and asks.
     lines: [BTreeMap<Place, u64>; 2],
 }
 
 impl Market {
-    /// `None` for decimals beyond what can be counted.
+    /// `None` if the decimals overflow.
     pub(super) fn new(
         config: &MarketConfig,
         base_decimals: u8,
@@ -59,17 +59,17 @@ impl Market {
         u64::try_from(ticks).ok().filter(|ticks| *ticks > 0)
     }
 
-    /// Quote units for base units at a tick, rounded down.
+    /// Value of base units at a tick in quote units, rounded down.
     pub(super) fn value_down(&self, base: Amount, price: u64) -> Option<Amount> {
         down(base, self.times.checked_mul(price.into())?, self.per)
     }
 
-    /// Quote units for base units at a tick, rounded up.
+    /// Value of base units at a tick in quote units, rounded up.
     pub(super) fn value_up(&self, base: Amount, price: u64) -> Option<Amount> {
         up(base, self.times.checked_mul(price.into())?, self.per)
     }
 
-    /// Most base units that are worth no more than so many quote units at a tick.
+    /// Most base units with at most this value at a tick.
     pub(super) fn worth(&self, quote: Amount, price: u64) -> Amount {
         let unit = self.times.checked_mul(price.into());
         let Some(unit) = unit.filter(|unit| *unit > 0) else {
@@ -78,7 +78,7 @@ impl Market {
         down(quote, self.per, unit).unwrap_or(Amount::MAX)
     }
 
-    /// The least base units whose value at a tick is whole (R-FIL-02).
+    /// The smallest number of base units with an integer value at a tick (R-FIL-02).
     pub(super) fn lot(&self, price: u64) -> Amount {
         let (mut a, mut b) = (self.per, u128::from(price));
         while b > 0 {
@@ -96,7 +96,7 @@ impl Market {
     }
 }
 
-/// Where an order of a side stands that came as the `rank`-th.
+/// Position of the `rank`-th order of a side.
 pub(super) const fn place(side: Side, price: u64, rank: u64) -> Place {
     match side {
         Side::Buy => (u64::MAX - price, rank),
@@ -104,7 +104,7 @@ pub(super) const fn place(side: Side, price: u64, rank: u64) -> Place {
     }
 }
 
-/// The price of a place.
+/// Price of a position.
 pub(super) const fn price(side: Side, place: Place) -> u64 {
     match side {
         Side::Buy => u64::MAX - place.0,

@@ -1,5 +1,5 @@
-//! Who must trade with whom, how much and for what: the rules of matching and of fills, and the trades
-//! that were told held against them.
+//! The rules of matching and fills: which orders must trade, how much and at which price, compared with the reported
+//! trades.
 
 use crate::invariants::table::Invariant;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId};
@@ -10,7 +10,7 @@ use super::order::Order;
 use super::{Broken, Oracle};
 use crate::oracle::wide_integer::against;
 
-/// Trades that were told, in order.
+/// Reported trades, in order.
 pub(super) struct ReportedTrades<'a> {
     trades: &'a [Executed],
     next: usize,
@@ -21,7 +21,7 @@ impl<'a> ReportedTrades<'a> {
         Self { trades, next: 0 }
     }
 
-    /// Those that were read since so many.
+    /// Those read since a mark.
     pub(super) fn since(&self, mark: usize) -> &'a [Executed] {
         &self.trades[mark..self.next]
     }
@@ -36,7 +36,7 @@ impl<'a> ReportedTrades<'a> {
         Some(trade)
     }
 
-    /// Whether no trade was told that the rules do not know.
+    /// An error if a trade was reported that the rules do not give.
     pub(super) fn is_empty(&self) -> Result<(), Broken> {
         self.trades.get(self.next).map_or(Ok(()), |trade| {
             let detail = format!(
@@ -48,22 +48,22 @@ impl<'a> ReportedTrades<'a> {
     }
 }
 
-/// What an incoming order does next.
+/// The next step of an incoming order.
 enum Next {
-    /// Trades with the first in line: base and quote units.
+    /// Trades with the first order in the book: base and quote units.
     Fill(u64, Amount, Amount),
-    /// The first in line ends, because nothing of it can be priced.
+    /// The first order ends, because its remainder has no price.
     Ends(u64),
-    /// Nothing that it reaches is left, or it is full.
+    /// It reaches no further order, or is filled.
     Stops,
-    /// What is left of it cannot be priced.
+    /// Its remainder has no price.
     TooSmall,
-    /// The first in line is its owner's.
+    /// The first order is the taker's own.
     Own,
 }
 
 impl Oracle {
-    /// An order meets its line, then rests or ends.
+    /// Matches an order, after which it rests or ends.
     pub(super) fn match_up(
         &mut self,
         number: u64,
@@ -91,7 +91,7 @@ impl Oracle {
         self.close(number, end)
     }
 
-    /// It stands behind all others of its price.
+    /// It joins behind all others at its price.
     fn stand(&mut self, number: u64, rest: Amount) -> Result<(), Broken> {
         self.rank += 1;
         let rank = self.rank;
@@ -135,7 +135,7 @@ impl Oracle {
         }
     }
 
-    /// One trade, as the rules demand it and as it was told.
+    /// One trade by the rules, compared with the reported one.
     fn fill(
         &mut self,
         taker: u64,
@@ -171,7 +171,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether a trade that was told is the one that was due; the name says what is wrong with it.
+    /// Whether a reported trade is the expected one; the name gives the difference.
     fn judge(
         &self,
         told: Option<&Executed>,
@@ -234,7 +234,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// One party's half: pays from what it bound, receives less the fee, which is returned.
+    /// One party's half: pays from its lock, receives less the fee, which is returned.
     pub(super) fn pay(
         &mut self,
         number: u64,
@@ -261,7 +261,7 @@ impl Oracle {
         Ok(fee)
     }
 
-    /// A swap: all of it at once, or nothing (R-SWP-03).
+    /// A swap: completely at once, or not at all (R-SWP-03).
     pub(super) fn swap(&mut self, number: u64) -> Result<(), Broken> {
         let order = &self.orders[&number];
         let (Some(index), side) = (order.pool, order.side) else {
@@ -297,7 +297,7 @@ impl Oracle {
         }
     }
 
-    /// Whether a rest counts as filled (R-FIL-06).
+    /// Whether a remainder counts as filled (R-FIL-06).
     fn is_dust(&self, market: &Market, rest: Amount, price: u64) -> bool {
         let dust = |token| self.tokens.get(&token).map_or(0, |(_, dust)| *dust);
         let value = market.value_down(rest, price).unwrap_or(Amount::MAX);
@@ -305,7 +305,7 @@ impl Oracle {
     }
 }
 
-/// Base units that a taker wants at a price. A seller by quote amount gets the last unit (R-FIL-04).
+/// Base units that a taker can trade at a price. A seller by quote amount gets the last unit (R-FIL-04).
 fn wanted(market: &Market, taker: &Order, price: u64) -> Amount {
     let room = taker.room(market, price);
     if taker.side == Side::Buy || taker.by_base {
@@ -323,8 +323,8 @@ fn wanted(market: &Market, taker: &Order, price: u64) -> Amount {
     }
 }
 
-/// Quote units for base units at the maker's price, rounded for the maker, if the taker's own ratio and
-/// amount allow them (R-FIL-01, R-FIL-02).
+/// Quote units for base units at the maker's price, rounded in the maker's favour, if the taker's own ratio and amount
+/// allow them (R-FIL-01, R-FIL-02).
 fn priced(market: &Market, taker: &Order, maker: Side, price: u64, base: Amount) -> Option<Amount> {
     let quote = match maker {
         Side::Buy => market.value_down(base, price)?,
@@ -343,7 +343,7 @@ fn allows(order: &Order, base: Amount, quote: Amount) -> bool {
     }
 }
 
-/// Whether an order allows one more trade: its ratio, and never more given than was signed.
+/// Whether an order allows one more trade: its ratio, and at most the signed amount paid.
 fn within(order: &Order, (base, quote): (Amount, Amount)) -> bool {
     let gives = match order.side {
         Side::Buy => quote,

@@ -1,14 +1,13 @@
-//! A book-keeper of its own: reads what went into the exchange and what came out of it, and works out
-//! from the written rules (`docs/venue-rules.md`) what must have happened.
+//! The oracle: derives from the written rules (`docs/venue-rules.md`) what must follow from the exchange's inputs, and
+//! compares it with its outputs.
 //!
-//! It has no part of the exchange's state and none of its code, nor the daemon's: orders, lines, money,
-//! storage ids, pools and submissions are kept here a second time, in plain integers. Trades that were
-//! told are compared with those that the rules demand, one by one; balances, orders, depths and pools
-//! with every answer that shows them. What the rules leave to the exchange's dice (which waiting order
-//! fails late) is asked of it. The first thing that does not fit ends the replay: what follows from it
-//! would be echoes.
+//! It shares no state and no code with the exchange or the daemon: orders, books, balances, storage ids, pools and
+//! submissions are kept here a second time, in plain integers. Reported trades are compared one by one with those that
+//! the rules give; balances, orders, depths and pools with every answer that contains them. Where the rules leave the
+//! result to the exchange's random numbers (which waiting order fails late), the exchange is queried. The first
+//! difference ends the replay, because further ones would be its consequences.
 //!
-//! It streams: nothing is kept of an order that has ended, but a line for each of ours.
+//! It streams: of an ended order nothing is kept, except one line for each of ours.
 
 mod answers;
 mod audit;
@@ -47,13 +46,13 @@ use pools::Pool;
 use slots::Slots;
 use submissions::Submission;
 
-/// One thing that was said to the exchange, and what it answered.
+/// A request to the exchange, and its answer.
 pub(crate) struct Said<'a> {
     pub(crate) request: &'a Request,
     pub(crate) answer: &'a Result<Response, Refusal>,
 }
 
-/// The book-keeper.
+/// The oracle.
 #[derive(Debug)]
 pub(crate) struct Oracle {
     own: AccountId,
@@ -71,25 +70,25 @@ pub(crate) struct Oracle {
     pools: Vec<Pool>,
     money: Money,
     slots: Slots,
-    /// Orders that have not ended, by the number under which they were taken.
+    /// Orders that have not ended, by number of acceptance.
     orders: BTreeMap<u64, Order>,
     by_hash: BTreeMap<Hash, u64>,
     by_end: BTreeSet<(u64, u64)>,
     submissions: BTreeMap<u64, Submission>,
-    /// What waits, by its time.
+    /// Waiting orders and submissions, by time.
     due: BTreeSet<(VenueTime, u64)>,
     /// Number of the next order or submission.
     next: u64,
-    /// Who stood in a line last.
+    /// Rank of the last order that joined a book.
     rank: u64,
     ours: Own,
     found: Vec<Broken>,
-    /// Something did not fit: the books mean nothing from here on.
+    /// Whether a difference was found: the books are not valid after it.
     over: bool,
 }
 
 impl Oracle {
-    /// The books of an exchange that has just been made.
+    /// The books of a new exchange.
     pub(crate) fn new(config: &VenueConfig, own: AccountId) -> Self {
         let tokens: BTreeMap<_, _> = config
             .tokens
@@ -128,7 +127,7 @@ impl Oracle {
         oracle
     }
 
-    /// Time came, perhaps something was said, and these trades were told.
+    /// Time has passed, optionally a request was handled, and these trades were reported.
     pub(crate) fn hear(
         &mut self,
         at: VenueTime,
@@ -153,12 +152,12 @@ impl Oracle {
         }
     }
 
-    /// What did not fit since the last call.
+    /// Differences since the last call.
     pub(crate) fn found(&mut self) -> Vec<Broken> {
         std::mem::take(&mut self.found)
     }
 
-    /// A request and its answer. A refusal changes nothing (R-GEN-03).
+    /// Applies a request and its answer. A refusal changes nothing (R-GEN-03).
     fn listen(
         &mut self,
         said: &Said<'_>,
@@ -186,7 +185,7 @@ impl Oracle {
                 self.found.extend(wrong);
                 Ok(())
             }
-            // These move nothing and show nothing that is kept here.
+            // These change nothing and contain nothing that is kept here.
             Request::PoolTransactions(_)
             | Request::Account(_)
             | Request::ApiKey { .. }
@@ -201,7 +200,7 @@ impl Oracle {
         }
     }
 
-    /// The middle of a market in half ticks, without our orders; nothing if a side is empty.
+    /// The mid of a market in half ticks without our orders; `None` if a side is empty.
     pub(crate) fn mid_of_others(&self, base: TokenId, quote: TokenId) -> Option<u64> {
         let pair = |market: &&Market| market.base == base && market.quote == quote;
         let market = self.markets.iter().find(pair)?;
@@ -217,7 +216,7 @@ impl Oracle {
     }
 }
 
-/// A state that somebody else says differently.
+/// The difference of a reported state.
 fn unlike(hash: Hash, ours: OrderStatus, theirs: OrderStatus) -> Broken {
     let detail = format!("{hash} is {ours:?} by the rules, {theirs:?} as told");
     (Invariant::OracleState, detail)

@@ -1,5 +1,5 @@
-//! Who holds what: every account's total and locked part of every token, and what came in and went out
-//! of the exchange. Nothing is ever taken that is not there.
+//! Balances: the total and locked amount of every token of every account, and flows into and out of the exchange. No
+//! balance can fall below zero.
 
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use cambist_venue::AccountId;
 
 use super::Broken;
 
-/// What is held of one token.
+/// The balance of one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Holding {
     pub(super) total: Amount,
     pub(super) locked: Amount,
 }
 
-/// Everybody's.
+/// All balances.
 #[derive(Debug, Default)]
 pub(super) struct Money {
     pub(super) purses: BTreeMap<(AccountId, TokenId), Holding>,
-    /// What came in less what went out, by token.
+    /// External inflow less outflow, by token.
     pub(super) inside: BTreeMap<TokenId, Amount>,
 }
 
@@ -36,13 +36,13 @@ impl Money {
         self.purses.entry((account, token)).or_default()
     }
 
-    /// It comes from outside.
+    /// An external inflow.
     pub(super) fn come(&mut self, account: AccountId, token: TokenId, amount: Amount) {
         *self.inside.entry(token).or_default() += amount;
         self.give(account, token, amount);
     }
 
-    /// It leaves the exchange, out of what is free.
+    /// An outflow from the available balance.
     pub(super) fn leave(
         &mut self,
         account: AccountId,
@@ -61,7 +61,7 @@ impl Money {
         self.purse(account, token).total += amount;
     }
 
-    /// Out of what is free.
+    /// Takes from the available balance.
     pub(super) fn take(
         &mut self,
         account: AccountId,
@@ -76,7 +76,7 @@ impl Money {
         Ok(())
     }
 
-    /// Binds what is free.
+    /// Locks from the available balance.
     pub(super) fn lock(
         &mut self,
         account: AccountId,
@@ -111,11 +111,11 @@ fn short(who: &str, token: TokenId, amount: Amount) -> Broken {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
 
     #[test]
-    fn nothing_is_taken_that_is_bound_or_not_there() {
+    fn nothing_locked_or_missing_is_taken() {
         let (who, token) = (AccountId(1), TokenId(2));
         let mut money = Money::default();
         money.come(who, token, 10);

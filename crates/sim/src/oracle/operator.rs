@@ -1,4 +1,4 @@
-//! What the operator did: accounts, money from outside, listings, fees, modes, delays.
+//! Actions of the exchange's operator: accounts, deposits, listings, fees, modes, delays.
 
 use cambist_core::{Hash, OrderStatus};
 use cambist_venue::{AccountId, Address, Fault, MarketConfig, Operator, PoolStatus, Response};
@@ -10,7 +10,7 @@ use super::{Broken, Oracle};
 use crate::oracle::order_entry::unread;
 
 impl Oracle {
-    /// A wish that was granted.
+    /// Applies a granted request of the operator.
     pub(super) fn operate(&mut self, wish: &Operator, answer: &Response) -> Result<(), Broken> {
         match wish {
             Operator::CreateAccount { owner, .. } => match answer {
@@ -84,14 +84,14 @@ impl Oracle {
             Operator::InjectFault(Fault::FailLate { .. }) => {
                 return Err(unread("an arranged failure"));
             }
-            // Answers that are arranged are refusals. The others move nothing and allow nothing that is judged here.
+            // Injected answers are refusals. The other faults change nothing and allow nothing that is checked here.
             Operator::InjectFault(Fault::Answer { .. } | Fault::Clear)
             | Operator::EnableToken { .. }
             | Operator::AnnounceDeposit { .. }
             | Operator::ApproveHash { .. }
             | Operator::DelistToken { .. }
             | Operator::SetLimits(_) => {}
-            // No world has them: what they forbid is not derived here.
+            // No world uses them: their restrictions are not derived here.
             Operator::SetAccountOpening(_) | Operator::SetPriceBand { .. } => {
                 return Err(unread("a bound on openings or prices"));
             }
@@ -99,7 +99,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// What is listed, and what pools allow and cost.
+    /// Applies listings, and permissions and fees of pools.
     fn relist(&mut self, wish: &Operator) -> Result<(), Broken> {
         match wish {
             Operator::ListToken(token) => {
@@ -146,7 +146,7 @@ impl Oracle {
         let market = Market::new(config, decimals(config.base), decimals(config.quote));
         let known = self.markets.iter().position(|m| m.name == config.name);
         match (market, known) {
-            // Its lines are empty: delisting cancelled what stood there.
+            // Its book is empty: delisting cancelled its orders.
             (Some(market), Some(index)) => self.markets[index] = market,
             (Some(market), None) => self.markets.push(market),
             (None, _) => self.found.push(unread("a market beyond counting")),
@@ -171,7 +171,7 @@ impl Oracle {
         found.ok_or_else(|| unread("a market's name"))
     }
 
-    /// The place of a pool, its tokens, and its fees of a join and an exit.
+    /// The index of a pool, its tokens, and its fees of a join and an exit.
     pub(super) fn pool_at(
         &self,
         address: &Address,

@@ -1,4 +1,4 @@
-//! One order as it was asked for, and what became of it.
+//! One order as requested, and its state.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, VenueTime};
@@ -16,7 +16,7 @@ pub(super) struct Order {
     pub(super) pool: Option<usize>,
     pub(super) side: Side,
     pub(super) kind: OrderKind,
-    /// Its base amount ends it, else its quote amount.
+    /// Whether its base amount ends it; otherwise its quote amount does.
     pub(super) by_base: bool,
     pub(super) base: Amount,
     pub(super) quote: Amount,
@@ -27,18 +27,18 @@ pub(super) struct Order {
     pub(super) status: OrderStatus,
     /// When it stops waiting, or its cancel takes effect.
     pub(super) due: Option<VenueTime>,
-    /// The exchange may let it fail when it stops waiting.
+    /// Whether the exchange may let it fail when it stops waiting.
     pub(super) may_fail: bool,
     pub(super) base_filled: Amount,
     pub(super) quote_filled: Amount,
     pub(super) fee: Amount,
-    /// What it offers in its line, and where it stands.
+    /// The remainder in the book, and its position.
     pub(super) rest: Amount,
     pub(super) place: Option<Place>,
 }
 
 impl Order {
-    /// An order as it was taken.
+    /// An accepted order.
     pub(super) fn new(
         asked: &NewOrder,
         market: (usize, &Market),
@@ -64,7 +64,7 @@ impl Order {
             by_base: (side == Side::Buy) == (asked.fill_by == FillBy::Buy),
             base,
             quote,
-            // A swap stands in no line and needs no level.
+            // A swap has no position in a book and needs no level.
             level: level.or(pool.map(|_| 0))?,
             fee_bips_max: u8::try_from(asked.max_fee_bips).ok()?,
             storage_id: u32::try_from(asked.storage_id).ok()?,
@@ -80,7 +80,7 @@ impl Order {
         })
     }
 
-    /// What it still binds of the token that it sells.
+    /// Amount of the sold token that it still locks.
     pub(super) const fn bound(&self) -> Amount {
         match self.side {
             Side::Buy => self.quote.saturating_sub(self.quote_filled),

@@ -1,4 +1,4 @@
-//! Orders taken and cancelled: what the exchange may take, what that binds, and how every order ends
+//! Acceptance and cancellation of orders: what the exchange may accept, what that locks, and that every order ends
 //! once.
 
 use crate::invariants::table::Invariant;
@@ -12,7 +12,7 @@ use crate::oracle::probe::Probe;
 use crate::oracle::{Broken, Oracle, unlike};
 
 impl Oracle {
-    /// The exchange took an order.
+    /// The exchange accepted an order.
     pub(super) fn submit(
         &mut self,
         asked: &NewOrder,
@@ -45,7 +45,7 @@ impl Oracle {
         self.acknowledged((asked, number), taken, told.since(mark))
     }
 
-    /// The order as acknowledged: its state and its trades.
+    /// The acknowledged order: its state and trades.
     fn acknowledged(
         &self,
         (asked, number): (&NewOrder, u64),
@@ -54,7 +54,7 @@ impl Oracle {
     ) -> Result<(), Broken> {
         let shown = taken.trades.iter();
         let same = shown.eq(trades.iter().map(|executed| &executed.trade));
-        // A swap trades with no order: what it moved is seen in its pool.
+        // A swap trades with no order: its effect is checked in the pool.
         if !same && asked.pool.is_none() {
             let detail = format!("{}: other trades acknowledged than made", taken.hash);
             return Err((Invariant::OracleTrade, detail));
@@ -70,7 +70,7 @@ impl Oracle {
         .ok_or_else(|| unlike(taken.hash, OrderStatus::Other, taken.status))
     }
 
-    /// Whether the exchange may take an order, and what that binds.
+    /// Whether the exchange may accept an order; locks its funds.
     fn admit(&mut self, asked: &NewOrder) -> Result<u64, Broken> {
         let hash = asked.hash;
         let ours = asked.account == self.own && self.ours.0.contains_key(&hash);
@@ -126,7 +126,7 @@ impl Oracle {
         Ok(number)
     }
 
-    /// The exchange took a cancel.
+    /// The exchange accepted a cancel.
     pub(super) fn cancel(
         &mut self,
         account: AccountId,
@@ -165,7 +165,7 @@ impl Oracle {
         }
     }
 
-    /// An order ends, once: out of its line, what it bound is free.
+    /// An order ends, once: it leaves the book, and its lock is released.
     pub(super) fn close(&mut self, number: u64, status: OrderStatus) -> Result<(), Broken> {
         self.unschedule(number)?;
         self.order_mut(number)?.status = status;
@@ -208,7 +208,7 @@ impl Oracle {
         })
     }
 
-    /// Keeps what became of one of ours.
+    /// Keeps the end of one of our orders.
     pub(super) fn note_own(&mut self, number: u64) {
         let order = self.orders.get(&number);
         let Some(order) = order.filter(|order| order.account == self.own) else {
@@ -228,7 +228,7 @@ fn refused(hash: Hash, why: &str) -> Broken {
     )
 }
 
-/// Something that these books cannot read, which is never taken for nothing.
+/// An error for something that the oracle cannot interpret; it is never ignored.
 pub(super) fn unread(what: &str) -> Broken {
     (Invariant::OracleUnread, format!("{what} is not understood"))
 }

@@ -1,4 +1,4 @@
-//! Our orders as the exchange took them: at most one for an intent, and none without.
+//! Our orders as accepted by the exchange: at most one for each intent, and none without one.
 
 use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,10 @@ use crate::exchange::INSTANCE;
 use crate::faults::disk::Durable;
 use crate::invariants::sending::Broken;
 
-/// One of them.
+/// One of our orders.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// What its sender calls it.
+    /// Its client order id.
     pub(super) id: Option<String>,
     pub(super) status: OrderStatus,
     /// Base units, quote units and fee traded.
@@ -24,7 +24,7 @@ pub(super) struct Known {
 pub(super) struct Own(pub(super) BTreeMap<Hash, Known>);
 
 impl Own {
-    /// Against the store. So many orders on the account are somebody else's.
+    /// Compares them with the store. `foreign` is the number of foreign orders on the account.
     pub(super) fn against(&self, durable: &Durable, foreign: u64) -> Vec<Broken> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();

@@ -10,7 +10,7 @@ const FIRST: Amount = 10_000_000_000;
 /// Amounts have 96 bits.
 const MOST: Amount = (1 << 96) - 1;
 
-/// One pool and what it holds.
+/// One pool and its balances.
 #[derive(Debug)]
 pub(super) struct Pool {
     pub(super) address: Address,
@@ -20,7 +20,7 @@ pub(super) struct Pool {
     pub(super) takes_joins: bool,
     pub(super) takes_exits: bool,
     pub(super) takes_swaps: bool,
-    /// Of a join and of an exit, in the second token.
+    /// Fees of a join and of an exit, in the second token.
     pub(super) fees: [Amount; 2],
     pub(super) held: [Amount; 2],
     pub(super) supply: Amount,
@@ -42,7 +42,7 @@ impl Pool {
         }
     }
 
-    /// What it pays for `sold` of its first (0) or second (1) token.
+    /// Output for `sold` of its first (0) or second (1) token.
     pub(super) fn pays(&self, token: usize, sold: Amount) -> Option<Amount> {
         let kept = sold.checked_mul(10_000_u128.checked_sub(self.fee_bips.into())?)?;
         let all = self.held[token].checked_mul(10_000)?.checked_add(kept)?;
@@ -52,7 +52,7 @@ impl Pool {
         down(self.held[1 - token], kept, all).filter(|bought| *bought > 0)
     }
 
-    /// What a join mints and takes.
+    /// Shares minted and amounts taken by a join.
     pub(super) fn join(&self, offered: [Amount; 2]) -> Option<(Amount, [Amount; 2])> {
         if offered[0] == 0 || offered[1] == 0 {
             return None;
@@ -71,7 +71,7 @@ impl Pool {
         Some((minted, [takes(0)?, takes(1)?]))
     }
 
-    /// What an exit pays.
+    /// Amounts paid by an exit.
     pub(super) fn exit(&self, burned: Amount) -> Option<[Amount; 2]> {
         if burned == 0 || burned > self.supply {
             return None;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_rounded_stays_in_the_pool() {
+    fn rounding_favours_the_pool() {
         let mut pool = Pool::new(&PoolConfig {
             name: "AMM-AAA-QQQ".to_owned(),
             address: [1; 20],

@@ -12,11 +12,11 @@ const SLOTS: u32 = 16_384;
 #[derive(Debug, Default)]
 pub(super) struct Slots(BTreeMap<(AccountId, TokenId), Vec<Used>>);
 
-/// What a slot remembers.
+/// State of a slot.
 type Used = Option<(u32, u64)>;
 
 impl Slots {
-    /// Who used the slot of an id last; an error says that the id was used or is behind.
+    /// The last user of an id's slot; an error if the id was used or is lower than the last.
     pub(super) fn last(
         &self,
         account: AccountId,

@@ -1,5 +1,5 @@
-//! Transfers, withdrawals, key updates, joins and exits: what they bind while they wait, and what moves
-//! when they are settled.
+//! Transfers, withdrawals, key updates, joins and exits: their locks while they wait, and their changes when they
+//! settle.
 
 use crate::invariants::table::Invariant;
 use cambist_core::{Amount, Hash, OrderStatus, TokenId};
@@ -12,14 +12,14 @@ use super::{Broken, Oracle};
 use crate::oracle::order_entry::unread;
 use crate::oracle::probe::Probe;
 
-/// What one of them does.
+/// The effect of a submission.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Transfer {
         payee: Address,
         sent: TokenAmount,
     },
-    /// A fast one is gone when it is settled, another one pending until the operator ends it.
+    /// A fast one leaves when it is settled; another one is pending until the operator ends it.
     Withdraw {
         sent: TokenAmount,
         fast: bool,
@@ -36,7 +36,7 @@ pub(super) enum Work {
     },
 }
 
-/// One that is not settled yet.
+/// A submission that is not settled yet.
 #[derive(Clone, Debug)]
 pub(super) struct Submission {
     pub(super) hash: Hash,
@@ -45,7 +45,7 @@ pub(super) struct Submission {
     fee: TokenAmount,
     begun: bool,
     may_fail: bool,
-    /// It has left here and not arrived on the chain.
+    /// Whether it has left the exchange and not arrived on the chain.
     pub(super) pending: bool,
 }
 
@@ -87,7 +87,7 @@ impl Oracle {
         )
     }
 
-    /// A new key ends every order of the old one (R-AKU-02). What else it ends is not kept here.
+    /// A new key ends every order of the old one (R-AKU-02). Its other effects are not kept here.
     pub(super) fn update_key(&mut self, asked: &NewKey) -> Result<(), Broken> {
         let fee = service(&self.fees.update, asked.max_fee.token);
         self.money.take(asked.account, fee.token, fee.amount)?;
@@ -144,7 +144,7 @@ impl Oracle {
         self.take_in(who, work, fee, &ids, answer, witness)
     }
 
-    /// One is taken: its ids are used, its funds bound.
+    /// Accepts one: its ids are used, its funds locked.
     fn take_in(
         &mut self,
         (hash, account): (Hash, AccountId),
@@ -197,7 +197,7 @@ impl Oracle {
         self.go_on(number, witness)
     }
 
-    /// What one binds until it is settled. An exit pays its fee out of what it brings.
+    /// Its locks until it settles. An exit pays its fee from what it receives.
     fn binds(&self, submission: &Submission) -> Vec<(TokenId, Amount)> {
         let fee = (submission.fee.token, submission.fee.amount);
         match &submission.work {
@@ -246,7 +246,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The work itself, out of what is free again; false if it cannot be done.
+    /// Applies its effect from the released funds; false if that is impossible.
     fn settle(&mut self, number: u64, submission: &Submission) -> Result<bool, Broken> {
         let (account, fee) = (submission.account, submission.fee);
         match submission.work {
@@ -343,7 +343,7 @@ impl Oracle {
     }
 }
 
-/// The fee of a service in a token. An empty table asks nothing.
+/// The fee of a service in a token. An empty table means no fee.
 fn service(table: &std::collections::BTreeMap<TokenId, Amount>, token: TokenId) -> TokenAmount {
     TokenAmount::new(token, table.get(&token).copied().unwrap_or(0))
 }

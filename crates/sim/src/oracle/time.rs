@@ -1,4 +1,4 @@
-//! Time: what ends or begins by itself, each at its own millisecond, expiry first (R-DLY-01, R-STA-02).
+//! Time: changes without a request, each at its own millisecond, expiry first (R-DLY-01, R-STA-02).
 
 use cambist_core::{OrderKind, OrderStatus, VenueTime};
 use cambist_venue::ExchangeMode;
@@ -9,7 +9,7 @@ use super::{Broken, Oracle, unlike};
 use crate::oracle::probe::Probe;
 
 impl Oracle {
-    /// Lets time pass.
+    /// Advances the time.
     pub(super) fn pass(
         &mut self,
         to: VenueTime,
@@ -54,7 +54,7 @@ impl Oracle {
         self.meet(number, told, witness)
     }
 
-    /// An order's moment to meet its line or pool, unless something has come between.
+    /// An order meets its book or pool, unless it has ended before.
     pub(super) fn meet(
         &mut self,
         number: u64,
@@ -64,7 +64,7 @@ impl Oracle {
         let order = &self.orders[&number];
         let (account, hash, may_fail) = (order.account, order.hash, order.may_fail);
         let must = !self.lets_in(order);
-        // Only what waited can have failed: the answer to a submit shows the rest.
+        // Only a waiting order can have failed: the answer to a submit contains the rest.
         let fails = (must || may_fail) && witness.order_failed(account, hash);
         if must && !fails {
             return Err(unlike(hash, OrderStatus::Failed, OrderStatus::Processing));
@@ -81,7 +81,7 @@ impl Oracle {
         }
     }
 
-    /// Whether an order may meet its line or pool now (R-DLY-05, R-MOD-01).
+    /// Whether an order may meet its book or pool now (R-DLY-05, R-MOD-01).
     pub(super) fn lets_in(&self, order: &Order) -> bool {
         let market = &self.markets[order.market];
         let takes = self.would_take(order);
@@ -96,7 +96,7 @@ impl Oracle {
         here && !self.frozen.contains(&order.account)
     }
 
-    /// Whether an order would trade with its line at once.
+    /// Whether an order would trade with its book at once.
     pub(super) fn would_take(&self, order: &Order) -> bool {
         let opposite = order.side.opposite();
         let line = self.markets[order.market].line(opposite);

@@ -1,5 +1,4 @@
-//! Products of two amounts, divided and compared exactly, from grammar-school arithmetic: nobody else's
-//! code counts here.
+//! Products of two amounts, divided and compared exactly, by schoolbook arithmetic that shares no code with the rest.
 
 use std::cmp::Ordering;
 
@@ -26,7 +25,7 @@ fn divided(a: u128, b: u128, c: u128) -> Option<(u128, u128)> {
     }
     let mut quotient = 0;
     for bit in (0..128).rev() {
-        // Twice the rest may have 129 bits: then it is surely above `c`.
+        // Twice the rest may have 129 bits: then it is certainly above `c`.
         let above = rest >> 127 == 1;
         rest = (rest << 1) | ((low >> bit) & 1);
         quotient <<= 1;
@@ -49,7 +48,7 @@ pub(super) fn up(a: u128, b: u128, c: u128) -> Option<u128> {
     quotient.checked_add(u128::from(rest > 0))
 }
 
-/// `a · b` against `c · d`.
+/// Compares `a · b` with `c · d`.
 pub(super) fn against(a: u128, b: u128, c: u128, d: u128) -> Ordering {
     product(a, b).cmp(&product(c, d))
 }

@@ -1,4 +1,4 @@
-//! A ready-made market: one base token against one quote token, background traders, limits that fit.
+//! A prepared market: one base token against one quote token, simulated traders, suitable limits.
 
 use cambist_core::config::{
     BudgetConfig, EmptyBook, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PollConfig,
@@ -67,8 +67,8 @@ fee_bps = 2
 ";
 
 impl WorldConfig {
-    /// One simulated hour of a calm market with a clean network. `strategy` is `ladder`, `bands` or
-    /// `glft`, or any other of the registry, which then has its defaults.
+    /// One simulated hour of a calm market with a clean network. `strategy` is `ladder`, `bands` or `glft`, or another
+    /// one of the registry with its defaults.
     pub fn calm(seed: u64, strategy: &str) -> Self {
         Self {
             seed,
@@ -118,7 +118,7 @@ impl WorldConfig {
         self
     }
 
-    /// A second market with a base token of its own and the same quote token, for the same account.
+    /// A second market with its own base token and the same quote token, for the same account.
     #[must_use]
     pub fn twofold(mut self) -> Self {
         let second = MarketId(1);
@@ -131,7 +131,7 @@ impl WorldConfig {
         self
     }
 
-    /// The same market over a network that loses, repeats and overtakes.
+    /// The same market over a network that loses, repeats and reorders messages.
     #[must_use]
     pub fn lossy(mut self) -> Self {
         self.network = NetworkConfig {
@@ -205,7 +205,7 @@ fn venue() -> VenueConfig {
         ],
         markets: vec![market("AAA-QQQ", BASE), market("BBB-QQQ", OTHER)],
         limits: Limits {
-            // Nobody reads the histories of background traders.
+            // The histories of simulated traders are never read.
             internal_history_orders_max: 10,
             ..Limits::default()
         },
@@ -251,7 +251,7 @@ fn engine() -> EngineConfig {
         risk: RiskConfig {
             gross_max: [0, 1, 2, 3].map(|id| (TokenId(id), 1 << 100)).into(),
             mismatch_max: [0, 1, 2, 3].map(|id| (TokenId(id), 100 * UNIT)).into(),
-            // Healed soon, so that an hour sees many of them.
+            // Pauses end soon, so that an hour has many of them.
             pause_ms: 10_000,
             pauses_per_day: 1_000_000,
             ..RiskConfig::default()

@@ -1,5 +1,5 @@
-//! Worlds in which the market does its worst at the worst moment: the daemon dies while its band is
-//! nearly full, everything that rests is swept, and the price has moved before anybody can act.
+//! Worlds with the worst market at the worst moment: the daemon crashes while its band is nearly full, all resting
+//! orders are swept, and the price has moved before anyone can act.
 
 use cambist_core::Side;
 use cambist_venue::Random;
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use crate::config::{CrashConfig, WorldConfig};
 use crate::faults::kinds::FaultKind;
 
-/// When that happens.
+/// When control is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlLossConfig {
-    /// Mean time from one to the next; 0 never.
+    /// Mean time between losses of control; 0 means never.
     pub mean_ms: u64,
-    /// How far the price moves, down and up in turn.
+    /// Size of the price move, down and up alternately.
     pub gap_bps: u32,
 }
 
 impl WorldConfig {
-    /// The same world, falling.
+    /// The same world with losses of control.
     #[must_use]
     pub(crate) fn falling(mut self, random: &mut Random) -> Self {
         self.falls = ControlLossConfig {
             mean_ms: 300_000 + 300_000 * random.below(3),
             gap_bps: 500 + 250 * u32::try_from(random.below(5)).unwrap_or(0),
         };
-        // One that is dead already loses nothing by dying.
+        // A daemon that is down already loses nothing by a crash.
         self.crash = CrashConfig::default();
         self.store.restart_ms = self.store.restart_ms.min(1_000);
-        // Whoever else moves money breaks bands that are not theirs.
+        // External flows change bands that are not theirs.
         let moves = [FaultKind::Deposit, FaultKind::Withdrawal];
         self.troubles.kinds.retain(|kind| !moves.contains(kind));
         let plenty = Self::calm(self.seed, "ladder").twofold().funds;
@@ -37,7 +37,7 @@ impl WorldConfig {
         }
         let width = u128::from(random.between(5, 10));
         let cap = u128::from(random.between(2, 4));
-        // Longer lives need more.
+        // Longer times to live need more.
         let lives = u128::from((self.engine.ttl_ms + self.engine.grace_ms).div_ceil(5_000));
         for (name, limits) in self.markets.iter().zip(&mut self.engine.markets) {
             let mut listed = self.venue.markets.iter();
@@ -46,14 +46,14 @@ impl WorldConfig {
             let held = held.copied().unwrap_or(0);
             limits.inventory_min = held - held / width;
             limits.inventory_max = held + held / width;
-            // A few times what the band lets rest, so that what is stated is nearly reached.
+            // A few times the amount that the band lets rest, so that the stated bound is nearly reached.
             limits.signed_unexpired_max = held / width * cap * lives;
         }
         self
     }
 }
 
-/// Which way the price moves: down first, then up, in turn.
+/// Direction of the price move: down first, then up, alternately.
 pub(crate) const fn way(before: u64) -> Side {
     if before.is_multiple_of(2) {
         Side::Sell

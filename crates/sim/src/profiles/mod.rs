@@ -1,4 +1,4 @@
-//! World profiles: the configuration that a seed draws, and the profiles that drive limits and deadlines hard.
+//! World profiles: the configuration drawn from a seed, and profiles that test limits and deadlines heavily.
 
 pub(crate) mod base;
 pub(crate) mod control_loss;

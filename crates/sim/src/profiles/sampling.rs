@@ -1,5 +1,5 @@
-//! A world drawn from its seed: which faults there are and how often, how slow everything is, how the
-//! daemon is configured. The seed alone says it all, so that one number shows a run again.
+//! Draws a world from its seed: which faults occur and how often, all latencies, and the daemon's configuration. It is
+//! determined by the seed alone, so that one number reproduces a run.
 
 use cambist_core::VenueTime;
 use cambist_venue::Random;
@@ -9,9 +9,9 @@ use crate::faults::kinds::FaultKind;
 use crate::sealer::Sealer;
 
 impl WorldConfig {
-    /// The world of a seed. Every fault family is on in about half of all worlds, at a rate of its own.
+    /// The world of a seed. Every fault family is on in about half of all worlds, at its own rate.
     pub fn drawn(seed: u64) -> Self {
-        // Not the stream that the world itself draws from.
+        // Another random stream than that of the world itself.
         let mut random = Random::new(seed.rotate_left(32) ^ 0x0063_616d_6269_7374);
         let mut strategy = *choose(&mut random, &["ladder", "bands"]);
         if seed % 5 == 4 {
@@ -58,7 +58,7 @@ impl WorldConfig {
         let drift = i32::try_from(random.below(1_001)).unwrap_or(0);
         clock.engine_drift_ppm = drift - 500;
 
-        // Funds and bands that bind, so that reservations matter.
+        // Funds and bands that are scarce, so that reservations matter.
         let scarcity = *choose(&mut random, &[1, 1, 8, 20]);
         for amount in config.funds.values_mut() {
             *amount /= scarcity;
@@ -86,7 +86,7 @@ impl WorldConfig {
         engine.ttl_ms = *choose(&mut random, &[15_000, 30_000, 120_000, 600_000]);
         engine.refresh_before_ms = engine.ttl_ms / 4;
         engine.grace_ms = *choose(&mut random, &[1_000, 3_000, 30_000]);
-        // Healthy answers come in time; where they do not, nothing can be expected of anybody.
+        // Healthy answers arrive in time; otherwise nothing can be expected of the daemon.
         let round_trip_ms = 2 * config.network.latency_max_ms;
         engine.request_timeout_ms =
             (*choose(&mut random, &[1_000, 3_000, 10_000])).max(2 * round_trip_ms);
@@ -96,8 +96,8 @@ impl WorldConfig {
         engine.poll.orders_age_max_ms = age_max_ms;
         engine.attempts_max = *choose(&mut random, &[1, 2, 3, 5]);
         engine.poll.orders_page = *choose(&mut random, &[10, 50, 200]);
-        // Enough for the polls of every market and the refreshing of every strategy: `check` refuses
-        // less, and quoting without it is a matter of luck.
+        // Enough for the polls of every market and the replacements of every strategy: `check` refuses less, and
+        // quoting without it depends on chance.
         let seats = u32::try_from(config.seats.len()).unwrap_or(1);
         engine.budget.per_s = *choose(&mut random, &[15, 25, 100]) * seats;
         engine.maker_only = random.chance(3, 4);
@@ -126,8 +126,8 @@ pub(crate) fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
     &choices[usize::try_from(index).unwrap_or(0)]
 }
 
-/// One long storm in a quarter of all worlds; else storms with enough quiet between them that health
-/// can be seen.
+/// One long period with faults in a quarter of all worlds; otherwise periods with enough time between them for health
+/// checks.
 fn weather(random: &mut Random) -> FaultScheduleConfig {
     if random.chance(1, 4) {
         return FaultScheduleConfig::default();

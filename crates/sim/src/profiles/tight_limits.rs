@@ -1,7 +1,7 @@
-//! Tight limits, drawn for some worlds: a limit that nothing ever reaches is not seen to be kept.
+//! Tight limits, drawn for some worlds: a limit that is never reached is never tested.
 //!
-//! Until the faults end a person has the daemon take them over and the usual ones back, now and then. Few
-//! are tight at once, so that there is trade for them to bite into.
+//! Until the faults end, an operator reloads tight and usual limits at intervals. Few limits are tight at once, so that
+//! there is trading to limit.
 
 use cambist_core::config::{EngineConfig, LossConfig, MarketConfig, RampConfig};
 use cambist_core::{Amount, Price, Qty, TokenId};
@@ -10,16 +10,16 @@ use cambist_venue::Random;
 use crate::config::WorldConfig;
 use crate::profiles::sampling::choose;
 
-/// A usual limit of losses is so many tight ones.
+/// Ratio of a usual loss limit to a tight one.
 const FAR: Amount = 1_000;
 /// One whole quote token.
 const UNIT: Amount = 1_000_000;
 
-/// Limits in the making.
+/// Limits under construction.
 struct Tight {
     random: Random,
     engine: EngineConfig,
-    /// The base held at the beginning, in quote units.
+    /// Value of the base held at the start, in quote units.
     worth: Amount,
 }
 
@@ -28,7 +28,7 @@ impl Tight {
         *choose(&mut self.random, some)
     }
 
-    /// A part of what is held.
+    /// A fraction of that value.
     fn part(&mut self, divisors: &[Amount]) -> Amount {
         self.worth / self.one(divisors)
     }
@@ -38,8 +38,8 @@ impl Tight {
     }
 }
 
-/// Each makes one limit tight. Prices begin at 2,500, wander by some percent an hour, and orders are for
-/// 0.4 to 1 base token.
+/// Each function makes one limit tight. Prices start at 2,500 and vary by some percent an hour; orders are for 0.4 to 1
+/// base token.
 const LIMITS: [fn(&mut Tight); 24] = [
     |t| {
         t.engine.risk.move_bps = t.one(&[25, 50, 100]);
@@ -122,7 +122,7 @@ const LIMITS: [fn(&mut Tight); 24] = [
     },
 ];
 
-/// Tight limits for a world that is to have them, and its usual ones.
+/// Tight limits for a world that has them, and its usual ones.
 pub(crate) fn tightened(world: &WorldConfig) -> Option<[EngineConfig; 2]> {
     if !world.tight {
         return None;
@@ -138,7 +138,7 @@ pub(crate) fn tightened(world: &WorldConfig) -> Option<[EngineConfig; 2]> {
         let limit = tight.one(&LIMITS);
         limit(&mut tight);
     }
-    // A loss that has no limit is not remembered: between two tight times it has one that is far away.
+    // A loss without a limit is not remembered: between two tight periods it has a distant limit.
     for (usual, tight) in usual.markets.iter_mut().zip(&tight.engine.markets) {
         let far = |most: Amount| most.saturating_mul(FAR);
         usual.loss = LossConfig {
@@ -178,7 +178,7 @@ mod tests {
         (0..).zip(&world.markets).map(spec).collect()
     }
 
-    /// Limits that no world tightens, and why.
+    /// Limits that no world makes tight, with the reason.
     const NEVER_TIGHT: &[(&str, &str)] = &[
         ("orders.", "drawn with the world itself"),
         ("poll.", "drawn with the world itself"),
@@ -192,7 +192,7 @@ mod tests {
         ("market.empty_book", "empty books are drawn as faults"),
     ];
 
-    /// A new limit is tightened in some worlds, or stands in the list above.
+    /// A new limit is made tight in some worlds, or is in the list above.
     #[test]
     fn every_limit_is_tight_in_some_world() {
         let world = (1..=1_000)
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_into_tight_limits_is_free_and_the_way_back_is_not() {
+    fn tightening_limits_needs_no_permission_and_loosening_does() {
         let drawn = (1..=1_000).map(WorldConfig::drawn);
         let both = drawn.filter_map(|world| Some((tightened(&world)?, world)));
         let checked = both.inspect(|([tight, usual], world)| {

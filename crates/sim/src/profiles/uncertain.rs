@@ -1,6 +1,6 @@
-//! Worlds made for doubt: orders whose fate stays open until the last moment. Requests are slow enough to
-//! arrive just before they expire, answers are lost, resends do not get through, what rests is shown late.
-//! Any world may have some of this; here all of it comes together, for orders that soon expire.
+//! Worlds with maximal uncertainty: orders whose state stays unknown until the last moment. Requests are slow enough to
+//! arrive immediately before they expire, answers are lost, resends fail, resting orders are listed late. Any world may
+//! have some of this; here all of it is combined, for orders with a short time to live.
 
 use cambist_venue::Random;
 
@@ -8,7 +8,7 @@ use crate::config::{FaultScheduleConfig, NetworkConfig, WorldConfig};
 use crate::faults::kinds::FaultKind;
 
 impl WorldConfig {
-    /// The same world in doubt.
+    /// The same world with these faults.
     #[must_use]
     pub(crate) fn doubtful(mut self, random: &mut Random) -> Self {
         self.network = NetworkConfig {
@@ -38,7 +38,7 @@ impl WorldConfig {
             FaultKind::OneAway,
             FaultKind::TimeWrong,
         ];
-        // What else there is would only keep them apart.
+        // Other faults would only separate them.
         self.troubles.kinds = kinds.into();
         if random.chance(1, 2) {
             let people = [FaultKind::Drained, FaultKind::LevelRaised];

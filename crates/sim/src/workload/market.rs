@@ -1,4 +1,4 @@
-//! Which market a world has: how fast its traders are, how the price behaves, who else is there.
+//! The market of a world: the speed of its traders, the behaviour of its price, other participants.
 
 use cambist_venue::agents::{AgentsConfig, PoolSeat, Regime};
 use cambist_venue::{AccountId, Random};
@@ -8,8 +8,7 @@ use crate::profiles::sampling::choose;
 use crate::workload::pool::FIRST_FOUNDER;
 
 impl WorldConfig {
-    /// The same world with traders drawn anew for every market; with arbitrage between book and pool
-    /// where there is one.
+    /// The same world with other traders for every market; with arbitrage between book and pool where there is one.
     #[must_use]
     pub(crate) fn among_drawn_traders(mut self, random: &mut Random) -> Self {
         let pools = self.venue.pools.iter();
@@ -34,8 +33,8 @@ impl WorldConfig {
 }
 
 fn draw(random: &mut Random, agents: &mut AgentsConfig) {
-    // Those who make the market and those who take from it are fast or slow together: a book that is
-    // eaten faster than it is filled has no price to quote around.
+    // Market makers and takers are fast or slow together: a book that is consumed faster than it is filled has no price
+    // to quote around.
     let (refresh_ms, noise, looks) = *choose(
         random,
         &[(2_000, 16.0, 40.0), (3_000, 10.0, 27.0), (5_000, 6.0, 16.0)],
@@ -52,7 +51,7 @@ fn draw(random: &mut Random, agents: &mut AgentsConfig) {
         agents.passive_skew_bps = 5.0;
     }
     if random.chance(1, 12) {
-        // Thin: few who make the market, and few who come.
+        // Thin: few market makers, and few takers.
         agents.passive_traders = 3;
         agents.noise_traders = 3;
     }

@@ -1,4 +1,4 @@
-//! Workload: the market, the pools and the background flow of a world.
+//! Workload: the market, the pools and the simulated traders of a world.
 
 pub(crate) mod market;
 pub(crate) mod pool;

@@ -1,4 +1,4 @@
-//! Pools in a world: what the shell would ask the venue about them, and what it would tell the engine.
+//! Pools in a world: requests to the venue about them, and outcomes for the engine.
 
 use cambist_core::config::PoolConfig as Limits;
 use cambist_core::pool::{
@@ -17,7 +17,7 @@ use cambist_venue::{
 use crate::config::{SeatConfig, WorldConfig};
 use crate::exchange::OWN_OWNER;
 
-/// The pools of the venue that stand beside the world's markets.
+/// The pools of the venue beside the world's markets.
 pub(crate) fn specs(markets: &[MarketSpec], venue: &Venue) -> Vec<PoolSpec> {
     let pools = venue.config().pools.iter();
     let spec = |pool: &PoolConfig| {
@@ -37,7 +37,7 @@ pub(crate) fn specs(markets: &[MarketSpec], venue: &Venue) -> Vec<PoolSpec> {
     pools.filter_map(spec).collect()
 }
 
-/// What the shell would ask for a query about pools.
+/// The venue's request for a query about pools.
 pub(crate) fn request(account: AccountId, pools: &[PoolSpec], query: &Query) -> Option<Request> {
     Some(match query {
         Query::Pools => Request::Pools,
@@ -55,7 +55,7 @@ pub(crate) fn request(account: AccountId, pools: &[PoolSpec], query: &Query) -> 
     })
 }
 
-/// The join or exit of a sealed move.
+/// The venue's request for a sealed join or exit.
 pub(crate) fn submit(
     pools: &[PoolSpec],
     wanted: &UnsignedPoolTransaction,
@@ -98,7 +98,7 @@ pub(crate) fn submit(
     })
 }
 
-/// What the shell would tell the engine of an answer about pools; nothing if it is about something else.
+/// The engine's outcome of an answer about pools; `None` for other answers.
 pub(crate) fn outcome(pools: &[PoolSpec], answer: &Result<Response, Refusal>) -> Option<Outcome> {
     let reply = match answer.as_ref().ok()? {
         Response::Submission(taken) => Reply::Submitted {
@@ -159,7 +159,7 @@ fn report(view: &PoolTransactionView) -> PoolTransactionReport {
     }
 }
 
-/// A digest of a move: as cheap as it is enough to tell one from another.
+/// A digest of a join or an exit, sufficient to distinguish them.
 pub(crate) fn hash(wanted: &UnsignedPoolTransaction) -> Hash {
     let mut hash = [0xa5; 32];
     hash[..4].copy_from_slice(&wanted.client_id.instance.to_be_bytes());
@@ -168,18 +168,17 @@ pub(crate) fn hash(wanted: &UnsignedPoolTransaction) -> Hash {
     Hash(hash)
 }
 
-/// Accounts that hold the opening shares are numbered from here.
+/// First number of the accounts that hold the opening shares.
 pub(crate) const FIRST_FOUNDER: u32 = 900;
 
-/// What every pool opens with: a hundred base and as much quote at the preset's price.
+/// Opening balances of every pool: a hundred base, and quote at the profile's price.
 pub(crate) const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u128.pow(6)];
 
 /// LP token of the pool that [`WorldConfig::with_pool`] lists.
 const LP: TokenId = TokenId(40);
 
 impl WorldConfig {
-    /// The same world with a pool beside its first market, and a manager who holds shares of it; itself
-    /// if there is one already.
+    /// The same world with a pool beside its first market and an LP manager; unchanged if there is one already.
     #[must_use]
     pub fn with_pool(mut self) -> Self {
         if !self.engine.pools.is_empty() {
@@ -231,7 +230,7 @@ impl WorldConfig {
         });
         self.seats.push(SeatConfig {
             strategy: cambist_strategies::LP_MANAGER.to_owned(),
-            // A target that what is held outside crosses again and again: joins and exits.
+            // A target that the other holdings cross again and again: joins and exits.
             parameters: "target_share_bps = 1000\nenter_below_bps = 999\nleave_above_bps = 1001\n\
                          cool_down_s = 5\npause_above_bps = 5000"
                 .to_owned(),

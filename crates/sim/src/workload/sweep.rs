@@ -1,4 +1,4 @@
-//! Who sweeps a book when the market falls: an account with as much as it takes, and one order.
+//! Sweeping a book at a loss of control: a sufficiently funded account, and one order.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Hash, MarketId, MarketSpec, OrderKind, Price, Side};
@@ -9,7 +9,7 @@ const SWEEPER: AccountId = AccountId(800);
 /// Its owner.
 const OWNER: cambist_venue::Address = [0x80; 20];
 
-/// What must be asked so that everything within a gap is taken from a side: from the bids if it sells.
+/// Requests that take everything within a gap from a side: from the bids if it sells.
 pub(crate) fn requests(
     venue: &Venue,
     market: MarketId,
@@ -25,7 +25,7 @@ pub(crate) fn requests(
         Side::Buy => best.0.saturating_add(away),
         Side::Sell => best.0.saturating_sub(away),
     });
-    // As much as an order may be, less room for what the price moves.
+    // The largest order, less a margin for the price move.
     let most = spec.lots_affordable(spec.quote.maximum / 2, price);
     let qty = most.min(spec.lots_floor(spec.base.maximum / 2));
     let (sell, buy) = (spec.sell_token(way), spec.buy_token(way));
@@ -79,7 +79,7 @@ pub(crate) fn requests(
     requests
 }
 
-/// A gap the way an order trades: down if it sells.
+/// The signed gap in the direction in which an order trades: down if it sells.
 pub(crate) fn signed(way: Side, gap_bps: u32) -> i32 {
     let gap = i32::try_from(gap_bps).unwrap_or(i32::MAX);
     match way {

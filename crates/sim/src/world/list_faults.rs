@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_is_shown_when_its_grace_is_over() {
+    fn hidden_orders_are_listed_when_their_grace_is_over() {
         let mut world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
         world.storms.hidden_ms = 600_000;
         let created = world.exchange.clock(world.now);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_window_leaves_out_each_entry_once_and_an_open_one_what_is_unknown() {
+    fn a_closed_window_leaves_out_each_entry_once_and_an_open_one_unknown_orders() {
         let mut world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
         world.storms.active.insert(FaultKind::ListSkips);
         let entry = (Hash([7; 32]), VenueTime(0), VenueTime(0));

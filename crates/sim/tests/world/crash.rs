@@ -1,4 +1,5 @@
-//! The daemon dies at any action: what it may have sent is known afterwards, and nothing is sent twice.
+//! The daemon crashes before any action: everything that it may have sent is known afterwards, and nothing is sent
+//! twice.
 
 use cambist_core::config::LossConfig;
 use cambist_core::control::Control;
@@ -9,13 +10,13 @@ use cambist_venue::Random;
 
 use crate::{assert_kept, assert_sound, minutes};
 
-/// Crashes so often, at random actions, in the middle of steps and of syncs.
+/// Crashes this often, before random actions, within steps and syncs.
 fn crashed(config: WorldConfig, crashes: u64) -> World {
-    // From the middle of recovery to a while of quoting.
+    // From within recovery to some time of quoting.
     crashed_within(config, crashes, 8_000)
 }
 
-/// As that, each within so many milliseconds.
+/// The same, each crash within this many milliseconds.
 fn crashed_within(config: WorldConfig, crashes: u64, most_ms: u64) -> World {
     let mut random = Random::new(config.seed ^ 0xdead);
     let mut world = World::new(config).unwrap();
@@ -31,7 +32,7 @@ fn crashed_within(config: WorldConfig, crashes: u64, most_ms: u64) -> World {
 }
 
 #[test]
-fn thirty_crashes_double_nothing_and_forget_nothing() {
+fn thirty_crashes_duplicate_and_lose_nothing() {
     let (mut orders, mut crashes) = (0, 0);
     for seed in 0..8 {
         let config = minutes(10, WorldConfig::calm(seed, "ladder"));
@@ -63,8 +64,8 @@ fn thirty_crashes_double_nothing_and_forget_nothing() {
     );
 }
 
-/// Every start begins with positions that all booked trades explain to the unit, and with the values that
-/// losses were measured from before: the world checks both at every one.
+/// Every start has positions that all booked trades explain exactly, and the loss baselines of the previous run: the
+/// world checks both at every start.
 #[test]
 fn a_thousand_crashes_cost_nothing() {
     let mut config = minutes(600, WorldConfig::calm(5, "ladder"));
@@ -91,7 +92,7 @@ fn a_thousand_crashes_cost_nothing() {
     assert!(world.counts().traded > 200, "{:?}", world.counts());
     let position = &durable.books.positions[&MarketId(0)];
     let lost = position.lost(VenueTime(0)).unwrap();
-    // What the exchange holds of ours, at the mid that is stored, against the value at the beginning.
+    // Our balances at the exchange, at the stored mid, compared with the value at the beginning.
     let baselines = position.baselines.as_ref().unwrap();
     let own = world.exchange().venue().account(OWN_ACCOUNT).unwrap();
     let spec = &world.specs()[0];
@@ -111,10 +112,10 @@ fn a_thousand_crashes_cost_nothing() {
 }
 
 #[test]
-fn a_crash_between_seal_and_transmission_leaves_an_intent_that_ends() {
+fn an_intent_ends_after_a_crash_between_seal_and_transmission() {
     let config = minutes(5, WorldConfig::calm(4, "bands"));
     let mut world = World::new(config).unwrap();
-    // Die the moment an intent is durable that the venue has not seen.
+    // Crash the moment an intent is durable that has not reached the venue.
     while world.disk().durable().intents.len() as u64 <= world.counts().taken {
         assert!(world.step());
     }

@@ -1,5 +1,5 @@
-//! A network that loses, repeats, overtakes and garbles: belief never leaves truth, and once the
-//! faults end everything resolves.
+//! A network that loses, repeats, reorders and garbles: the engine's state always agrees with the ground truth, and
+//! once the faults end everything resolves.
 
 use cambist_core::Time;
 use cambist_sim::{World, WorldConfig, run};
@@ -7,7 +7,7 @@ use cambist_sim::{World, WorldConfig, run};
 use crate::{assert_sound, minutes};
 
 #[test]
-fn belief_never_leaves_truth_over_a_bad_network() {
+fn the_engine_agrees_with_the_ground_truth_over_a_faulty_network() {
     let (mut faults, mut resent, mut orders) = (0, 0, 0);
     for seed in 0..10 {
         for strategy in ["ladder", "bands", "glft"] {
@@ -26,9 +26,9 @@ fn belief_never_leaves_truth_over_a_bad_network() {
     );
 }
 
-/// Hanging orders, optimised prices, a peg and a moving band: more state and more ways for orders to end.
+/// Hanging orders, optimised prices, a peg and a moving band: more state, and more ways for orders to end.
 #[test]
-fn what_a_ladder_may_do_besides_is_sound_over_a_bad_network() {
+fn all_features_of_the_ladder_work_over_a_faulty_network() {
     for seed in 30..36 {
         let mut config = minutes(10, WorldConfig::calm(seed, "ladder").lossy());
         config.seats[0].parameters.push_str(
@@ -46,7 +46,7 @@ fn what_a_ladder_may_do_besides_is_sound_over_a_bad_network() {
 }
 
 #[test]
-fn a_far_worse_network_stops_quoting_and_nothing_else() {
+fn a_far_worse_network_only_stops_quoting() {
     for seed in 20..26 {
         let mut config = minutes(5, WorldConfig::calm(seed, "ladder").lossy());
         config.network.loss_before = 2_000;
@@ -60,7 +60,7 @@ fn a_far_worse_network_stops_quoting_and_nothing_else() {
 }
 
 #[test]
-fn nobody_is_reached_for_a_minute_and_quoting_comes_back() {
+fn quoting_returns_after_an_outage_of_a_minute() {
     let mut config = minutes(3, WorldConfig::calm(5, "bands"));
     config.network.loss_before = 10_000;
     let mut world = World::new(config).unwrap();
@@ -78,7 +78,7 @@ fn nobody_is_reached_for_a_minute_and_quoting_comes_back() {
 }
 
 #[test]
-fn whatever_world_a_seed_draws_belief_is_truth() {
+fn drawn_worlds_have_no_violations() {
     let (mut faults, mut crashes) = (0, 0);
     for seed in 0..40 {
         let outcome = run(minutes(4, WorldConfig::drawn(seed))).unwrap();

@@ -1,11 +1,11 @@
-//! A calm hour: the same twice, another at another seed, both sides quoted, fills, money to the unit.
+//! A calm hour: equal for equal seeds, both sides quoted, fills, exact balances.
 
 use cambist_sim::{WorldConfig, run};
 
 use crate::{assert_sound, minutes};
 
 #[test]
-fn an_hour_is_the_same_twice_and_another_at_another_seed() {
+fn an_hour_is_equal_for_equal_seeds_and_differs_for_others() {
     let hour = |seed| run(WorldConfig::calm(seed, "ladder")).unwrap();
     let (one, two, other) = (hour(1), hour(1), hour(2));
     assert_eq!(one, two, "nothing but the seed decides");
@@ -25,7 +25,7 @@ fn bands_quote_through_a_calm_hour() {
     assert_quoting(&outcome, "bands");
 }
 
-/// Its volatility and intensity are estimated all the while, and inventory stays within its bound.
+/// Volatility and intensity are estimated, and inventory stays within its bound.
 #[test]
 fn glft_quotes_through_a_calm_hour() {
     let outcome = run(WorldConfig::calm(3, "glft")).unwrap();

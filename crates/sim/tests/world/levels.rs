@@ -1,4 +1,4 @@
-//! An operator's level: in force at once, durable, and never lowered by a restart.
+//! An operator's trading state: in force at once, durable, and never lowered by a restart.
 
 use cambist_core::Time;
 use cambist_core::event::{Command, TradingState};
@@ -7,7 +7,7 @@ use cambist_sim::{World, WorldConfig};
 use crate::{assert_kept, minutes};
 
 #[test]
-fn a_raised_level_clears_the_book_and_survives_a_crash() {
+fn a_raised_trading_state_cancels_everything_and_survives_a_crash() {
     let mut world = World::new(minutes(5, WorldConfig::calm(6, "ladder"))).unwrap();
     world.run_until(Time::from_ms(60_000));
     let own = |world: &World| {

@@ -1,11 +1,11 @@
-//! Limits that bite: trade until they do, and quotes again once a person has relaxed them.
+//! Tight limits: they stop trading, and quotes return once an operator has relaxed them.
 
 use cambist_sim::{Family, SeedRun};
 
 use crate::assert_sound;
 
 #[test]
-fn tight_limits_are_kept_and_quotes_come_back_between_them() {
+fn tight_limits_are_kept_and_quotes_return_between_them() {
     let trial = |seed| {
         let mut trial = SeedRun::new(seed, 2_400_000);
         let others = Family::ALL.into_iter();
@@ -23,7 +23,7 @@ fn tight_limits_are_kept_and_quotes_come_back_between_them() {
         both += outcome.counts.samples_both;
     }
     assert!(orders > 4_000, "{orders} orders");
-    // Looks are a fifth of a second apart: five minutes. Which worlds have such time is a matter of chance.
+    // Samples are a fifth of a second apart: five minutes. Which worlds have that much time is random.
     assert!(looks > 5 * 300, "{looks} looks in healthy time");
     assert!(both * 100 >= looks * 95, "{both} of {looks} looks");
 }

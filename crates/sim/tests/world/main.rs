@@ -1,5 +1,5 @@
 //! Engine and venue in one world: determinism, quoting, faults, crashes, and checks that can fail.
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod crash;
 mod faults;
@@ -19,7 +19,7 @@ fn minutes(minutes: u64, config: WorldConfig) -> WorldConfig {
     }
 }
 
-/// Fails with everything that was violated.
+/// Fails with all violations.
 fn assert_kept(violations: &[Violation], what: &str) {
     let all: Vec<_> = violations.iter().map(ToString::to_string).collect();
     assert!(all.is_empty(), "{what}:\n{}", all.join("\n"));

@@ -1,4 +1,4 @@
-//! Pools in a world: joins and exits happen once, and the books stay equal, whatever is lost.
+//! Pools in a world: joins and exits occur once, and the books stay equal, whatever is lost.
 
 use cambist_core::Time;
 use cambist_core::request::Endpoint;
@@ -16,7 +16,7 @@ fn a_calm_world_with_a_pool_joins_and_leaves_and_ends_with_equal_books() {
 }
 
 #[test]
-fn faults_and_crashes_change_nothing_about_that() {
+fn faults_and_crashes_keep_the_books_equal() {
     let mut moved = 0;
     for seed in 0..20 {
         let outcome = run(minutes(20, WorldConfig::drawn(seed).with_pool())).unwrap();
@@ -28,7 +28,7 @@ fn faults_and_crashes_change_nothing_about_that() {
 }
 
 #[test]
-fn every_fault_of_the_network_strikes_orders_joins_and_exits() {
+fn every_network_fault_affects_orders_joins_and_exits() {
     let mut struck = std::collections::BTreeMap::new();
     for seed in 0..10 {
         let mut config = minutes(20, WorldConfig::calm(seed, "ladder").with_pool().lossy());
@@ -36,7 +36,7 @@ fn every_fault_of_the_network_strikes_orders_joins_and_exits() {
         (network.limited, network.server_error, network.redirect) = (800, 1_600, 800);
         (network.not_sent, network.garbled, network.duplicate) = (800, 800, 800);
         (network.loss_before, network.loss_after) = (800, 800);
-        // What is held outside goes up and down by other hands, and the shares follow.
+        // External flows change the other holdings, and the shares follow.
         config.troubles = FaultKindConfig {
             kinds: [FaultKind::Deposit, FaultKind::Withdrawal].into(),
             mean_ms: 5_000,

@@ -1,4 +1,4 @@
-//! The engine hides nothing: what it heard makes it do the same again, through faults and restarts.
+//! The engine has no hidden inputs: the same events give the same actions, through faults and restarts.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::minutes;
 
 type Steps = Vec<(Time, Event, Vec<Action>)>;
 
-/// Everything the engine heard and did in a world.
+/// All events and actions of the engine in a world.
 fn recorded(config: WorldConfig) -> Steps {
     let steps = Rc::new(RefCell::new(Steps::new()));
     let tape = Rc::clone(&steps);
@@ -27,7 +27,7 @@ fn recorded(config: WorldConfig) -> Steps {
 }
 
 #[test]
-fn what_was_heard_makes_the_engine_do_the_same_again() {
+fn equal_events_give_equal_actions() {
     let mut config = minutes(6, WorldConfig::calm(11, "ladder").lossy());
     config.crash.mean_ms = 60_000;
     config.crash.actions_max = 40;

@@ -1,4 +1,4 @@
-//! How much may be alive at once and how fast: numbers, rates and band.
+//! Numbers, rates and exposure of orders that may be alive.
 
 use crate::invariants::table::Invariant;
 use cambist_core::config::EngineConfig;
@@ -14,7 +14,7 @@ use crate::invariants::limits::recent::MINUTE_MS;
 use crate::invariants::limits::{Held, Limits, like_of};
 
 impl Limits {
-    /// Numbers and rates.
+    /// Checks numbers and rates.
     pub(crate) fn counts(
         &mut self,
         shown: Time,
@@ -47,8 +47,8 @@ impl Limits {
         self.sealed.add(shown, like_of(order));
     }
 
-    /// Whether the band forbids everything that strategies wanted when they were last asked, with nothing
-    /// alive beside it. One that wanted nothing, or was not asked, was not held back by it.
+    /// Whether the band forbids all targets of the last decisions, with no other order alive. A strategy without
+    /// targets, or without a decision, is not stopped by it.
     pub(crate) fn bar_every_wish(&self, engine: &EngineConfig, held: Held<'_>) -> bool {
         self.seats.iter().enumerate().all(|(seat, (_, market))| {
             let index = usize::from(market.0);
@@ -82,8 +82,8 @@ impl Limits {
         left.sum()
     }
 
-    /// Everything signed that is not behind its fence, whatever became of it, by a clock that may be as far ahead
-    /// of the exchange's as one wrong answer can make it.
+    /// Checks everything signed whose fence has not passed, whatever its reported end, by a clock that may be as far
+    /// ahead of the exchange's as one wrong answer can make it.
     pub(crate) fn signs(
         &mut self,
         venue_now: VenueTime,
@@ -108,7 +108,7 @@ impl Limits {
         }
     }
 
-    /// The band, if everything that may be alive filled.
+    /// Checks the band if everything that may be alive filled.
     pub(crate) fn exposes(
         &self,
         order: &UnsignedOrder,
@@ -147,7 +147,7 @@ const fn base_of(order: &UnsignedOrder) -> Amount {
     }
 }
 
-/// Quote units that base is worth at a mid in half ticks, rounded down.
+/// Value of base in quote units at a mid in half ticks, rounded down.
 fn worth(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
     let per_two_lots = spec.quote_per_lot_tick.checked_mul(mid.into())?;
     Some(base.checked_mul(per_two_lots)? / (2 * spec.lot))

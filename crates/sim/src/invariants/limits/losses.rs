@@ -1,5 +1,5 @@
-//! Losses: what was held and traded, valued at the mids that strategies were shown. A loss far beyond its
-//! limit that stopped nothing is a limit that is not kept.
+//! Losses: holdings and trades valued at the mids that strategies received. A loss far above its limit that stopped
+//! nothing violates the limit.
 
 use crate::invariants::table::Invariant;
 use std::collections::BTreeMap;
@@ -16,15 +16,15 @@ use crate::invariants::sending::Broken;
 
 use crate::invariants::limits::recent::Recent;
 
-/// Looks in a row that show it; the engine needs two.
+/// Consecutive samples that must show it; the engine needs two.
 const LOOKS: u32 = 4;
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// Base held and quote that flowed by all booked trades of a market; nothing if that is not known.
+/// Base held and quote that flowed by all booked trades of a market; `None` if unknown.
 pub(crate) type Booked<'a> = &'a dyn Fn(&MarketSpec) -> Option<(i128, i128)>;
 
-/// One market's books.
+/// The books of one market.
 #[derive(Debug)]
 struct Books {
     base: i128,
@@ -32,30 +32,30 @@ struct Books {
     carried: Option<Baselines>,
     /// The mid of the last depth of this run.
     mid: Option<u64>,
-    /// Worth of every explained flow of this run and of all before it, in `1 / (2 · lot)` quote units: every
-    /// baseline moves by it.
+    /// Value of every explained flow of this run and of all before it, in `1 / (2 · lot)` quote units: every baseline
+    /// shifts by it.
     explained: Vec<i128>,
     first: Option<i128>,
-    /// The lowest value of depths that were taken in and not decided on yet, before the first that was.
+    /// The lowest value of depths that were accepted and not used in a decision yet, before the first that was.
     lowest: Option<i128>,
-    /// The value when counting began.
+    /// The value at the beginning.
     total: i128,
-    /// The mark of the day, and when it ends for this clock.
+    /// Baseline of the day, and when the day ends by this clock.
     day: i128,
     day_ends: Option<Time>,
-    /// At the last look.
+    /// Value at the last sample.
     value: i128,
     peak: i128,
-    /// Values of the last hour, since what they lost held anything back.
+    /// Values of the last hour, since its losses last engaged a pause.
     hour: Recent<i128>,
-    /// The next look engaged what holds it back: the hour begins after it.
+    /// Whether the next sample engages the pause: the hour starts after it.
     spent: bool,
-    /// Lost since the first start at the last look.
+    /// Loss since the first start at the last sample.
     lost: i128,
     over: u32,
-    /// Depths taken in at the last look.
+    /// Depths accepted at the last sample.
     looked: u64,
-    /// What is exceeded, for people.
+    /// The exceeded limit as text.
     said: String,
 }
 
@@ -64,8 +64,8 @@ impl Books {
         worth_of(spec, self.base, mid) / (2 * signed(spec.lot)) + self.quote
     }
 
-    /// Base came or went, and an operator explained it: it is neither a gain nor a loss at the last price.
-    /// `stored` is the price of the durable baselines if they, and not a run, were told.
+    /// An operator explained an external flow of base: neither gain nor loss at the last price. `stored` is the price
+    /// of the durable baselines if the flow was explained offline.
     fn explain(&mut self, spec: &MarketSpec, amount: i128, stored: Option<Rate>) {
         self.base += amount;
         let scale = 2 * signed(spec.lot);
@@ -91,8 +91,8 @@ impl Books {
         self.hour.each(|value| *value += units);
     }
 
-    /// Whether baselines go on from those of the beginning of this run: the total to the unit, after all of
-    /// the explained flows or after the first of them, as far as they were durable; and no lower peak.
+    /// Whether stored baselines continue those at the start of this run: the total exactly, after all explained flows
+    /// or a durable prefix of them, and no lower peak.
     fn goes_on(&self, spec: &MarketSpec, begun: &Baselines, stored: &Baselines) -> bool {
         let scale = 2 * signed(spec.lot);
         let after = |explained: &i128| {
@@ -102,7 +102,7 @@ impl Books {
         after(&0) || self.explained.iter().any(after)
     }
 
-    /// What is lost far beyond its limit at a value: its name, how much, and the limit.
+    /// The loss that is far above its limit at a value: name, amount, limit.
     fn beyond(
         &self,
         shown: Time,
@@ -131,25 +131,25 @@ impl Books {
             .find(|(_, lost, limit)| *limit < Amount::MAX && *lost > most(*limit))
     }
 
-    /// What is held at a price.
+    /// Value of the holdings at a price.
     fn at(&self, mid: Rate) -> i128 {
         self.base * signed(mid.quote) / signed(mid.base).max(1) + self.quote
     }
 }
 
-/// The books of every market; none where they cannot be kept.
+/// The books of every market; empty where they cannot be kept.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     books: BTreeMap<MarketId, Books>,
-    /// The opening was told.
+    /// Whether the opening was reported.
     open: bool,
     /// The venue's time at the start.
     begun: VenueTime,
 }
 
 impl Losses {
-    /// A run that begins with what earlier ones lost, and with what must be held if everything that was
-    /// booked is all that happened. Shares of pools are not valued here.
+    /// A run that starts with the losses of earlier ones, and with the holdings that follow from all bookings. Pool
+    /// shares are not valued here.
     pub(crate) fn begin(start: &Start, held: Booked<'_>) -> Self {
         let mut books = BTreeMap::new();
         for spec in start.markets.iter().filter(|_| start.pools.is_empty()) {
@@ -189,7 +189,7 @@ impl Losses {
         }
     }
 
-    /// The opening was told: depths before say nothing.
+    /// The opening was reported: earlier depths do not count.
     pub(crate) fn opens(&mut self, depths: &dyn Fn(MarketId) -> u64) {
         self.open = true;
         for (market, books) in &mut self.books {
@@ -197,7 +197,7 @@ impl Losses {
         }
     }
 
-    /// A pause for what an hour lost: the hour begins anew.
+    /// A pause for the loss of an hour: the hour starts again.
     pub(crate) fn paused(&mut self, market: MarketId) {
         if let Some(books) = self.books.get_mut(&market) {
             books.hour = Recent::of(HOUR_MS);
@@ -205,15 +205,15 @@ impl Losses {
         }
     }
 
-    /// What was held back may leave again until the next looks say otherwise.
+    /// A pause has ended: orders may be sent until the next samples.
     pub(crate) fn healed(&mut self, market: MarketId) {
         if let Some(books) = self.books.get_mut(&market) {
             books.over = 0;
         }
     }
 
-    /// An operator explained a flow: to the running daemon, or, with the price of the durable baselines of a
-    /// market, while it was stopped.
+    /// An operator explained a flow: to the running daemon, or offline with the price of the market's durable
+    /// baselines.
     pub(crate) fn explain(
         &mut self,
         specs: &[MarketSpec],
@@ -245,7 +245,7 @@ impl Losses {
         }
     }
 
-    /// A depth was taken in: a loss that it does not show was seen to be none, whoever decided on it.
+    /// A depth was accepted: a loss that it does not show counts as not existing, whoever decided on it.
     pub(crate) fn sees(
         &mut self,
         shown: Time,
@@ -283,7 +283,7 @@ impl Losses {
         books.looked = depths;
         let value = books.value_at(spec, mid);
         if books.first.is_none() {
-            // What the price did between two runs is lost as well.
+            // Price changes between two runs are losses as well.
             let lowest = books.lowest.map_or(value, |lowest| lowest.min(value));
             let shift = ceil(
                 books.explained.last().copied().unwrap_or(0),
@@ -322,8 +322,8 @@ impl Losses {
         }
     }
 
-    /// What a run begins with must be what the last one had to go on with: a kill neither costs nor forgets
-    /// anything. Values of a first run may not be stored yet.
+    /// A run must start with the baselines that the last one stored: a kill neither costs nor resets anything. Values
+    /// of a first run may not be stored yet.
     pub(crate) fn forgotten(&self, start: &Start) -> Option<Broken> {
         self.books.iter().find_map(|(market, books)| {
             let begun = books.carried.as_ref()?;
@@ -343,7 +343,7 @@ impl Losses {
         })
     }
 
-    /// What is held, and what flowed, must be what all booked trades make of the beginning, to the unit.
+    /// Holdings and flows must equal the opening plus all booked trades, exactly.
     pub(crate) fn differs(&self, start: &Start, held: Booked<'_>) -> Option<Broken> {
         start.markets.iter().find_map(|spec| {
             self.books.get(&spec.id)?;
@@ -366,7 +366,7 @@ impl Losses {
     }
 }
 
-/// What base is worth at a mid in half ticks, in `1 / (2 · lot)` quote units.
+/// Value of base at a mid in half ticks, in `1 / (2 · lot)` quote units.
 fn worth_of(spec: &MarketSpec, base: i128, mid: u64) -> i128 {
     base * signed(spec.quote_per_lot_tick) * i128::from(mid)
 }

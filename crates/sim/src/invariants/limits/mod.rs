@@ -1,9 +1,9 @@
-//! Limits: whether what is sealed and what leaves keeps every limit of the configuration in force. Each
-//! is derived a second time, from what was asked of the engine, what it was shown, what it sent and what
-//! the exchange really executed; nothing of the gate is shared.
+//! Limits: whether everything sealed and sent is within every limit of the configuration in force. Each is derived a
+//! second time, from the events and targets that the engine received, its requests, and the exchange's executions; no
+//! code of the gate is shared.
 //!
-//! Where the engine may know less than the truth, the truth is on the stricter side of what it knew, so
-//! that a limit broken here was broken there.
+//! Where the engine may know less than the truth, the truth is on the stricter side of its knowledge, so that a limit
+//! violated here was violated there.
 
 pub(crate) mod exposure;
 mod losses;
@@ -38,7 +38,7 @@ use crate::invariants::limits::pauses::Pauses;
 use crate::invariants::limits::recent::{MINUTE_MS, Recent};
 pub(crate) use crate::invariants::limits::strategy_calls::{StrategyCall, StrategyCalls};
 
-/// Happenings are kept for so long.
+/// Observations are kept for this time.
 const KEPT_MS: u64 = 120_000;
 const WHOLE_BPS: u128 = 10_000;
 
@@ -52,16 +52,16 @@ struct Alive {
 /// What makes two orders equal.
 type Like = (MarketId, StrategyId, Side, Price, Qty);
 
-/// What was seen of a market.
+/// Observations of a market.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// The mid of the last depth that was taken in, if it had one.
+    /// The mid of the last accepted depth, if it had one.
     mid: Option<u64>,
-    /// Depths taken in.
+    /// Depths accepted.
     depths: u64,
 }
 
-/// Everything that limits are derived from, of one run of the daemon.
+/// The inputs of all limits, for one run of the daemon.
 #[derive(Debug)]
 pub(crate) struct Limits {
     specs: Vec<MarketSpec>,
@@ -69,29 +69,29 @@ pub(crate) struct Limits {
     wishes: StrategyCalls,
     alive: BTreeMap<ClientOrderId, Alive>,
     seen: BTreeMap<MarketId, Seen>,
-    /// Base units signed by token, and until when they are valid.
+    /// Base units signed by token, with expiry.
     signed: Vec<(TokenId, u32, Amount)>,
     sealed: Recent<Like>,
     cancels: Recent<()>,
     sent: Recent<()>,
     fills: Recent<()>,
     filled: Recent<()>,
-    /// More orders were sent, or filled completely, than any budget explains.
+    /// Whether more orders were sent, or filled completely, than any budget explains.
     wild: bool,
-    /// When balances and a page of orders were last heard.
+    /// When balances and a page of orders were last received.
     balances: Option<Time>,
     orders: Option<Time>,
-    /// Since when size may have grown.
+    /// Since when size may have increased.
     healthy: Option<Time>,
     pauses: Pauses,
     losses: Losses,
 }
 
-/// What the exchange holds of ours.
+/// Our balance at the exchange.
 pub(crate) type Held<'a> = &'a dyn Fn(TokenId) -> Amount;
 
 impl Limits {
-    /// A run that begins with this.
+    /// A run that starts with this state.
     pub(crate) fn begin(
         specs: &[MarketSpec],
         wishes: StrategyCalls,
@@ -123,7 +123,7 @@ impl Limits {
         }
     }
 
-    /// A flow was explained while the daemon was stopped, at the prices of the durable baselines.
+    /// A flow was explained while no daemon ran, at the prices of the durable baselines.
     pub(crate) fn explained_offline(
         &mut self,
         flow: (TokenId, i128),
@@ -132,17 +132,17 @@ impl Limits {
         self.losses.explain(&self.specs, flow, stored);
     }
 
-    /// What a run begins with against what was booked.
+    /// Compares the start of a run with the bookings.
     pub(crate) fn differs(&self, start: &Start, booked: Booked<'_>) -> Option<Broken> {
         self.losses.differs(start, booked)
     }
 
-    /// Another run begins: nobody lowered anything since this one.
+    /// Another run starts: nothing was lowered since this one.
     pub(crate) fn forgotten(&self, start: &Start) -> Option<Broken> {
         self.losses.forgotten(start)
     }
 
-    /// The daemon hears something.
+    /// Records an event of the daemon.
     pub(crate) fn hear(&mut self, shown: Time, event: &Event) {
         self.pauses.hear(event);
         if matches!(event, Event::Operator(Command::Lower { .. })) {
@@ -163,7 +163,7 @@ impl Limits {
         }
     }
 
-    /// The daemon says something.
+    /// Checks a notification of the daemon.
     pub(crate) fn note(
         &mut self,
         shown: Time,
@@ -198,7 +198,7 @@ impl Limits {
                 let depths = |market| self.seen.get(&market).map_or(0, |seen| seen.depths);
                 self.losses.opens(&depths);
             }
-            // From then on it holds back; a pause is told when it is stored, which may be later.
+            // The pause applies from now on; it is reported when stored, which may be later.
             Notification::RiskRefused {
                 market,
                 control: Control::LossHour,
@@ -226,7 +226,7 @@ impl Limits {
             || self.filled.count(shown, MINUTE_MS) >= most;
     }
 
-    /// Looks at what the strategies were shown since the last step.
+    /// Samples the views of the strategies since the last step.
     pub(crate) fn look(&mut self, shown: Time, engine: &EngineConfig) {
         for (seat, (_, market)) in self.seats.iter().enumerate() {
             let Some(wish) = self.wishes.of(seat).filter(|wish| wish.at == shown) else {
@@ -240,7 +240,7 @@ impl Limits {
         }
     }
 
-    /// Orders are handed over to be sealed, all of one decision.
+    /// Checks orders of one decision that are handed over for sealing.
     pub(crate) fn sealing(
         &mut self,
         (shown, venue_now): (Time, VenueTime),
@@ -274,7 +274,7 @@ impl Limits {
         broken
     }
 
-    /// An order's bytes leave, for the first time or again.
+    /// Checks an order whose bytes are sent, for the first time or again.
     pub(crate) fn leaving(
         &mut self,
         shown: Time,
@@ -298,7 +298,7 @@ impl Limits {
         broken
     }
 
-    /// A join or an exit leaves: what forbids either side of its market forbids it.
+    /// Checks a join or an exit that is sent: a restriction of either side of its market forbids it.
     pub(crate) fn moving(
         &self,
         shown: Time,
@@ -313,7 +313,7 @@ impl Limits {
         sides.flat_map(of_side).collect()
     }
 
-    /// What holds whenever something is sealed or leaves.
+    /// Conditions of everything that is sealed or sent.
     fn may_trade<'a>(
         &self,
         shown: Time,
@@ -372,7 +372,7 @@ impl Limits {
         (u128::from(ramp.start_bps) + steps * u128::from(ramp.step_bps)).min(WHOLE_BPS)
     }
 
-    /// The strategy asked for it, at that price, and for no less; and for as many of it.
+    /// The strategy has a target at that price, of at least this size, and as many of them.
     fn is_wanted(
         &self,
         shown: Time,
@@ -404,7 +404,7 @@ impl Limits {
         }
     }
 
-    /// All orders of a decision together are no more than was decided, by strategy, market and side.
+    /// All orders of a decision together are within it, by strategy, market and side.
     fn is_parted(
         &self,
         shown: Time,

@@ -1,4 +1,4 @@
-//! What an order says of itself, and the book that it was decided on.
+//! Checks of an order's own numbers, and of the book that it was decided on.
 
 use crate::invariants::table::Invariant;
 use cambist_core::config::{EngineConfig, MarketConfig};
@@ -38,7 +38,7 @@ pub(crate) fn sees_a_book(
     }
 }
 
-/// Its own numbers: amounts that say its price, size, price, fee and life.
+/// Its own numbers: amounts that state its price, size, price, fee and time to live.
 pub(crate) fn sane(
     order: &UnsignedOrder,
     spec: &MarketSpec,

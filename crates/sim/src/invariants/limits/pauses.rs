@@ -1,4 +1,4 @@
-//! Pauses: what is held back holds, what should be held back is, and not without end.
+//! Pauses: each one applies, is engaged when due, and ends.
 
 use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,13 @@ use crate::invariants::sending::Broken;
 
 use crate::invariants::limits::recent::Recent;
 
-/// Mids are kept for so long.
+/// Mids are kept for this time.
 const KEPT_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 86_400_000;
-/// One wrong answer may bring the venue's clock so far forward.
+/// How far one wrong answer may advance the venue clock.
 pub(crate) const LEAP_MS: u64 = 5_000;
 
-/// A pause that is due, whether or not it has been told: nothing leaves until so long after it.
+/// A pause that is due, reported or not: no orders for this time after it.
 #[derive(Clone, Copy, Debug)]
 struct Owed {
     since: Time,
@@ -28,24 +28,24 @@ struct Owed {
 
 impl Owed {
     fn holds(&self, now: Time) -> bool {
-        // A venue's clock that is known as a lower bound only lets it heal later, never earlier.
+        // Because the venue's clock is known as a lower bound only, the pause may end later, never earlier.
         now.ms_since(self.since) < self.pause_ms - self.pause_ms / 8
     }
 }
 
-/// Pauses in force, pauses due, and the level told.
+/// Pauses in force, pauses due, and the reported trading state.
 #[derive(Debug)]
 pub(crate) struct Pauses {
     level: TradingState,
-    /// A person asked for less.
+    /// Whether an operator is lowering it.
     lowers: bool,
     held: Vec<Pause>,
-    /// Everything that a control engaged.
+    /// All pauses that a control engaged.
     engaged: Vec<Pause>,
-    /// How long they may be: one that was engaged before a reload is told after it.
+    /// Their possible lengths: one that was engaged before a reload is reported after it.
     lengths: BTreeSet<u64>,
     mids: BTreeMap<MarketId, Recent<u64>>,
-    /// The limit of moves that they were looked at with.
+    /// The limit of moves with which they were checked.
     moves: Option<(u32, u64)>,
     owed: BTreeMap<MarketId, Owed>,
     /// When mids were last too far apart.
@@ -81,11 +81,11 @@ impl Pauses {
         }
     }
 
-    /// A mid was taken in: one that ran away holds its market back.
+    /// Records an accepted mid: a runaway pauses its market.
     pub(crate) fn moved(&mut self, shown: Time, market: MarketId, mid: u64, risk: &RiskConfig) {
         let limit = (risk.move_bps, risk.move_ms);
         if self.moves.replace(limit) != Some(limit) {
-            // A longer window than before knows no more than the shorter one did.
+            // A longer window than before contains no more mids than the shorter one did.
             self.mids.clear();
             self.owed.clear();
         }
@@ -100,8 +100,8 @@ impl Pauses {
         if !far {
             return;
         }
-        // One that goes on being far is held back again and again, with a moment between: when the next
-        // one begins is the engine's to know.
+        // A mid that stays far away pauses the market again and again, with a moment in between: the start of the next
+        // pause is up to the engine.
         let before = self.far.insert(market, shown);
         let anew = before.is_none_or(|at| shown.ms_since(at) > 2 * risk.pause_ms);
         if anew && !self.told(market) {
@@ -113,7 +113,7 @@ impl Pauses {
         }
     }
 
-    /// Whether a pause of a market for a move was told and may still hold, or has just healed.
+    /// Whether a pause of a market for a move was reported and may still apply, or has just ended.
     fn told(&self, market: MarketId) -> bool {
         let of_market = |pause: &&Pause| {
             pause.filter == Filter::market(market) && pause.cause == Control::PriceMove.name()
@@ -148,11 +148,11 @@ impl Pauses {
                 self.engaged.push(pause.clone());
             }
             Notification::Unpaused { filter, .. } => {
-                // Those of controls are of one length: the oldest heals first.
+                // Those of controls have one length: the oldest ends first.
                 let healed = self.held.iter().position(|pause| pause.filter == *filter);
                 healed.map(|at| self.held.remove(at));
                 if let Some(market) = filter.market {
-                    // By the venue's clock, which goes on while the host sleeps.
+                    // By the venue's clock, which continues while the host is suspended.
                     self.owed.remove(&market);
                 }
             }
@@ -171,8 +171,8 @@ impl Pauses {
         broken
     }
 
-    /// What forbids an order, now that it is sealed or leaves. What was told heals by the venue's own
-    /// clock, which is known when bytes leave.
+    /// What forbids an order that is sealed or sent now. A reported pause ends by the venue's own clock, which is known
+    /// when bytes are sent.
     pub(crate) fn forbid(
         &self,
         shown: Time,

@@ -1,13 +1,13 @@
-//! What happened within a time that has just passed, kept one by one: slow, exact, and not the engine's.
+//! Recent occurrences, kept separately: slow, exact, and independent of the engine's windows.
 
 use std::collections::VecDeque;
 
 use cambist_core::Time;
 
-/// A minute as the engine must count it at least: its seconds are whole ones.
+/// Lower bound of a minute as the engine counts it: in whole seconds.
 pub(crate) const MINUTE_MS: u64 = 59_000;
 
-/// Happenings with their times.
+/// Values with their times.
 #[derive(Debug)]
 pub(crate) struct Recent<T> {
     kept_ms: u64,
@@ -34,12 +34,12 @@ impl<T> Recent<T> {
         self.seen.push_back((now, what));
     }
 
-    /// Changes everything that is kept.
+    /// Changes every value.
     pub(crate) fn each(&mut self, change: impl FnMut(&mut T)) {
         self.seen.iter_mut().map(|(_, what)| what).for_each(change);
     }
 
-    /// Those that are younger than a time.
+    /// Values that are younger than a time.
     pub(crate) fn within(&self, now: Time, window_ms: u64) -> impl Iterator<Item = &T> {
         let recent = self.seen.iter().rev();
         let recent = recent.take_while(move |(at, _)| now.ms_since(*at) < window_ms);

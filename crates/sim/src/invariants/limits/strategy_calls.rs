@@ -1,5 +1,5 @@
-//! What strategies were shown and what they asked for, heard by somebody who stands beside them: whatever
-//! the engine makes of it can be compared with the wish itself.
+//! Inputs and outputs of strategies, recorded around them: the engine's orders can be compared with the targets
+//! themselves.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,19 +10,19 @@ use cambist_core::strategy::{BookLevel, Quote, Strategy, Targets, View};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrategyCall {
     pub(crate) at: Time,
-    /// Half ticks, as shown to it.
+    /// Half ticks, as in the view.
     pub(crate) mid: u64,
     pub(crate) bids: Vec<BookLevel>,
     pub(crate) asks: Vec<BookLevel>,
     pub(crate) quotes: Vec<Quote>,
 }
 
-/// The last decisions by seat; `None` where none was made in this run.
+/// The last decision of each seat; `None` before the first one of this run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrategyCalls(Arc<Mutex<Vec<Option<StrategyCall>>>>);
 
 impl StrategyCalls {
-    /// The same strategies, each with somebody beside it.
+    /// The same strategies, each wrapped by a recorder.
     pub(crate) fn witness(strategies: Vec<Box<dyn Strategy>>) -> (Self, Vec<Box<dyn Strategy>>) {
         let wishes = Self(Arc::new(Mutex::new(vec![None; strategies.len()])));
         let witnessed = (0..).zip(strategies).map(|(seat, inner)| {
