@@ -10,7 +10,7 @@ use crate::commands::columns;
 pub fn text(report: &Report) -> String {
     let mut text = columns(&[results(report), activity(report)].concat());
     if !report.advice.is_empty() {
-        text.push_str("\nWhat the numbers suggest\n");
+        text.push_str("\nAdvice\n");
         for sentence in &report.advice {
             _ = writeln!(text, "  {sentence}");
         }
@@ -165,7 +165,7 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
     row(
         "requests",
         format!(
-            "{} sent, {} refused as too many",
+            "{} sent, {} refused by the rate limit",
             report.requests.sent, report.rate_limited
         ),
     );

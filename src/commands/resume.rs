@@ -143,14 +143,14 @@ fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::R
     }
     if !flows.is_empty() {
         done.push(format!(
-            "the venue's books are taken over, {} booked as explained",
+            "the venue's balances are adopted, {} booked as explained",
             flows.join(", ")
         ));
     }
     if forget {
         done.push(match forgotten.join(", ") {
-            none if none.is_empty() => "losses are counted anew; none were known".to_owned(),
-            some => format!("losses are forgotten: {some}"),
+            none if none.is_empty() => "losses are reset; there were none".to_owned(),
+            some => format!("losses are reset: {some}"),
         });
     }
     if done.is_empty() {
@@ -191,7 +191,7 @@ impl Measured {
         let (market, quote) = (&self.market.name, &self.market.quote);
         let (lost, most) = (quote.show(self.lost), quote.show(most));
         let what = format!(
-            "{market} has lost {lost}, {key} is {most}: trading would stop again at once; raise the key, or resume with --forget-losses, which counts losses anew"
+            "{market} has lost {lost}, {key} is {most}: trading would stop again at once; raise the key, or resume with --forget-losses, which resets losses"
         );
         Failure::new(Exit::CheckFailed, what)
     }

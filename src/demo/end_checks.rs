@@ -269,17 +269,17 @@ impl Story {
                     self.session = Some(session.with_pools(&start.pools));
                     self.profit = Some(Profit::begin(&start.markets, &start.pools));
                 }
-                Some(session) => session.next_life(self.now),
+                Some(session) => session.daemon_restarted(self.now),
             }
             if let Some(session) = &mut self.session {
                 for found in &start.open {
                     let order = &found.order;
                     let has_filled = found.base_filled > 0;
-                    session.found(order.client_id, order.valid_until_s, has_filled);
+                    session.recovered(order.client_id, order.valid_until_s, has_filled);
                 }
                 for found in &start.open_pool_transactions {
                     let wanted = &found.transaction;
-                    session.found_move(wanted.client_id, wanted.valid_until_s);
+                    session.recovered_pool_transaction(wanted.client_id, wanted.valid_until_s);
                 }
             }
         }

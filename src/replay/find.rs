@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path) -> anyhow::Result<Opened> {
         opens_at = engine.last_event_at().map(|(_, venue_time)| venue_time);
     } else {
         ahead = reader.next_entry().with_context(name)?;
-        if let Some(Entry::Heard {
+        if let Some(Entry::Event {
             event: Event::Start(start),
             ..
         }) = &ahead

@@ -66,7 +66,7 @@ fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Re
         };
         match entry {
             None => break,
-            Some(Entry::Heard { now, event }) => {
+            Some(Entry::Event { now, event }) => {
                 if let Some(engine) = opened.player.engine()
                     && engine.venue_time(now).is_some_and(|clock| clock > at)
                 {
@@ -75,7 +75,7 @@ fn run(mut opened: Opened, at: VenueTime, next: Option<VenueTime>) -> anyhow::Re
                 }
                 pending = Some((now, event));
             }
-            Some(Entry::Did { actions }) => {
+            Some(Entry::Actions { actions }) => {
                 if let Some((now, event)) = pending.take() {
                     run.take(&mut opened, now, &event, &actions);
                 }

@@ -99,7 +99,7 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
     for words in [
         "profit and loss",
         "markout 10 s",
-        "What the numbers suggest",
+        "Advice",
         "fills learnt after",
         "Assumed",
         "two snapshots",
@@ -206,7 +206,7 @@ fn what_does_not_fit_together_is_said() {
             &fine,
             &[],
             1,
-            "the data's tick 0.001 is no multiple of the market's 0.01",
+            "the data's tick 0.001 is not a multiple of the market's 0.01",
         ),
     ] {
         let output = run(&folder, data, &[more, &["--overwrite"]].concat());

@@ -262,7 +262,7 @@ fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
     let nothing = taken(&stage, "resume --reason x");
     assert_eq!(
         nothing["detail"],
-        "nothing to lower: the level is trading; nothing to lift: no pause holds it back"
+        "nothing to lower: the trading state is trading; nothing to lift: there is no such pause"
     );
     taken(&stage, "pause --reason news");
     let second = taken(&stage, "pause --reason lunch");
@@ -308,7 +308,10 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
     });
     let answer = taken(&stage, "reload");
     assert!(
-        answer["detail"].as_str().unwrap().contains("taken over"),
+        answer["detail"]
+            .as_str()
+            .unwrap()
+            .contains("configuration reloaded"),
         "{answer}"
     );
     let own = stage.path("daemon.toml");

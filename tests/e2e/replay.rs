@@ -183,10 +183,10 @@ fn altered(from: &Path, to: &Path, program: Option<&str>) {
     let mut dropped = false;
     while let Some(entry) = reader.next_entry().unwrap() {
         match entry {
-            Entry::Heard { now, event } => writer.heard(now, &event).unwrap(),
-            Entry::Did { mut actions } => {
+            Entry::Event { now, event } => writer.write_event(now, &event).unwrap(),
+            Entry::Actions { mut actions } => {
                 dropped |= !dropped && actions.pop().is_some();
-                writer.did(&actions).unwrap();
+                writer.write_actions(&actions).unwrap();
             }
         }
     }

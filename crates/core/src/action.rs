@@ -1,4 +1,4 @@
-//! Everything the engine can want done. The shell does it and reports back as an event.
+//! The outputs of the engine. The shell executes them and reports back with events.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,48 +9,49 @@ use crate::notification::Notification;
 use crate::order::ClientOrderId;
 use crate::request::{Endpoint, Query, RequestId};
 
-/// One thing to do.
+/// One output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
-    /// Send a poll or a cancel; answer with `Event::Answer`.
+    /// Send a query or a cancel; answered by `Event::Answer`.
     Send {
-        /// Number to answer with.
+        /// Number of the request, for the answer.
         request: RequestId,
-        /// What to ask.
+        /// The query.
         query: Query,
     },
-    /// Hash, sign, verify and store every intent in one synced transaction; answer with `Sealed` or
-    /// `SealFailed`. Nothing of the batch may leave before that.
+    /// Hash, sign, verify and store every intent in one synced transaction; answered by `Sealed` or `SealFailed`.
+    /// Nothing of the batch may be sent before that.
     Seal {
-        /// Number to answer with.
+        /// Number of the batch, for the answer.
         batch: BatchId,
-        /// Complete unsigned orders and moves.
+        /// Complete unsigned orders, joins and exits.
         intents: Vec<Intent>,
     },
     /// Send the stored bytes of a sealed intent, the same bytes every time.
     Transmit {
-        /// Number to answer with.
+        /// Number of the request, for the answer.
         request: RequestId,
-        /// Which sealed intent.
+        /// Client order id of the sealed intent.
         order: ClientOrderId,
-        /// Where it goes: the submit of an order, a join or an exit.
+        /// The endpoint: submit of an order, join or exit.
         endpoint: Endpoint,
     },
-    /// Make level and pauses durable; answer with `RestrictionsStored` or `RestrictionsFailed`, naming the same value.
+    /// Make trading state and pauses durable; answered by `RestrictionsStored` or `RestrictionsFailed` with the same
+    /// value.
     StoreRestrictions {
-        /// What to store.
+        /// The value to store.
         levels: Restrictions,
-        /// Why, for people.
+        /// Cause, for logs.
         cause: String,
-        /// A person allows something again. Without this the store refuses a lower level.
+        /// An operator allows trading again. Without this the store refuses a lower trading state.
         lowers: bool,
     },
-    /// Make everything durable that one event changed of orders and books, as a whole or not at all; there
-    /// is no answer. Nothing is made durable after a booking that could not be.
+    /// Make all changes of orders and books by one event durable, as a whole or not at all; not answered. After a
+    /// booking that could not be made durable, nothing more is.
     Book(Box<Booking>),
-    /// Something to tell; fans out to logs, metrics and reports.
+    /// A notification for logs, metrics and reports.
     Notify(Notification),
-    /// Draining ended; the shell may stop. Nothing follows.
+    /// Draining has ended; the shell may stop. No action follows.
     Finished {
         /// Whether it is proven that no own order rests.
         proven: bool,

@@ -1,8 +1,8 @@
-//! The books of the account as the store keeps them: what the ledger holds, what every market carries of
-//! it, and the values that losses are measured from.
+//! The books of the account as the store keeps them: the ledger, every market's position, and the values that losses
+//! are measured from.
 //!
-//! A start begins with them and compares them with the venue at its first reconciliation. Whatever changes
-//! them while running leaves the engine as one [`Booking`] for each event, durable as a whole or not at all.
+//! A start reads them and compares them with the venue at its first reconciliation. While running, the changes of each
+//! event leave the engine as one [`Booking`], durable as a whole or not at all.
 
 use std::collections::BTreeMap;
 
@@ -21,37 +21,36 @@ use crate::token::{Amount, TokenId};
 /// Milliseconds of an hour, and of a day of venue time.
 pub(crate) const HOUR_MS: u64 = 3_600_000;
 pub(crate) const DAY_MS: u64 = 24 * HOUR_MS;
-/// A step of the hour may count for so long after it has left it.
+/// A high value of the hour may count this much longer than an hour.
 pub(crate) const HOUR_STEP_MS: u64 = HOUR_MS / 64;
 
 /// The durable books of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Books {
-    /// Base units held by token; `None` before the first reconciliation has taken the opening balances.
+    /// Base units held by token; `None` before the first reconciliation, which takes the opening balances.
     pub ledger: Option<Totals>,
-    /// Tokens of which the venue held something else at the last reconciliation, and nobody has explained
-    /// it.
+    /// Tokens whose balance at the venue differed at the last reconciliation and has not been explained.
     pub differences: BTreeMap<TokenId, Difference>,
-    /// What every market carries.
+    /// Position of every market.
     pub positions: BTreeMap<MarketId, Position>,
 }
 
-/// A token of which ledger and venue differ, base units.
+/// A difference between ledger and venue for one token, base units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Held by the ledger.
+    /// Amount in the ledger.
     pub ledger: i128,
-    /// Held by the venue.
+    /// Amount at the venue.
     pub venue: Amount,
 }
 
 impl Difference {
-    /// What came (or went, if less than nothing) without the ledger.
+    /// Amount that arrived without a booking; negative if it left.
     pub fn unexplained(self) -> i128 {
         self.held_by_venue().saturating_sub(self.ledger)
     }
 
-    /// Base units by which they differ, whichever has more.
+    /// Absolute difference in base units.
     pub fn size(self) -> Amount {
         self.unexplained().unsigned_abs()
     }
@@ -60,7 +59,7 @@ impl Difference {
         i128::try_from(self.venue).unwrap_or(i128::MAX)
     }
 
-    /// What is left of it when so much is explained; nothing if that was all.
+    /// The rest of the difference once `amount` is explained; `None` if nothing is left.
     pub fn explained(self, amount: i128) -> Option<Self> {
         let left = Self {
             ledger: self.ledger.saturating_add(amount),
@@ -69,52 +68,51 @@ impl Difference {
         (left.unexplained() != 0).then_some(left)
     }
 
-    /// Whether less of it is left when so much is explained. What fits no difference makes one, or a larger
-    /// one.
+    /// Whether explaining `amount` reduces it. An amount in the other direction creates or enlarges a difference.
     pub fn is_reduced_by(self, amount: i128) -> bool {
         self.explained(amount)
             .is_none_or(|left| left.size() < self.size())
     }
 }
 
-/// What one market carries of the account: a base token is carried by the first market that trades it;
-/// what others trade of it is in theirs.
+/// What one market carries of the account. A base token is carried by the first market that trades it; changes from
+/// trades of it at other markets are counted there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Base units.
     pub base: i128,
     /// Quote units that flowed by trades, joins and exits since the first start.
     pub cash: i128,
-    /// What losses are measured from; nothing before the first mid, and after they were forgotten.
+    /// Values that losses are measured from; `None` before the first mid, and after a reset.
     pub baselines: Option<Baselines>,
 }
 
-/// Values of a market that its losses are measured from, in quote units: base at the mid, cash, and what
-/// shares of the pool beside it are due.
+/// Values of a market that its losses are measured from, in quote units: base at the mid, cash, and the amounts due to
+/// shares of the pool beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baselines {
-    /// The day of venue time of the last look, in days since its epoch.
+    /// Day of venue time of the last measurement, in days since the venue's epoch.
     pub day: u64,
     /// The value at the first mid of that day.
     pub day_open: i128,
-    /// The value when counting began.
+    /// The value at the beginning.
     pub total: i128,
     /// The highest value since.
     pub peak: i128,
-    /// High values of the last hour and when they were seen, each higher than all after it.
+    /// High values of the last hour with their times, each higher than all later ones.
     pub hour: Vec<(VenueTime, i128)>,
-    /// The last mid that was looked at.
+    /// The last mid used.
     pub mid: Rate,
-    /// What shares of the pool were due at that mid; nothing if no pool was configured.
+    /// Value of the pool shares at that mid; `None` if no pool was configured.
     pub pooled: Option<i128>,
 }
 
-/// One loss beside what it is measured from, in quote units; less than nothing for a gain.
+/// A loss by the limit it belongs to, in quote units; negative for a gain.
 pub type Loss = (Control, i128);
 
 impl Position {
-    /// What the position lost until the last look, at its mid, by limit; nothing before the first look.
-    /// `now` is a time of the venue: another day begins with the value of the last look.
+    /// Losses up to the last measurement, at its mid, by limit; `None` before the first one. `now` is a venue time: a
+    /// later day starts with the value of the last measurement.
     pub fn lost(&self, now: VenueTime) -> Option<[Loss; 4]> {
         let baselines = self.baselines.as_ref()?;
         let worth = value_at(self.base, self.cash, baselines.mid)?;
@@ -137,13 +135,13 @@ impl Position {
     }
 }
 
-/// Whether a high value of the hour still counts.
+/// Whether a high value still counts in the hour.
 pub(crate) fn counts_at(seen: VenueTime, now: VenueTime) -> bool {
     now < seen.plus_ms(HOUR_MS + HOUR_STEP_MS)
 }
 
 impl Baselines {
-    /// Moves every value by what was explained.
+    /// Shifts every baseline by an explained amount.
     pub fn shift(&mut self, by: i128) {
         let values = [&mut self.day_open, &mut self.total, &mut self.peak];
         let hour = self.hour.iter_mut().map(|(_, high)| high);
@@ -153,7 +151,7 @@ impl Baselines {
     }
 }
 
-/// Value of base at a price, and of quote, in quote units: base rounds up, what is owed of it too.
+/// Value in quote units of base at a price plus quote: base is rounded up, also if negative.
 pub(crate) fn value_at(base: i128, quote: i128, price: Rate) -> Option<i128> {
     let of = base.unsigned_abs();
     let worth = if base < 0 {
@@ -176,9 +174,9 @@ pub(crate) fn carrier(
 }
 
 impl Books {
-    /// Fits the positions to the markets that are configured: every base token of the ledger is carried
-    /// once. What no configured market carries, or what carried it is not configured any more, goes to the
-    /// first market that trades the token; it is no gain and no loss there.
+    /// Adjusts the positions to the configured markets: every base token of the ledger is carried once. Base without a
+    /// carrier, or with one that is no longer configured, moves to the first market that trades the token, without gain
+    /// or loss there.
     pub fn fit(&mut self, markets: &[MarketSpec]) {
         let Some(ledger) = &self.ledger else { return };
         for spec in markets {
@@ -201,7 +199,7 @@ impl Books {
         }
     }
 
-    /// Takes a booking over.
+    /// Applies a booking.
     pub fn book(&mut self, booking: &Booking) {
         if booking.opens || self.ledger.is_some() {
             let ledger = self.ledger.get_or_insert_default();
@@ -215,8 +213,8 @@ impl Books {
         }
     }
 
-    /// Explains a flow while nothing runs: the ledger holds it, and no market has gained or lost by it.
-    /// Nothing changes if there is less than leaves.
+    /// Books an explained flow while no daemon runs: the ledger changes, and no market gains or loses. An error without
+    /// change if more leaves than there is.
     pub fn explain(
         &mut self,
         token: TokenId,
@@ -242,8 +240,8 @@ impl Books {
         Ok(())
     }
 
-    /// Takes over what the venue held of every token that differed when the books were last compared, while
-    /// nothing runs. What was taken, by token; a token of which there is less than left is left out.
+    /// Adopts the venue's balance of every token that differed at the last comparison, while no daemon runs. Returns
+    /// the booked amounts by token; a token with less than what left is skipped.
     pub fn accept_differences(&mut self, markets: &[Carrier]) -> BTreeMap<TokenId, i128> {
         let differing = self.differences.clone().into_iter();
         let amounts = differing.map(|(token, difference)| (token, difference.unexplained()));
@@ -252,7 +250,7 @@ impl Books {
         taken.collect()
     }
 
-    /// Losses are counted anew from the next look.
+    /// Resets losses: counting starts again at the next measurement.
     pub fn forget_losses(&mut self) {
         for position in self.positions.values_mut() {
             position.baselines = None;
@@ -260,7 +258,7 @@ impl Books {
     }
 }
 
-/// Which tokens one market carries, in the order of the configuration.
+/// The tokens that one market carries, in the order of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carrier {
     /// The market.
@@ -272,7 +270,7 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// Of every market with the pools beside them.
+    /// One carrier for every market, with the pools beside them.
     pub fn of(markets: &[MarketSpec], pools: &[PoolSpec]) -> Vec<Self> {
         let each = markets.iter().map(|spec| {
             let beside = pools.iter().find(|pool| pool.market == spec.id);
@@ -287,7 +285,7 @@ impl Carrier {
 }
 
 impl Position {
-    /// Base that came from outside.
+    /// Adds base from an external flow.
     fn take(&mut self, base: i128) {
         self.base = self.base.saturating_add(base);
         if let Some(baselines) = &mut self.baselines
@@ -297,8 +295,7 @@ impl Position {
         }
     }
 
-    /// What shares of the pool are worth enters anew at the next look: how many there are has changed without
-    /// a price.
+    /// Drops the value of pool shares until the next measurement: their number has changed without a price.
     fn forget_pool(&mut self) {
         if let Some(baselines) = &mut self.baselines
             && let Some(pooled) = baselines.pooled.take()
@@ -308,18 +305,18 @@ impl Position {
     }
 }
 
-/// More should leave than there is.
+/// More would leave than there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ledger holds {held} base units; {amount} cannot be booked")]
 pub struct NotCovered {
-    /// Base units held.
+    /// Amount in the ledger, base units.
     pub held: i128,
-    /// What should be booked.
+    /// Amount to book.
     pub amount: i128,
 }
 
 impl NotCovered {
-    /// What is held after a flow: an outflow leaves nothing below zero.
+    /// The amount after a flow; an error if an outflow would leave it below zero.
     pub(crate) fn unless_covered(held: i128, amount: i128) -> Result<i128, Self> {
         let after = held.checked_add(amount);
         let after = after.filter(|after| amount >= 0 || *after >= 0);
@@ -327,45 +324,45 @@ impl NotCovered {
     }
 }
 
-/// One thing that is booked.
+/// One entry of a booking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
-    /// An increment of an order's fills.
+    /// An increment of an order's filled amount.
     Fill(Fill),
-    /// What a join or an exit changed.
+    /// The balance changes of a join or an exit.
     Moved(PoolTransactionSettlement),
-    /// The proven end of an order or a move.
+    /// The proven end of an order, join or exit.
     Ended(ClientOrderId, End),
-    /// Something that came or went otherwise, and why.
+    /// An explained flow.
     Flow {
         /// Token.
         token: TokenId,
-        /// Base units, negative for what left.
+        /// Base units, negative for an outflow.
         amount: i128,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A person had losses counted anew.
+    /// An operator reset the losses.
     LossesForgotten,
 }
 
-/// Everything that one event changed of orders and books: durable as a whole or not at all.
+/// All changes of orders and books by one event: durable as a whole or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booking {
-    /// What happened, in order.
+    /// Entries, in order.
     pub entries: Vec<Entry>,
-    /// The first reconciliation: `ledger` is all there is.
+    /// Whether this is the first reconciliation: `ledger` is then complete.
     pub opens: bool,
-    /// What is held now of every token that changed.
+    /// New amounts of all changed tokens.
     pub ledger: Totals,
-    /// Positions as they are now, of every market that changed.
+    /// New positions of all changed markets.
     pub positions: BTreeMap<MarketId, Position>,
-    /// What differs now, if that changed.
+    /// New differences, if they changed.
     pub differences: Option<BTreeMap<TokenId, Difference>>,
 }
 
 impl Booking {
-    /// Whether it holds something that a person waits for.
+    /// Whether it contains an entry that an operator's command waits for.
     pub fn is_asked_for(&self) -> bool {
         self.entries
             .iter()
@@ -375,7 +372,7 @@ impl Booking {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::token::TokenSpec;
 
@@ -435,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_explained_while_nothing_runs_is_no_loss() {
+    fn flows_explained_offline_are_no_loss() {
         let mut books = Books {
             ledger: Some(Totals::from([(BASE, 100)])),
             differences: [(
@@ -470,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_those_of_what_is_held_at_the_last_mid() {
+    fn losses_are_those_of_the_holdings_at_the_last_mid() {
         // 300 at the mid.
         let held = position(100);
         let lost = |at| held.lost(VenueTime(at)).unwrap().map(|(_, lost)| lost);
@@ -499,13 +496,13 @@ mod tests {
         books.fit(&both);
         let bases = |books: &Books| books.positions.values().map(|p| p.base).collect::<Vec<_>>();
         assert_eq!(bases(&books), [100, 0, 7]);
-        // The second market bought 5, the first has known its losses.
+        // The second market bought 5; the first one has recorded its losses.
         books.ledger = Some(Totals::from([(BASE, 105), (TokenId(1), 7)]));
         books.positions.insert(MarketId(0), position(100));
         books.positions.get_mut(&MarketId(1)).unwrap().base = 5;
         books.fit(&both);
         assert_eq!(bases(&books), [100, 5, 7]);
-        // It is not configured any more: the first carries all, and has gained nothing by it.
+        // The second market is no longer configured: the first carries all base, without a gain.
         let lost = |books: &Books| books.positions[&MarketId(0)].lost(VenueTime(DAY_MS));
         let before = lost(&books);
         books.fit(&both[..1]);

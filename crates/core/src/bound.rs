@@ -1,26 +1,26 @@
-//! The most that a market can lose after all control was lost: a bound, in integers.
+//! A bound on the loss of a market after all control is lost, in integers.
 //!
-//! From the moment at which nothing new leaves until everything that rests is dead (ttl + grace), only
-//! orders that passed the gate can fill. Let `b` be what is held then. The gate has seen to it that
-//! every bid filling leaves `b + buys ≤ inventory_max` and every ask filling leaves
-//! `b − sells ≥ inventory_min`; so `buys + sells ≤ inventory_max − inventory_min`, and also no more than
-//! all open orders at their largest. Value is counted at the mid `p`. If it jumps by no more than `g`:
+//! From the moment nothing new is sent until the last order is dead (time to live + grace), only orders that passed the
+//! gate can fill. Let `b` be the base held then. The gate ensures that filling all bids leaves `b + buys ≤
+//! inventory_max` and filling all asks leaves `b − sells ≥ inventory_min`; so `buys + sells ≤ inventory_max −
+//! inventory_min`, and also at most all open orders at their largest. Values are at the mid `p`. If it jumps by at most
+//! `g`:
 //!
-//! - what is held afterwards is at most `inventory_max`, and loses at most `inventory_max · p · g`;
-//! - what filled was at most `s` worse than the mid before the jump (the collar; for orders that may
-//!   only rest, half the widest book, if that is less), and loses at most `(buys + sells) · p · s`;
-//! - its fees are at most what was signed;
-//! - shares of a pool worth `V` at the mid are worth at least `V · √(1 − g)` when others have traded the
-//!   pool to the new price (what they are due is then `2√(x·y·p)`, and the product does not fall); a move
-//!   under way brings at most its signed slippage less, and costs its fee.
+//! - the base held afterwards is at most `inventory_max`, and loses at most `inventory_max · p · g`;
+//! - fills were at most `s` worse than the mid before the jump (the collar; for orders that may only rest, half the
+//!   widest book, if that is less), and lose at most `(buys + sells) · p · s`;
+//! - their fees are at most the signed fees;
+//! - shares of a pool worth `V` at the mid are worth at least `V · √(1 − g)` when others have traded the pool to the
+//!   new price (the amounts due are then worth `2√(x·y·p)`, and the product does not fall); an undecided join or exit
+//!   yields at most its signed slippage less, and costs its fee.
 //!
-//! All of this believes the venue about an order's end. Where it keeps what it calls cancelled, filled or
-//! refused, everything signed and not behind its fence can fill: no more than the cap `K` of both sides
-//! together. Let `p` be the highest mid since the oldest of them was signed, and let no mid since lie lower
-//! than `p · (1 − g)`. Then held is at most `inventory_max + K`; a bid was signed at no more than
-//! `p · (1 + c)` (`c`: the collar; that an order only rests is not signed), and an ask at no less than
-//! `p · (1 − g) · (1 − c)`; so the loss is at most `(inventory_max + K) · p · g + K · p · c` and the fees.
-//! What is shown of fills and balances is believed here as well: a venue that invents them holds the money.
+//! All of this trusts the venue about the end of an order. If it keeps orders that it reported as cancelled, filled or
+//! refused, everything signed whose fence has not passed can fill: at most the cap `K` of both sides together. Let `p`
+//! be the highest mid since the oldest of these orders was signed, and let no mid since be lower than `p · (1 − g)`.
+//! Then at most `inventory_max + K` is held; a bid was signed at a price of at most `p · (1 + c)` (`c`: the collar; the
+//! order type is not signed), and an ask at no less than `p · (1 − g) · (1 − c)`; so the loss is at most
+//! `(inventory_max + K) · p · g + K · p · c` and the fees. Reported fills and balances are trusted here as well: a
+//! venue that invents them holds the money.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::token::Amount;
 
 const WHOLE_BPS: u128 = 10_000;
-/// A root of ten-thousandths is taken in so many parts of them.
+/// Precision of a root of ten-thousandths, in parts of one.
 const PARTS: u128 = 1_000_000;
 
 /// The bound and its parts. Losses are quote units, rounded up.
@@ -40,24 +40,24 @@ pub struct LossBound {
     pub price: Price,
     /// The jump it is stated for.
     pub gap_bps: u32,
-    /// Milliseconds from losing all control to the last order's death.
+    /// Milliseconds from the loss of control to the death of the last order.
     pub dead_after_ms: u64,
     /// Most base units held.
     pub held: Amount,
     /// Most base units that can still fill, both sides together.
     pub fillable: Amount,
-    /// Lost by the jump.
+    /// Loss from the jump.
     pub by_gap: Amount,
-    /// Lost by fills at their worst price.
+    /// Loss from fills at their worst price.
     pub by_fills: Amount,
     /// Fees of those fills.
     pub by_fees: Amount,
-    /// Lost in the pool beside it, if there is one: by the jump, and by a move under way.
+    /// Loss in the pool beside it, if there is one: from the jump, and from an undecided join or exit.
     pub by_pool: Amount,
 }
 
 impl LossBound {
-    /// All parts.
+    /// Sum of all parts.
     pub const fn total(&self) -> Amount {
         self.by_gap
             .saturating_add(self.by_fills)
@@ -65,7 +65,7 @@ impl LossBound {
             .saturating_add(self.by_pool)
     }
 
-    /// With the pool beside the market, its shares worth the most that a join may make of them.
+    /// Adds the pool beside the market, with shares of the highest value that a join may reach.
     pub fn with_pool(self, pool: &PoolConfig) -> Option<Self> {
         let left = WHOLE_BPS.saturating_sub(self.gap_bps.into());
         let root = (left * WHOLE_BPS * PARTS * PARTS).isqrt();
@@ -77,7 +77,7 @@ impl LossBound {
     }
 }
 
-/// The bound of a market at a price, for a jump of `gap_bps`. `None` if it cannot be counted.
+/// The bound of a market at a price, for a jump of `gap_bps`. `None` on overflow.
 pub fn loss_bound(
     spec: &MarketSpec,
     config: &EngineConfig,
@@ -104,8 +104,8 @@ pub fn loss_bound(
     bounded(spec, config, (price, gap_bps), (held, fillable), slip_bps)
 }
 
-/// As [`loss_bound`], with a venue that keeps every signed order until its expiry and grace, whatever it says
-/// became of it. Without the pool: joins and exits are few, and each is counted there until its end.
+/// As [`loss_bound`], with a venue that keeps every signed order until its expiry and grace, whatever it reports about
+/// it. Without the pool part: joins and exits are few, and count there until their end.
 pub fn loss_bound_if_kept(
     spec: &MarketSpec,
     config: &EngineConfig,
@@ -119,7 +119,7 @@ pub fn loss_bound_if_kept(
     bounded(spec, config, (price, gap_bps), (held, fillable), slip_bps)
 }
 
-/// So much held through the jump, and so much filled that far from the mid.
+/// Loss of `held` through the jump, and of `filled` at that distance from the mid.
 fn bounded(
     spec: &MarketSpec,
     config: &EngineConfig,

@@ -1,4 +1,4 @@
-//! Everything the engine can hear. Closed: a new input is a new variant.
+//! The inputs of the engine. Closed: a new input is a new variant.
 
 use std::collections::BTreeMap;
 
@@ -36,14 +36,14 @@ pub struct RecoveredOrder {
     pub fee: Amount,
 }
 
-/// First event of a run: everything that comes from outside the engine's own inputs.
+/// The first event of a run: all data from outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The checked configuration.
     pub config: crate::config::EngineConfig,
     /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
-    /// Pools beside those markets, in the order of the configuration; at most one a market.
+    /// Pools beside those markets, in the order of the configuration; at most one for each market.
     pub pools: Vec<PoolSpec>,
     /// Strategies and the market each one quotes.
     pub strategies: Vec<(StrategyId, crate::MarketId)>,
@@ -51,26 +51,26 @@ pub struct Start {
     pub seed: u64,
     /// Random number of the store.
     pub instance: u32,
-    /// Next number of an order or a move.
+    /// Next number of an intent.
     pub next_number: u64,
     /// Next even storage id per token: neither it nor any above it was used. Absent tokens begin at 0.
     pub next_storage: BTreeMap<TokenId, u32>,
     /// Intents that may still be alive.
     pub open: Vec<RecoveredOrder>,
-    /// Moves that may still be undecided.
+    /// Joins and exits that may be undecided.
     pub open_pool_transactions: Vec<RecoveredPoolTransaction>,
-    /// Base units of every order of earlier runs that may not be behind its fence, whatever became of it, by
-    /// base token and the second in which they expire.
+    /// Base units of every order of earlier runs whose fence may not have passed, whatever the venue reported of it, by
+    /// base token and second of expiry.
     pub signed: Vec<(TokenId, u32, Amount)>,
-    /// The durable level and pauses.
+    /// The durable trading state and pauses.
     pub restrictions: Restrictions,
     /// The durable books of the account, fitted to the markets above.
     pub books: Books,
-    /// What markets had lost, as a store before version 5 knew it; for markets without baselines.
+    /// Losses of markets from a store before version 5; for markets without baselines.
     pub lost: BTreeMap<MarketId, LossBaseline>,
-    /// A venue time heard before the start, a lower bound of its clock now.
+    /// A lower bound of the venue's clock now, from an answer before the start.
     pub venue_time: VenueTime,
-    /// Fee rates of the account in bips that fills are checked against.
+    /// Fee rates of the account in bips with which the fees of fills are compared.
     pub maker_fee_bips: u16,
     /// As above for taking orders.
     pub taker_fee_bips: u16,
@@ -85,69 +85,71 @@ pub enum SealFailure {
     Signature,
 }
 
-/// A person's wish. Every one is answered by [`Notification::CommandTaken`](crate::notification::Notification::CommandTaken) or
-/// [`Notification::CommandRefused`](crate::notification::Notification::CommandRefused) among the actions of its own event; what
-/// has to be durable is in force when [`Notification::TradingStateChanged`](crate::notification::Notification::TradingStateChanged),
-/// [`Notification::Paused`](crate::notification::Notification::Paused) or [`Notification::Unpaused`](crate::notification::Notification::Unpaused) is told.
-/// Saying something again changes nothing. Reasons are for the record and must not be empty where
-/// something is allowed again.
+/// An operator's command. Each is answered by
+/// [`Notification::CommandTaken`](crate::notification::Notification::CommandTaken) or
+/// [`Notification::CommandRefused`](crate::notification::Notification::CommandRefused) among the actions of its own
+/// event. An effect that must be durable is in force when
+/// [`Notification::TradingStateChanged`](crate::notification::Notification::TradingStateChanged),
+/// [`Notification::Paused`](crate::notification::Notification::Paused) or
+/// [`Notification::Unpaused`](crate::notification::Notification::Unpaused) is emitted. Repeating a command changes
+/// nothing. Reasons are for the record; a command that allows trading again needs one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Stop quoting, cancel everything, prove it, then finish.
     Drain,
-    /// Stop quoting and finish without cancelling: what rests runs out by itself. What is unknown, and
-    /// until when it may live, is told by [`Notification::Left`](crate::notification::Notification::Left).
+    /// Stop quoting and finish without cancelling: resting orders expire.
+    /// [`Notification::Left`](crate::notification::Notification::Left) reports unknown orders, and until when they may
+    /// be alive.
     Leave,
-    /// Raise the level. A lower one than the present is refused.
+    /// Raise the trading state. A lower one than the present is refused.
     Raise {
         /// To what.
         level: TradingState,
         /// Why.
         reason: String,
     },
-    /// Lower the level, and take the venue's books over where they differ and hold trading back. The level
-    /// is lower once that is durable. Refused by a halted engine, which is ending; and while a limit of
-    /// losses is exceeded, unless they are forgotten.
+    /// Lower the trading state, and adopt the venue's balances where they differ and stop trading. It is lower once
+    /// that is durable. Refused by a halted engine, which is ending; and while a loss limit is exceeded, unless losses
+    /// are reset.
     Lower {
         /// To what.
         level: TradingState,
         /// Why.
         reason: String,
-        /// Losses are counted anew.
+        /// Whether losses are reset.
         forget_losses: bool,
     },
-    /// Hold a part back until a person lifts it: its orders are cancelled, none are made.
+    /// Pause a part until an operator lifts it: its orders are cancelled, none are placed.
     Pause {
-        /// What.
+        /// The part.
         filter: Filter,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Lift every pause of a part, the ones that controls engaged included.
+    /// Lift every pause of a part, including those that controls engaged.
     Unpause {
-        /// What; pauses of wider parts stay.
+        /// The part; pauses of wider parts remain.
         filter: Filter,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Book a flow that did not come from our orders: a deposit, a withdrawal, a manual trade.
+    /// Book a flow that is not from our intents: a deposit, a withdrawal, a manual trade.
     Adopt {
         /// Token.
         token: TokenId,
-        /// Base units, negative for what left.
+        /// Base units, negative for an outflow.
         amount: i128,
         /// Why.
         reason: String,
     },
-    /// Orders of another instance of cambist are ours: it is gone for good, and left them. They count, and
-    /// are cancelled.
+    /// Adopt the orders of another instance, which is gone for good. They count, and are cancelled.
     AdoptInstance {
         /// Its number.
         instance: u32,
         /// Why.
         reason: String,
     },
-    /// Take over limits and poll numbers. Markets, tokens and strategies stay.
+    /// Use other limits and polling parameters. Markets, tokens and strategies remain.
     Reconfigure {
         /// The whole configuration.
         config: Box<crate::config::EngineConfig>,
@@ -157,7 +159,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The label used in notes, logs and metrics.
+    /// The label used in notifications, logs and metrics.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Drain => "drain",
@@ -173,7 +175,7 @@ impl Command {
     }
 }
 
-/// Everything the engine can hear.
+/// An input of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// The first event.
@@ -184,9 +186,9 @@ pub enum Event {
         request: RequestId,
         /// How.
         outcome: Outcome,
-        /// The venue's clock as read from the answer, if it carried one.
+        /// The venue's clock in the answer, if it had one.
         venue_time: Option<VenueTime>,
-        /// How long the venue asks to be left alone, if it refused for too many requests and said so.
+        /// Retry-after of the venue, if it refused because of its rate limit and sent one.
         retry_after_ms: Option<u64>,
     },
     /// A batch is hashed, signed, verified and durable.
@@ -203,20 +205,20 @@ pub enum Event {
         /// Why.
         cause: SealFailure,
     },
-    /// Level and pauses are durable and take effect.
+    /// Trading state and pauses are durable and in force.
     RestrictionsStored(Restrictions),
-    /// Level and pauses could not be made durable. What they forbid is in force all the same; what they
-    /// allow is not, and the engine asks again.
+    /// Trading state and pauses could not be made durable. Restrictions apply all the same, what they allow does not,
+    /// and the engine stores them again.
     RestrictionsFailed(Restrictions),
-    /// A person's wish.
+    /// An operator's command.
     Operator(Command),
-    /// The deadline of `next_wakeup` has come.
+    /// The time of `next_wakeup` has come.
     Wake,
 }
 
-/// Amounts by token, ordered: iteration must not depend on a hasher.
+/// Amounts by token, ordered so that iteration does not depend on a hasher.
 pub type Amounts = BTreeMap<TokenId, Amount>;
 
-/// Base units that the ledger holds, by token. Below zero while a sale is booked and the purchase that
-/// brought what it sold is not yet: fills of an earlier run are found in the order of the venue's list.
+/// Amounts of the ledger in base units, by token. Below zero while a sale is booked and the earlier purchase is not:
+/// fills of an earlier run are found in the order of the venue's list.
 pub type Totals = BTreeMap<TokenId, i128>;

@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn the_fence_is_passed_behind_expiry_and_grace() {
+    fn the_fence_has_passed_after_expiry_and_grace() {
         assert!(!is_behind(VenueTime(13_000), UNTIL, 3_000));
         assert!(is_behind(VenueTime(13_001), UNTIL, 3_000));
     }
 
     #[test]
-    fn a_list_proves_death_only_behind_the_fence_and_uncontradicted() {
+    fn a_list_ends_an_order_only_after_the_fence_and_without_contradiction() {
         let dead = |begun, shown, word| is_proven_dead(VenueTime(begun), UNTIL, 3_000, shown, word);
         assert!(dead(13_001, false, VenueEvidence::None));
         assert!(dead(13_001, false, VenueEvidence::Denied));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_leave_again_only_in_time_and_uncancelled() {
+    fn bytes_are_resent_only_in_time_and_without_a_cancel() {
         assert!(may_be_resent(VenueTime(8_999), UNTIL, 1_000, false));
         assert!(!may_be_resent(VenueTime(9_000), UNTIL, 1_000, false));
         assert!(!may_be_resent(VenueTime(8_999), UNTIL, 1_000, true));

@@ -1,7 +1,7 @@
-//! What an engine knows and wants at one moment, for people who ask why it did what it did.
+//! The state and decisions of an engine at one moment, for an operator.
 //!
-//! [`Engine::inspect`](crate::Engine::inspect) makes it and changes nothing. It is no part of what the
-//! engine does: it is never stored and never taped.
+//! [`Engine::inspect`](crate::Engine::inspect) creates it and changes nothing. It is not part of the engine's outputs:
+//! it is never stored and never on a tape.
 
 use crate::market::{MarketId, MarketSpec, Price, Qty, Side};
 use crate::notification::{Control, Status, Withheld};
@@ -15,9 +15,9 @@ use crate::token::Amount;
 pub struct Inspection {
     /// The moment on the engine's clock.
     pub now: Time,
-    /// What the exchange's clock showed at least.
+    /// Lower bound of the exchange's clock.
     pub venue_time: VenueTime,
-    /// As it is notified, with the use of every limit that fills up.
+    /// As in status notifications, with the usage of every limit that fills up.
     pub status: Status,
     /// By market, in configuration order.
     pub markets: Vec<MarketInspection>,
@@ -34,13 +34,13 @@ pub struct MarketInspection {
     pub asks: Vec<BookLevel>,
     /// Mid of both in half ticks, if both have a level.
     pub mid: Option<u64>,
-    /// The mid that is quoted from, in half ticks, or what forbids all quoting.
+    /// The mid to quote from, in half ticks, or why nothing is quoted.
     pub quoting_mid: Result<u64, Withheld>,
     /// Time of the accepted depth by the exchange's clock; `None` before the first.
     pub depth_time: Option<VenueTime>,
-    /// Age of the accepted depth in milliseconds, as the engine counts it.
+    /// Age of the accepted depth in milliseconds by the engine's clock.
     pub depth_age_ms: Option<u64>,
-    /// What each strategy of the market wants, asked at this moment.
+    /// Targets of each strategy of the market at this moment.
     pub strategies: Vec<StrategyInspection>,
     /// Own orders that may be alive, oldest first.
     pub orders: Vec<OrderInspection>,
@@ -48,17 +48,17 @@ pub struct MarketInspection {
     pub refused_by: Vec<Control>,
 }
 
-/// What one strategy wants.
+/// Targets of one strategy.
 #[derive(Clone, Debug)]
 pub struct StrategyInspection {
     /// Its number.
     pub strategy: StrategyId,
-    /// Quotes at full size, before ramp, pauses and controls; none while nothing may be quoted, because it
-    /// is not asked then.
+    /// Quotes at full size, before ramp, pauses and controls; none while nothing may be quoted, because the strategy is
+    /// not asked then.
     pub quotes: Vec<Quote>,
-    /// Why it wants none on a side, buy then sell, if it says so.
+    /// The strategy's reasons for no quote on a side, buy then sell.
     pub withheld: [Option<Withheld>; 2],
-    /// Pool shares it wants to hold, if it says so.
+    /// Target of pool shares, if it states one.
     pub shares: Option<Amount>,
 }
 
@@ -77,31 +77,31 @@ pub struct OrderInspection {
     pub qty: Qty,
     /// Lots that may still trade, rounded down.
     pub remaining: Qty,
-    /// How far it has come.
+    /// State.
     pub state: OrderState,
-    /// A cancel was decided.
+    /// Whether a cancel was decided.
     pub cancelling: bool,
-    /// End of its validity.
+    /// Expiry.
     pub valid_until: VenueTime,
 }
 
-/// How far an order has come, as the engine knows it.
+/// State of an order in the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderState {
-    /// Being signed and stored; nothing has left.
+    /// Being signed and stored; not sent.
     Sealing,
-    /// Stored, and never sent.
+    /// Stored and never sent.
     Sealed,
-    /// Sent, without an answer so far.
+    /// Sent, without an answer yet.
     InFlight,
-    /// Sent, and what came of it is not known.
+    /// Sent, with unknown result.
     Unknown,
-    /// Taken by the exchange.
+    /// Accepted by the exchange.
     Live,
 }
 
 impl OrderState {
-    /// Its name in texts and JSON.
+    /// Its name in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sealing => "sealing",

@@ -1,5 +1,4 @@
-//! What is sealed before it leaves: an order, or a move of a pool. One kind of thing to the store, the
-//! fence and the wire's resends.
+//! Intents: an order, join or exit that is sealed before it is sent. Store, fence and retransmission treat them alike.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +7,7 @@ use crate::order::{ClientOrderId, Hash, UnsignedOrder};
 use crate::pool::UnsignedPoolTransaction;
 use crate::token::TokenId;
 
-/// Something to be hashed, signed and stored, and then sent as the same bytes every time.
+/// A value that is hashed, signed and stored, and then sent as the same bytes every time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intent {
     /// An order.
@@ -18,7 +17,7 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// Our id of it.
+    /// Its client order id.
     pub const fn id(&self) -> ClientOrderId {
         match self {
             Self::Order(order) => order.client_id,
@@ -43,10 +42,10 @@ impl Intent {
     }
 }
 
-/// A move found in the store whose end was never proven.
+/// A join or an exit found in the store without a proven end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveredPoolTransaction {
-    /// The move as sealed.
+    /// The join or exit as sealed.
     pub transaction: UnsignedPoolTransaction,
     /// Its hash.
     pub hash: Hash,

@@ -1,9 +1,8 @@
-//! How much trading is allowed, of what, and until when.
+//! Trading states and pauses: how much trading is allowed, of what, and until when.
 //!
-//! The ladder: active → a part is paused (a market, a side, a strategy) → cancel-only → halted. A pause
-//! that a control engages heals by itself when its time has passed; a pause or a level that a person
-//! engages, and every level, is lowered only by a person with a reason. What forbids holds from the
-//! moment it is wanted; what allows holds only once it is durable.
+//! The states in rising order: active → a part is paused (a market, a side, a strategy) → cancel-only → halted. A pause
+//! that a control engages ends by itself; a pause by an operator, and every trading state, is lowered only by an
+//! operator with a reason. A restriction applies from the moment it is decided; lifting one applies once it is durable.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +11,7 @@ use crate::order::StrategyId;
 use crate::time::VenueTime;
 use crate::token::Amount;
 
-/// How much trading is allowed. Ordered: a higher level allows less.
+/// How much trading is allowed. Ordered: a higher state allows less.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -22,12 +21,12 @@ pub enum TradingState {
     Active,
     /// No new orders; own orders are cancelled.
     CancelOnly,
-    /// As cancel-only, and the program ends; survives restarts until a person lowers it.
+    /// Like cancel-only, and the program ends; persists over restarts until an operator lowers it.
     Halted,
 }
 
 impl TradingState {
-    /// Every level, lowest first.
+    /// All trading states, lowest first.
     pub const ALL: [Self; 3] = [Self::Active, Self::CancelOnly, Self::Halted];
 
     /// The label used in metrics, logs and the store.
@@ -40,7 +39,7 @@ impl TradingState {
     }
 }
 
-/// A part of all quoting: what is not named is meant as a whole.
+/// A part of all quoting; `None` means all values.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -69,14 +68,14 @@ impl Filter {
         }
     }
 
-    /// Whether an order of this market, side and strategy is meant.
+    /// Whether it covers an order of this market, side and strategy.
     pub fn covers(&self, market: MarketId, side: Side, strategy: StrategyId) -> bool {
         self.market.is_none_or(|wanted| wanted == market)
             && self.side.is_none_or(|wanted| wanted == side)
             && self.strategy.is_none_or(|wanted| wanted == strategy)
     }
 
-    /// Whether everything `other` means is meant here too.
+    /// Whether it covers everything that `other` covers.
     pub fn contains(&self, other: &Self) -> bool {
         let within = |all: bool, equal: bool| all || equal;
         within(self.market.is_none(), self.market == other.market)
@@ -85,27 +84,27 @@ impl Filter {
     }
 }
 
-/// A part that is held back.
+/// A paused part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Pause {
-    /// What.
+    /// The part.
     pub filter: Filter,
-    /// Since when, by the lower bound of the venue's clock.
+    /// Start, by the lower bound of the venue's clock.
     pub since: VenueTime,
-    /// Heals when the venue's clock has certainly passed this; `None` until a person lifts it.
+    /// Ends when the venue's clock has certainly passed this; `None` until an operator lifts it.
     pub until: Option<VenueTime>,
-    /// The control that engaged it, or a person's reason.
+    /// The control that engaged it, or an operator's reason.
     pub cause: String,
 }
 
 impl Pause {
-    /// Whether it still holds when the venue's clock shows at least `now`.
+    /// Whether it still applies when the venue's clock is at least `now`.
     pub fn holds(&self, now: VenueTime) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 }
 
-/// A price as it was known: so many quote units for so many base units.
+/// A price as a ratio of quote units to base units.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -116,43 +115,43 @@ pub struct Rate {
     pub base: Amount,
 }
 
-/// What a market had lost at most, in quote units, less than nothing for a gain, as stores before version
-/// 5 kept it: the first run that finds it goes on counting from here.
+/// Largest losses of a market in quote units, negative for a gain, as stores before version 5 kept them: the first run
+/// that finds them continues from them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct LossBaseline {
     /// A day of venue time, in days since its epoch.
     pub day: u64,
-    /// Lost on that day.
+    /// Loss of that day.
     pub today: i128,
-    /// Lost since the first start, or since a person lowered the level.
+    /// Loss since the first start, or since an operator lowered the trading state.
     pub total: i128,
-    /// Below the peak.
+    /// Distance below the peak.
     pub drawdown: i128,
-    /// Lost within the hour before ...
+    /// Loss within the hour before ...
     pub hour: i128,
     /// ... this time.
     pub hour_at: VenueTime,
-    /// The mid at which all that is lost: what another one makes of it is a matter of what is held.
-    /// Absent as the first versions wrote it: what the price did since then is nobody's loss.
+    /// The mid of these losses: the effect of another mid depends on the holdings. Absent in the first versions: price
+    /// changes since then are no loss.
     pub mid: Option<Rate>,
 }
 
-/// Everything that is durable about how much trading is allowed.
+/// Everything durable about how much trading is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Restrictions {
-    /// Of everything.
+    /// Trading state of everything.
     pub state: TradingState,
-    /// Parts held back, oldest first. Healed ones are kept for a day: their number is limited too.
+    /// Pauses, oldest first. Ended ones are kept for a day, because their number is limited too.
     pub pauses: Vec<Pause>,
 }
 
 impl Restrictions {
-    /// Most pauses kept; one that does not fit any more raises the level instead.
+    /// Most pauses kept; when there is no room for another one, the trading state is raised instead.
     pub const PAUSES_MAX: usize = 64;
 
-    /// Only a level.
+    /// Only a trading state.
     pub const fn of(level: TradingState) -> Self {
         Self {
             state: level,
@@ -160,7 +159,7 @@ impl Restrictions {
         }
     }
 
-    /// Whether something holds an order back.
+    /// Whether the state or a pause applies to an order.
     pub fn hold_back(
         &self,
         now: VenueTime,
@@ -173,7 +172,7 @@ impl Restrictions {
             .any(|pause| pause.holds(now) && pause.filter.covers(market, side, strategy))
     }
 
-    /// Pauses that still hold.
+    /// Pauses that still apply.
     pub fn holding(&self, now: VenueTime) -> impl Iterator<Item = &Pause> {
         self.pauses.iter().filter(move |pause| pause.holds(now))
     }
@@ -184,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_means_what_it_names_and_everything_else_as_a_whole() {
+    fn a_filter_covers_all_values_of_what_it_does_not_name() {
         let (market, strategy) = (MarketId(1), StrategyId(2));
         let bids = Filter {
             side: Some(Side::Buy),
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_heals_when_its_time_has_passed_and_one_without_time_never() {
+    fn a_pause_ends_at_its_time_and_one_without_an_end_never() {
         let pause = |until| Pause {
             filter: Filter::ALL,
             since: VenueTime(0),

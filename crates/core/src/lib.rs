@@ -1,8 +1,8 @@
 //! Types, the strategy trait and the engine of cambist.
 //!
-//! Pure: nothing here reads a clock, a file, a socket or an environment variable, and nothing here
-//! knows JSON, keys or HTTP. Time is an argument, requests are data, and the same engine value runs
-//! live, in replay and in simulation. A strategy author needs one page of it: [`strategy`].
+//! Pure: no code here reads a clock, a file, a socket or an environment variable, or handles JSON, keys or HTTP. Time
+//! is an argument, requests are data, and the same engine value runs live, in replay and in simulation. A strategy
+//! author needs one page of it: [`strategy`].
 
 pub mod action;
 pub mod books;

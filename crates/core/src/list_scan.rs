@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_ends_with_its_last_page() {
+    fn a_scan_for_presence_ends_with_its_last_page() {
         let mut pass = ListScan::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
         assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
         assert_eq!(pass.page().offset, 2);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_needs_two_equal_rounds() {
+    fn a_scan_for_absence_needs_two_equal_rounds() {
         let mut pass = proof();
         assert_eq!(pass.take(&[report(1)], 1), Progress::More);
         assert_eq!(pass.page().offset, 0, "begins again");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_an_answer_is_asked_for_again_a_few_times() {
+    fn a_page_without_an_answer_is_requested_again_a_few_times() {
         let mut pass = proof();
         assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
         assert!(pass.ask_again());
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_never_agrees_is_given_up() {
+    fn a_list_without_two_equal_rounds_is_abandoned() {
         let mut pass = proof();
         let ends = (1..=20)
             .map(|n| pass.take(&[report(n)], 1))
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_page_before_the_total_is_no_look_and_no_proof() {
+    fn an_empty_page_before_the_total_proves_nothing() {
         let mut look = ListScan::look(Time(0), VenueTime(1_000), VenueTime(0), 2);
         assert_eq!(look.take::<OrderReport>(&[], 5), Progress::Abandoned);
         let mut pass = proof();

@@ -1,9 +1,8 @@
 //! Markets, prices in ticks, quantities in lots, and the exact conversion to token amounts.
 //!
-//! A tick is 10^−`precisionForPrice` quote tokens per base token. A lot is the smallest base quantity
-//! whose value at **every** tick is a whole number of quote steps, so that an order's two amounts
-//! state exactly its price: a venue that rounds an off-tick ratio towards the passive side then has
-//! nothing to round.
+//! A tick is 10^−`precisionForPrice` quote tokens per base token. A lot is the smallest base quantity whose value at
+//! **every** tick is a whole number of quote steps, so that an order's two amounts state its price exactly, and a venue
+//! that rounds a ratio between ticks towards the passive side has nothing to round.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +25,7 @@ pub struct Price(pub u64);
 )]
 pub struct Qty(pub u64);
 
-/// Side of an order seen from the base token.
+/// Side of an order, from the base token's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Side {
     /// Buys base, sells quote.
@@ -65,7 +64,7 @@ impl Side {
     }
 }
 
-/// A market as traded: names, tokens and the exact scale between ticks, lots and base units.
+/// A traded market: names, tokens and the exact scale between ticks, lots and base units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarketSpec {
     /// Position in the configuration.
@@ -101,7 +100,7 @@ pub enum MarketError {
         /// The quote token's `precision`.
         quote_precision: u8,
     },
-    /// Decimals so large that one token does not fit an amount.
+    /// One whole token does not fit an amount.
     #[error("market {market}: token {symbol} has {decimals} decimals, more than can be counted")]
     Decimals {
         /// Market name.
@@ -116,7 +115,7 @@ pub enum MarketError {
     Inconsistent {
         /// Market name.
         market: String,
-        /// What does not fit together.
+        /// The inconsistency.
         what: String,
     },
 }
@@ -182,13 +181,13 @@ impl MarketSpec {
         })
     }
 
-    /// A price for people: `2500.01 USDC`.
+    /// A price as text: `2500.01 USDC`.
     pub fn price_text(&self, price: Price) -> String {
         let number = decimal(price.0.into(), self.price_decimals);
         format!("{number} {}", self.quote.symbol)
     }
 
-    /// A quantity for people: `0.5 ETH`.
+    /// A quantity as text: `0.5 ETH`.
     pub fn qty_text(&self, qty: Qty) -> String {
         self.base.text(u128::from(qty.0).saturating_mul(self.lot))
     }
@@ -234,7 +233,7 @@ impl MarketSpec {
     }
 }
 
-/// Quote units that base is worth at a mid in half ticks, rounded up. `None` if it cannot be counted.
+/// Value of base in quote units at a mid in half ticks, rounded up. `None` on overflow.
 pub(crate) fn value_at(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
     let value = base
         .checked_mul(spec.quote_per_lot_tick)?
@@ -244,7 +243,7 @@ pub(crate) fn value_at(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amou
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
 
     fn token(id: u16, decimals: u8, precision: u8) -> TokenSpec {
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_finer_than_the_quote_token_is_refused() {
+    fn a_price_with_more_decimals_than_the_quote_token_is_refused() {
         let made = MarketSpec::new(MarketId(0), "A-B", token(0, 18, 6), token(1, 6, 2), 3, true);
         assert!(matches!(made, Err(MarketError::PriceTooFine { .. })));
         let same = MarketSpec::new(

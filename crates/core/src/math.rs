@@ -1,6 +1,6 @@
 //! Products of two 128-bit numbers, divided and compared exactly.
 //!
-//! Knows nothing of prices: rounding direction is the caller's word, overflow is an answer.
+//! No knowledge of prices: the caller chooses the rounding direction, and overflow is `None`.
 
 use std::cmp::Ordering;
 
@@ -60,7 +60,7 @@ pub fn root_of_product(a: u128, b: u128) -> u128 {
     } else {
         128 - low.leading_zeros()
     };
-    // Bit by bit from the highest that the root can have.
+    // Bit by bit from the highest possible bit of the root.
     let mut root = 0_u128;
     for bit in (0..bits.div_ceil(2)).rev() {
         let tried = root | (1 << bit);
@@ -76,12 +76,12 @@ pub fn compare_products(a: u128, b: u128, c: u128, d: u128) -> Ordering {
     wide(a, b).cmp(&wide(c, d))
 }
 
-/// Compares `a · b · c` of either side: 384 bits, nothing is lost.
+/// Compares two products `a · b · c` exactly, in 384 bits.
 pub fn compare_triples(left: [u128; 3], right: [u128; 3]) -> Ordering {
     triple(left).cmp(&triple(right))
 }
 
-/// `a · b · c` in three parts of 128 bits, highest first.
+/// `a · b · c` in three 128-bit parts, highest first.
 fn triple([a, b, c]: [u128; 3]) -> [u128; 3] {
     let (high, low) = wide(a, b);
     let (carry, lowest) = wide(low, c);
@@ -91,7 +91,7 @@ fn triple([a, b, c]: [u128; 3]) -> [u128; 3] {
     [highest + u128::from(over), middle, lowest]
 }
 
-/// `units` of 10^−`decimals` each as a decimal, exact and without trailing zeros: for people.
+/// `units` times 10^−`decimals` as decimal text, exact and without trailing zeros.
 pub fn decimal(units: u128, decimals: u8) -> String {
     let one = 10u128.checked_pow(u32::from(decimals));
     let Some(one) = one.filter(|one| *one > 1) else {
@@ -119,7 +119,7 @@ pub fn gcd(mut a: u128, mut b: u128) -> u128 {
 mod tests {
     use super::*;
 
-    /// Any 64 bits; every run the same ones.
+    /// Pseudorandom bits with a fixed seed.
     struct Bits(u64);
 
     impl Bits {

@@ -1,5 +1,5 @@
-//! What the engine tells. Logs, metrics, the store and reports are all made from this one stream, so
-//! they cannot disagree.
+//! Notifications of the engine. Logs, metrics, the store and reports are all derived from this one stream, so that they
+//! cannot disagree.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +18,22 @@ use crate::token::{Amount, TokenId};
 pub use crate::control::Control;
 pub use crate::withheld::Withheld;
 
-/// How an order came to its proven end.
+/// How an order ended, proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum End {
     /// Completely filled.
     Filled,
     /// Cancelled, perhaps after partial fills.
     Cancelled,
-    /// Ran out of validity.
+    /// Reached its expiry.
     Expired,
     /// Failed after acceptance.
     FailedLate,
     /// Refused, and every transmission was refused for a reason that proves it.
     Refused,
-    /// Never left: sealed, but the level, expiry or risk forbade the first transmission.
+    /// Never sent: sealed, but trading state, expiry or risk forbade the first transmission.
     NeverSent,
-    /// Never shown by the venue, and the fence has passed.
+    /// Never listed by the venue, and the fence has passed.
     Fenced,
 }
 
@@ -49,7 +49,7 @@ impl End {
         Self::Fenced,
     ];
 
-    /// Whether we concluded it without the venue's word. Such an order must never be seen open again.
+    /// Whether the end was concluded without a report of the venue. Such an order must never be seen open again.
     pub const fn is_concluded(self) -> bool {
         match self {
             Self::Filled | Self::Cancelled | Self::Expired | Self::FailedLate => false,
@@ -71,12 +71,12 @@ impl End {
     }
 }
 
-/// Why a depth snapshot was not taken in.
+/// Why a depth snapshot was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DepthFault {
-    /// The version went backwards, or repeated with other content.
+    /// The version decreased, or repeated with other content.
     Version,
-    /// Bids reach asks.
+    /// Best bid at or above best ask.
     Crossed,
     /// Levels out of order, repeated, or of size zero; or a time that the venue's clock cannot show yet.
     Malformed,
@@ -111,39 +111,39 @@ pub struct Fill {
     pub quote: Amount,
     /// Fee in this increment, in the bought token.
     pub fee: Amount,
-    /// Mid in half ticks when it was learnt, if one was known.
+    /// Mid in half ticks when the fill was detected, if there was one.
     pub mid: Option<u64>,
 }
 
-/// State of one market as decisions see it, for people and metrics.
+/// State of one market as used in decisions, for status and metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarketStatus {
     /// Mid in half ticks (best bid + best ask, own orders removed), if known.
     pub mid: Option<u64>,
-    /// Our highest bid that may be resting, or is about to.
+    /// Highest own bid that may rest or is being sent.
     pub bid: Option<Price>,
-    /// Our lowest ask that may be resting, or is about to.
+    /// Lowest own ask that may rest or is being sent.
     pub ask: Option<Price>,
     /// Live orders per side, buy then sell.
     pub live: [u32; 2],
-    /// Orders being sealed, or sent and not yet answered.
+    /// Orders being sealed, or sent without an answer yet.
     pub in_flight: u32,
     /// Orders whose state is unknown.
     pub unknown: u32,
     /// Orders being cancelled.
     pub cancelling: u32,
-    /// Why a side has no quotes, buy then sell; `None` while one is alive or on its way.
+    /// Why a side has no quotes, buy then sell; `None` while a quote is alive or being sent.
     pub withheld: [Option<Withheld>; 2],
     /// Venue time of the newest accepted depth.
     pub depth_time: Option<VenueTime>,
-    /// How much of a limit is used, in ten-thousandths of it, for the limits that fill up.
+    /// Usage of limits that fill up, in ten-thousandths.
     pub used: Vec<(Control, u64)>,
 }
 
 /// One settled join or exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTransactionSettlement {
-    /// Our id of it.
+    /// Its client order id.
     pub order: ClientOrderId,
     /// Market whose pool it is.
     pub market: MarketId,
@@ -153,52 +153,52 @@ pub struct PoolTransactionSettlement {
     pub pooled: [TokenId; 2],
     /// Token of the shares.
     pub lp: TokenId,
-    /// What changed hands.
+    /// The amounts moved.
     pub amounts: PoolTransactionAmounts,
-    /// Mid in half ticks when it was learnt, if one was known.
+    /// Mid in half ticks when it was reported, if there was one.
     pub mid: Option<u64>,
 }
 
-/// State of the pool beside a market as decisions see it, for people and metrics.
+/// State of the pool beside a market as used in decisions, for status and metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolStatus {
     /// The market.
     pub market: MarketId,
-    /// What the pool held when last asked, if it ever said.
+    /// Balances of the pool when last polled; `None` before the first answer.
     pub balances: Option<PoolBalances>,
     /// Our shares by the ledger.
     pub held: Amount,
-    /// Worth of our shares in quote units at the mid, rounded down, if both are known.
+    /// Value of our shares in quote units at the mid, rounded down; `None` if balances or mid are unknown.
     pub value: Option<Amount>,
-    /// Price of the pool over the mid, less one, in ten-thousandths; if both are known.
+    /// Price of the pool over the mid, minus 1, in ten-thousandths; `None` if either is unknown.
     pub divergence_bps: Option<i64>,
-    /// A join or an exit is under way.
+    /// A join or an exit is undecided ...
     pub moving: bool,
-    /// ... and what came of it is not known.
+    /// ... and its result is unknown.
     pub unknown: bool,
-    /// Milliseconds since the pool was asked.
+    /// Milliseconds since the last poll.
     pub age_ms: Option<u64>,
-    /// Why a wanted join or exit was not made, if the last decision wanted one.
+    /// Why a needed join or exit was not made in the last decision.
     pub withheld: Option<Withheld>,
 }
 
 /// An order of another instance of cambist that may be alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherOrder {
-    /// The id that it bears.
+    /// Its client order id.
     pub order: ClientOrderId,
     /// Side.
     pub side: Side,
-    /// End of its validity.
+    /// Expiry.
     pub valid_until_s: u32,
 }
 
-/// Why a difference between ledger and venue holds everything back.
+/// Why a difference between ledger and venue stops new orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum BooksHold {
-    /// It was there at the first reconciliation of a start.
+    /// It was found at the first reconciliation of a start.
     Start,
-    /// It is worth more than `risk.mismatch_max`, or cannot be valued.
+    /// Its value exceeds `risk.mismatch_max`, or is unknown.
     Limit,
     /// It has lasted for five minutes.
     Lasting,
@@ -218,24 +218,24 @@ impl BooksHold {
     }
 }
 
-/// Whether the ledger is what the venue holds.
+/// Comparison of ledger and venue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BooksStatus {
-    /// They were compared since the start.
+    /// Whether they were compared since the start.
     pub confirmed: bool,
-    /// Tokens of which they differed at the newest reconciliation, less what was explained since.
+    /// Differences at the newest reconciliation, less what was explained since.
     pub differences: BTreeMap<TokenId, Difference>,
-    /// They differ by this at least: fills keep the exact amount from being known.
+    /// Whether they are lower bounds: exact amounts are unknown while fills come.
     pub at_least: bool,
     /// Since when they differ.
     pub since: Option<Time>,
-    /// Worth of what differs by quote token, whichever way it goes; tokens without a price are left out.
+    /// Absolute value of the differences by quote token, without tokens that have no price.
     pub worth: Amounts,
-    /// Why everything is held back because of it; nothing while it is not.
+    /// Why the differences stop new orders; `None` while they do not.
     pub hold: Option<BooksHold>,
 }
 
-/// State of everything, at most a few times a second.
+/// The complete status, at most a few times a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// By market, in configuration order.
@@ -246,21 +246,21 @@ pub struct Status {
     pub ledger: Amounts,
     /// Venue totals as last polled.
     pub venue: Amounts,
-    /// Whether they agree.
+    /// Comparison of the two.
     pub books: BooksStatus,
-    /// The level that decisions obey.
+    /// The trading state that decisions obey.
     pub level: TradingState,
-    /// Parts that are held back.
+    /// Paused parts.
     pub pauses: Vec<Pause>,
-    /// Past recovery.
+    /// Whether recovery is complete.
     pub ready: bool,
-    /// Draining.
+    /// Whether it drains.
     pub draining: bool,
-    /// As in a market, of limits over everything.
+    /// Usage of limits over all markets, as in a market's status.
     pub used: Vec<(Control, u64)>,
     /// Share of full size that is quoted, in ten-thousandths.
     pub ramp_bps: u32,
-    /// Whole tokens left in the common bucket, and in each endpoint's.
+    /// Tokens left in the common bucket, and in each endpoint's.
     pub tokens: (u32, Vec<(Endpoint, u32)>),
     /// Requests sent so far.
     pub sent: u64,
@@ -268,14 +268,14 @@ pub struct Status {
     pub allowed: u64,
     /// When the oldest unknown order became unknown.
     pub unknown_since: Option<Time>,
-    /// Orders of other instances that may be alive, the longest-lived first; twenty at most.
+    /// Orders of other instances that may be alive, last expiry first; at most twenty.
     pub others: Vec<OtherOrder>,
 }
 
-/// Something the engine tells.
+/// A notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notification {
-    /// Recovery finished: every order of an earlier run is accounted for, opening balances are taken.
+    /// Recovery finished: every order of an earlier run is accounted for, the opening balances are known.
     Ready {
         /// Opening totals by token.
         opening: Amounts,
@@ -301,10 +301,10 @@ pub enum Notification {
     Resent {
         /// The order.
         order: ClientOrderId,
-        /// Which transmission this is, from 2.
+        /// Number of this transmission, from 2.
         attempt: u8,
     },
-    /// The venue took the order.
+    /// The venue accepted the order.
     Acknowledged {
         /// The order.
         order: ClientOrderId,
@@ -322,7 +322,7 @@ pub enum Notification {
         /// Why.
         reason: Reason,
     },
-    /// An answer was lost or could not be understood.
+    /// An answer was lost or could not be decoded.
     Unknown {
         /// Endpoint.
         endpoint: Endpoint,
@@ -331,7 +331,7 @@ pub enum Notification {
         /// Why.
         cause: UnknownCause,
     },
-    /// A request ended, whatever came of it.
+    /// A request ended, with any result.
     Answered {
         /// Endpoint.
         endpoint: Endpoint,
@@ -354,16 +354,16 @@ pub enum Notification {
         /// Microseconds from the first cancel, if there was one.
         cancel_micros: Option<u64>,
     },
-    /// An unknown order was seen again.
+    /// An unknown order was listed or found again.
     Resolved {
         /// The order.
         order: ClientOrderId,
-        /// As what.
+        /// Its status.
         status: OrderStatus,
     },
     /// The first transmission of a join or an exit.
     PoolTransactionSubmitted {
-        /// Our id of it.
+        /// Its client order id.
         order: ClientOrderId,
         /// Market whose pool it is.
         market: MarketId,
@@ -376,20 +376,20 @@ pub enum Notification {
         /// Expiry.
         valid_until_s: u32,
     },
-    /// What a join or an exit moved was booked.
+    /// The amounts of a join or an exit were booked.
     PoolTransactionSettled(PoolTransactionSettlement),
     /// The end of a join or an exit is proven.
     PoolTransactionEnded {
-        /// Our id of it.
+        /// Its client order id.
         order: ClientOrderId,
         /// Market whose pool it is.
         market: MarketId,
         /// Join or exit.
         kind: PoolTransactionKind,
-        /// How: `Filled` is processed, `FailedLate` is cancelled by the venue.
+        /// How it ended: `Filled` means processed, `FailedLate` cancelled by the venue.
         end: End,
     },
-    /// A join or an exit on the account that is not ours.
+    /// A foreign join or exit on the account.
     ForeignPoolTransaction {
         /// Its hash.
         hash: Hash,
@@ -398,7 +398,7 @@ pub enum Notification {
     },
     /// A fill increment was booked.
     Filled(Fill),
-    /// A depth snapshot was taken in.
+    /// A depth snapshot was accepted.
     DepthTaken {
         /// Market.
         market: MarketId,
@@ -414,62 +414,61 @@ pub enum Notification {
         /// Why.
         fault: DepthFault,
     },
-    /// A wanted order or move was not sent. Told once per change, counted every time.
+    /// An intent was refused. Emitted once per change, counted every time.
     RiskRefused {
         /// Market.
         market: MarketId,
-        /// Which control.
+        /// The control.
         control: Control,
     },
-    /// The reason for which a side has no quotes is another one than before, or there is none any more.
+    /// The reason for which a side has no quotes has changed, or there is none any more.
     Withheld {
         /// Market.
         market: MarketId,
         /// Side.
         side: Side,
-        /// Why it has none; nothing while a quote is alive or on its way.
+        /// The reason; `None` while a quote is alive or being sent.
         withheld: Option<Withheld>,
     },
-    /// A request was put off for want of budget.
+    /// A request was postponed because of the budget.
     BudgetDenied {
         /// Endpoint.
         endpoint: Endpoint,
     },
-    /// An order on the account that is not ours.
+    /// A foreign order on the account.
     Foreign {
         /// Its hash.
         hash: Hash,
     },
-    /// An order of another instance of cambist on the account: one that trades beside this one, or that an
-    /// earlier state folder left. Nothing new is ordered.
+    /// An order of another instance on the account: of a daemon that is trading, or left by an earlier state folder. No
+    /// new orders.
     OtherInstance {
-        /// The id that it bears.
+        /// Its client order id.
         order: ClientOrderId,
         /// Its hash.
         hash: Hash,
         /// When it is certainly dead, venue time.
         until: VenueTime,
-        /// It was created after this daemon began: somebody trades now.
+        /// Whether it was created after this daemon's start: the other daemon is trading.
         later: bool,
     },
-    /// A complete pass over the orders list.
+    /// A complete scan of orders ended.
     Reconciled {
-        /// Orders it showed.
+        /// Number of orders in it.
         orders: u32,
     },
-    /// Ledger and venue differ at a consistent cut.
+    /// Ledger and venue differ at a cut.
     Mismatch {
         /// Token.
         token: TokenId,
-        /// What the ledger says.
+        /// Amount in the ledger.
         ledger: i128,
-        /// What the venue says.
+        /// Amount at the venue.
         venue: Amount,
     },
-    /// Ledger and venue agree at a consistent cut.
+    /// Ledger and venue agree at a cut.
     Balanced,
-    /// What differs between ledger and venue is something else than before, or holds trading back now, or
-    /// does not any more.
+    /// The differences between ledger and venue have changed, or whether they stop new orders.
     Books(Box<BooksStatus>),
     /// The reported fee exceeds the configured rate.
     FeeAbove {
@@ -480,59 +479,59 @@ pub enum Notification {
         /// Most that the configured rate allows.
         expected: Amount,
     },
-    /// The level changed and is in force.
+    /// The trading state changed and is in force.
     TradingStateChanged {
-        /// The new level.
+        /// The new state.
         level: TradingState,
         /// Why.
         cause: String,
     },
-    /// A part is held back, and that is in force.
+    /// A pause is in force.
     Paused(Pause),
-    /// A part is not held back any more: a person lifted it, or its time has passed.
+    /// A pause has ended: an operator lifted it, or its time is over.
     Unpaused {
-        /// What.
+        /// The part.
         filter: Filter,
-        /// Why.
+        /// Cause.
         cause: String,
     },
-    /// Level and pauses could not be made durable. They forbid all the same.
+    /// Trading state and pauses could not be made durable. Their restrictions apply all the same.
     RestrictionsNotStored,
-    /// A person's wish was taken.
+    /// A command was accepted.
     CommandTaken {
         /// Name of the command.
         command: String,
-        /// The reason given, or what it means.
+        /// Its reason, or its effect.
         detail: String,
     },
-    /// A person's wish was refused and changed nothing.
+    /// A command was refused and changed nothing.
     CommandRefused {
         /// Name of the command.
         command: String,
-        /// Why, in a sentence.
+        /// Why, as a sentence.
         why: String,
     },
-    /// A flow that did not come from our orders was booked.
+    /// A flow that is not from our intents was booked.
     Adopted {
         /// Token.
         token: TokenId,
-        /// Base units, negative for what left.
+        /// Base units, negative for an outflow.
         amount: i128,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Somebody else's order on the account is managed from now on: it counts, and is cancelled.
+    /// A foreign order on the account is managed from now on: it counts, and is cancelled.
     ForeignAdopted {
         /// Its hash.
         hash: Hash,
     },
-    /// An order was replaced by breaking before making: its side was dark meanwhile.
+    /// A side had no order between the end of one and its replacement.
     Dark {
         /// Market.
         market: MarketId,
         /// Side.
         side: Side,
-        /// For so long.
+        /// Length of that time in milliseconds.
         ms: u64,
     },
     /// The engine ends without cancelling.
@@ -544,27 +543,27 @@ pub enum Notification {
         /// When the last of them is certainly dead, venue time.
         until: VenueTime,
     },
-    /// Time made a jump: nothing was heard or decided for so long.
+    /// A gap in time: nothing was handled or decided.
     Slept {
         /// Milliseconds.
         ms: u64,
     },
-    /// A rule that must always hold did not.
+    /// An invariant failed.
     InvariantFailed {
         /// Stable name.
         name: String,
-        /// What was seen.
+        /// What was observed.
         detail: String,
     },
-    /// A market has both sides live, or stopped having them.
+    /// Whether a market has live quotes on both sides has changed.
     BothSides {
         /// Market.
         market: MarketId,
-        /// Now quoted on both sides.
+        /// The new state.
         both: bool,
     },
     /// Draining began.
     Draining,
-    /// State of everything.
+    /// The complete status.
     Status(Box<Status>),
 }

@@ -1,4 +1,4 @@
-//! Orders as they are asked for, and what the venue reports about them.
+//! Orders and the venue's reports about them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use crate::market::{MarketId, Price, Qty, Side};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
-/// The hash by which the venue knows an order: 32 opaque bytes to everything but the signer.
+/// The venue's name of an order: 32 bytes that only the signer interprets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Hash(pub [u8; 32]);
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        // Written as one piece: the venue shows a hash for every order that has no other name.
+        // Written in one piece, because hashes are formatted often: it is the only name of most listed orders.
         let mut text = [b'0'; 66];
         text[1] = b'x';
         for (pair, byte) in text[2..].chunks_exact_mut(2).zip(self.0) {
@@ -33,19 +33,19 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// Which configured strategy wanted something; index in the configuration.
+/// Number of a configured strategy: its index in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StrategyId(pub u8);
 
-/// The id we give an order: which installation, which strategy, which number.
+/// Client order id: instance, strategy and number.
 ///
 /// Text form `c<instance, 8 hex>-<strategy>-<number>`: unreserved characters only, because request
 /// signatures of other characters differ between clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClientOrderId {
-    /// Random number of the store, so that another installation's orders are foreign.
+    /// Random number of the store, so that orders of other instances are recognised.
     pub instance: u32,
-    /// The strategy that wanted it.
+    /// The strategy with the target.
     pub strategy: StrategyId,
     /// Never repeats within a store.
     pub number: u64,
@@ -61,7 +61,7 @@ impl fmt::Display for ClientOrderId {
     }
 }
 
-/// Text that is not one of our client order ids (somebody else's order).
+/// The text is not a client order id of this form (a foreign order).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a client order id of ours")]
 pub struct NotOurs;
@@ -81,7 +81,7 @@ impl FromStr for ClientOrderId {
             strategy: StrategyId(strategy.parse().map_err(|_| NotOurs)?),
             number: number.parse().map_err(|_| NotOurs)?,
         };
-        // Only the one canonical spelling is ours: `+1` or `007` also parse.
+        // Only the canonical spelling is accepted: `+1` or `007` would also parse.
         let plain = |digits: &str| {
             digits.bytes().all(|digit| digit.is_ascii_digit())
                 && (digits.len() == 1 || !digits.starts_with('0'))
@@ -93,14 +93,14 @@ impl FromStr for ClientOrderId {
     }
 }
 
-/// How an order may meet the book.
+/// Order type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OrderKind {
     /// Rests or takes.
     Limit,
     /// Refused if it would take.
     MakerOnly,
-    /// What does not fill at once dies.
+    /// Fills at once; the rest is cancelled.
     TakerOnly,
 }
 
@@ -120,21 +120,21 @@ pub struct UnsignedOrder {
     pub client_id: ClientOrderId,
     /// Market.
     pub market: MarketId,
-    /// Side seen from base.
+    /// Side, from base's point of view.
     pub side: Side,
     /// Limit in ticks.
     pub price: Price,
     /// Size in lots.
     pub qty: Qty,
-    /// How it may meet the book.
+    /// Order type.
     pub kind: OrderKind,
     /// Token paid.
     pub sell_token: TokenId,
-    /// Base units paid at most.
+    /// Largest amount paid, base units.
     pub sell_amount: Amount,
     /// Token received.
     pub buy_token: TokenId,
-    /// Base units received at least, before the fee.
+    /// Smallest amount received before the fee, base units.
     pub buy_amount: Amount,
     /// Which amount limits the fill.
     pub fill_by: FillBy,
@@ -144,7 +144,7 @@ pub struct UnsignedOrder {
     pub valid_until_s: u32,
     /// Highest fee accepted, 1 to 63 ten-thousandths.
     pub max_fee_bips: u8,
-    /// Lower bound of the venue's clock when the order was made: it cannot have been created before.
+    /// Lower bound of the venue's clock when the order was made: the venue cannot have created it before.
     pub made_at: VenueTime,
 }
 
@@ -158,7 +158,7 @@ impl UnsignedOrder {
     }
 }
 
-/// The venue's word for an order's state; every value set of the interface in one place.
+/// State of an order at the venue; all value sets of the interface in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OrderStatus {
     /// Accepted, not yet on the book.
@@ -175,16 +175,16 @@ pub enum OrderStatus {
     Expired,
     /// Failed after acceptance.
     Failed,
-    /// A word that this version does not know: treated as live.
+    /// A value that this version does not know: treated as live.
     Other,
 }
 
 impl OrderStatus {
-    /// What a list of orders that rest is asked for: the interface's filter has no word for those that
-    /// wait, which come to the book or to their end soon.
+    /// The filter for a list of resting orders. The interface's filter has no value for waiting orders, which come to
+    /// rest or end soon.
     pub const RESTING: [Self; 2] = [Self::Processing, Self::Cancelling];
 
-    /// The word used in logs and tables; the interface's own where it has one.
+    /// The word in logs and tables; the interface's own if it has one.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -212,9 +212,9 @@ impl OrderStatus {
 pub struct OrderReport {
     /// Order hash.
     pub hash: Hash,
-    /// Our id if the text is one of ours, `None` for anybody else's.
+    /// Our id if the text is one of ours; `None` for any other order.
     pub client_id: Option<ClientOrderId>,
-    /// Market name as given.
+    /// Market name in the report.
     pub market: String,
     /// Side.
     pub side: Side,

@@ -1,7 +1,7 @@
-//! Pools: how one is listed, what is asked of it, and what the venue reports about that.
+//! Pools: their listing, joins and exits, and the venue's reports about them.
 //!
-//! A *move* is a join or an exit. It is an intent like an order: sealed before it leaves, sent as the
-//! same bytes every time, and ended only by evidence. Amounts stand in the pool's order of tokens.
+//! A join or an exit is an intent like an order: sealed before it is sent, sent as the same bytes every time, and ended
+//! only by evidence. Amounts are in the pool's order of tokens.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,26 +10,26 @@ use crate::order::{ClientOrderId, Hash};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId, TokenSpec};
 
-/// A pool beside a market: the same two tokens, priced by their product. A market has at most one.
+/// A pool beside a market: the same two tokens, with a constant product. A market has at most one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSpec {
-    /// The market of the same tokens; its mid is what the pool is judged by.
+    /// The market of the same tokens; the pool's price is compared with its mid.
     pub market: MarketId,
-    /// The venue's name; part of what a move signs.
+    /// The venue's name, which joins and exits sign.
     pub name: String,
-    /// The pool's address: 20 opaque bytes to everything but the signer and the wire.
+    /// Address: 20 bytes that only signer and wire interpret.
     pub address: [u8; 20],
     /// Its two tokens, in the order that requests must keep.
     pub pooled: [TokenId; 2],
     /// Token of the shares.
     pub lp: TokenSpec,
-    /// Whether the pool takes joins.
+    /// Whether the pool accepts joins.
     pub joins: bool,
-    /// Whether the pool takes exits.
+    /// Whether the pool accepts exits.
     pub exits: bool,
 }
 
-/// Which way a move goes.
+/// Direction: join or exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PoolTransactionKind {
     /// Tokens in, shares out.
@@ -54,9 +54,9 @@ impl PoolTransactionKind {
 /// A complete join or exit before hashing and signing. The shell adds owner, pool and domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnsignedPoolTransaction {
-    /// Our id; numbered with the orders, never sent.
+    /// Our id; numbered like orders, never sent.
     pub client_id: ClientOrderId,
-    /// Market whose pool it is.
+    /// Market of the pool.
     pub market: MarketId,
     /// Join or exit.
     pub kind: PoolTransactionKind,
@@ -74,7 +74,7 @@ pub struct UnsignedPoolTransaction {
     pub fee_max: Amount,
     /// Expiry in whole seconds of venue time.
     pub valid_until_s: u32,
-    /// Lower bound of the venue's clock when it was made: it cannot have been created before.
+    /// Lower bound of the venue's clock when it was made: the venue cannot have created it before.
     pub made_at: VenueTime,
 }
 
@@ -91,7 +91,7 @@ impl UnsignedPoolTransaction {
             .zip(self.storage_ids.iter().copied())
     }
 
-    /// Units of `token` it pays at the worst.
+    /// Largest amount of `token` that it pays.
     pub fn reserved(&self, token: TokenId) -> Amount {
         match self.kind {
             PoolTransactionKind::Join => {
@@ -114,7 +114,7 @@ impl UnsignedPoolTransaction {
         }
     }
 
-    /// Whether what a report says it moved keeps the limits that were signed.
+    /// Whether reported amounts are within the signed limits.
     pub fn allows(&self, moved: &PoolTransactionAmounts) -> bool {
         let within = match self.kind {
             PoolTransactionKind::Join => {
@@ -132,25 +132,25 @@ impl UnsignedPoolTransaction {
     }
 }
 
-/// What a settled move changed, base units in the pool's order of tokens.
+/// Amounts of a settled join or exit, base units in the pool's order of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTransactionAmounts {
     /// Of each pooled token: paid by a join, received by an exit before the fee.
     pub pooled: [Amount; 2],
     /// Minted by a join, burned by an exit.
     pub lp: Amount,
-    /// Fee, in the last pooled token, on top of what a join pays and out of what an exit brings.
+    /// Fee in the last pooled token: added to what a join pays, taken from what an exit receives.
     pub fee: Amount,
 }
 
-/// The venue's word for the state of a move.
+/// The venue's state of a join or an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PoolTransactionStatus {
-    /// Taken, not decided; also a word that this version does not know.
+    /// Accepted and undecided; also an unknown value.
     Processing,
-    /// Done: what it moved is final.
+    /// Completed: its amounts are final.
     Processed,
-    /// Failed; nothing moved.
+    /// Failed without changing a balance.
     Cancelled,
 }
 
@@ -163,13 +163,13 @@ pub struct PoolTransactionReport {
     pub kind: PoolTransactionKind,
     /// State.
     pub status: PoolTransactionStatus,
-    /// What it moved; zeros until it is processed.
+    /// Amounts moved; zeros until it is processed.
     pub amounts: PoolTransactionAmounts,
     /// The venue's time of creation.
     pub created: VenueTime,
 }
 
-/// What a pool holds, in its order of tokens, and its shares in circulation.
+/// Balances of a pool in its order of tokens, and its shares in circulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolBalances {
     /// Base units of each pooled token.
@@ -178,20 +178,20 @@ pub struct PoolBalances {
     pub supply: Amount,
 }
 
-/// What may be done with a pool, as listed.
+/// Permissions of a pool, as listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolListed {
     /// The market beside it.
     pub market: MarketId,
-    /// Takes joins.
+    /// Accepts joins.
     pub joins: bool,
-    /// Takes exits.
+    /// Accepts exits.
     pub exits: bool,
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::order::StrategyId;
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_binds_both_tokens_and_its_fee_and_an_exit_only_shares() {
+    fn a_join_reserves_both_tokens_and_its_fee_and_an_exit_only_shares() {
         let join = join();
         let of = |token| join.reserved(TokenId(token));
         assert_eq!((of(0), of(1), of(9)), (10, 22, 0));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_is_held_against_every_limit() {
+    fn reported_amounts_are_compared_with_every_limit() {
         let join = join();
         let good = PoolTransactionAmounts {
             pooled: [10, 20],

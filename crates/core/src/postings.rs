@@ -1,7 +1,7 @@
-//! Postings: what a fill, a join or an exit changes of every token that is held.
+//! Postings: the changes of balances by a fill, a join or an exit.
 //!
-//! The one place that knows which way amounts and fees go. The engine's ledger, the store and the reports
-//! all book these.
+//! The only definition of the direction of amounts and fees. The engine's ledger, the store and the reports all book
+//! these.
 
 use crate::event::Totals;
 use crate::market::{MarketSpec, Side};
@@ -13,7 +13,7 @@ use crate::token::{Amount, TokenId};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Postings(Vec<(TokenId, i128)>);
 
-/// What a side of a market pays and gets: base units, quote units, and the fee in the token that it gets.
+/// Amounts that a trade pays and receives: base units, quote units, and the fee in the received token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traded {
     /// Base units.
@@ -24,13 +24,13 @@ pub struct Traded {
     pub fee: Amount,
 }
 
-/// No amount of a token comes near this; one that does is as much as can be counted.
+/// Amounts are far below the limit; a larger one saturates.
 fn signed(amount: Amount) -> i128 {
     i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
 impl Postings {
-    /// What a trade changes.
+    /// The changes by a trade.
     pub fn of_trade(spec: &MarketSpec, side: Side, traded: Traded) -> Self {
         let Traded { base, quote, fee } = traded;
         let (paid, got) = match side {
@@ -43,7 +43,7 @@ impl Postings {
         ])
     }
 
-    /// What a fill changes.
+    /// The changes by a fill.
     pub fn of_fill(spec: &MarketSpec, fill: &Fill) -> Self {
         let Fill {
             base, quote, fee, ..
@@ -51,8 +51,7 @@ impl Postings {
         Self::of_trade(spec, fill.side, Traded { base, quote, fee })
     }
 
-    /// What a join or an exit of the pool of these tokens changes. The fee is taken in the last pooled
-    /// token.
+    /// The changes by a join or an exit of the pool of these tokens. The fee is in the last pooled token.
     pub fn of_pool(
         kind: PoolTransactionKind,
         pooled: [TokenId; 2],
@@ -71,28 +70,28 @@ impl Postings {
         ])
     }
 
-    /// What a settled join or exit changes.
+    /// The changes by a settled join or exit.
     pub fn of_move(moved: &PoolTransactionSettlement) -> Self {
         Self::of_pool(moved.kind, moved.pooled, moved.lp, &moved.amounts)
     }
 
-    /// A single token that came (or went, if less than nothing).
+    /// The change of a single token, negative for an outflow.
     pub fn of_token(token: TokenId, amount: i128) -> Self {
         Self(vec![(token, amount)])
     }
 
-    /// Every change.
+    /// All changes.
     pub fn iter(&self) -> impl Iterator<Item = (TokenId, i128)> + '_ {
         self.0.iter().copied()
     }
 
-    /// The whole change of a token.
+    /// Total change of a token.
     pub fn of(&self, token: TokenId) -> i128 {
         let each = self.iter().filter(|(of, _)| *of == token);
         each.fold(0, |sum, (_, change)| sum.saturating_add(change))
     }
 
-    /// Books every change. False if it leaves less than nothing of a token that it takes from.
+    /// Books every change. False if a token that is paid falls below zero.
     #[must_use]
     pub fn book(&self, totals: &mut Totals) -> bool {
         let mut covered = true;
@@ -107,7 +106,7 @@ impl Postings {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::MarketId;
     use crate::token::TokenSpec;
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn fees_come_out_of_what_is_bought() {
+    fn fees_are_taken_from_the_bought_token() {
         let traded = Traded {
             base: 100,
             quote: 250,

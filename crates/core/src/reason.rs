@@ -39,7 +39,7 @@ macro_rules! codes {
             pub const LISTED: [Self; [$($number),*].len()] = [$(Self::$reason),*];
 
             /// The status code, and the one used in the body of a rate-limited answer: the interface lists none, the
-            /// HTTP status says it.
+            /// HTTP status.
             pub const fn code(self) -> u32 {
                 match self {
                     $(Self::$reason => $number,)*

@@ -1,7 +1,7 @@
-//! Taking over another configuration while running: what changes, and which limits become looser.
+//! Replacing the configuration of a running engine: what changes, and which limits become looser.
 //!
-//! A pure comparison of two checked configurations by the table of limits, with the keys and units of the file.
-//! Reading the file belongs to the program.
+//! A pure comparison of two checked configurations by the table of limits, with the keys and units of the file. The
+//! program reads the file.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::limits::{self, ByToken, Limit};
 use crate::market::MarketSpec;
 use crate::token::Amount;
 
-/// What amounts and prices of a configuration are in.
+/// Units of the configuration's amounts and prices.
 #[derive(Debug)]
 pub struct Units<'a> {
     /// Markets, in the order of the configuration.
@@ -23,7 +23,7 @@ pub struct Units<'a> {
     pub pools: Vec<&'a MarketSpec>,
 }
 
-/// What changes, or why the new configuration is not taken over.
+/// The changes, or why the new configuration is refused.
 pub fn judge(
     old: &EngineConfig,
     new: &EngineConfig,
@@ -47,18 +47,18 @@ pub fn judge(
     let looser = loosens(old, new, units);
     if !looser.is_empty() && !allow_loosening {
         return Err(format!(
-            "{} would become looser, which has to be allowed explicitly",
+            "{} would become looser, which needs --allow-loosening",
             looser.join(", ")
         ));
     }
     Ok(match (old == new, looser.is_empty()) {
         (true, _) => "nothing changes".to_owned(),
-        (false, true) => "taken over; no limit became looser".to_owned(),
-        (false, false) => format!("taken over; looser: {}", looser.join(", ")),
+        (false, true) => "configuration reloaded; no limit became looser".to_owned(),
+        (false, false) => format!("configuration reloaded; looser: {}", looser.join(", ")),
     })
 }
 
-/// Every limit that the new configuration makes looser, by the name of its key, with both values.
+/// Every limit that the new configuration loosens, by its key, with both values.
 pub fn loosens(old: &EngineConfig, new: &EngineConfig, units: &Units<'_>) -> Vec<String> {
     let mut found = Looser(Vec::new());
     found.limits("", EngineConfig::LIMITS, [old, new], None);
@@ -90,8 +90,8 @@ pub fn loosens(old: &EngineConfig, new: &EngineConfig, units: &Units<'_>) -> Vec
 struct Looser(Vec<String>);
 
 impl Looser {
-    /// Compares every limit of one part of both configurations. Limits of a market are named by the market, and
-    /// without the `prefix` of the file's section.
+    /// Compares every limit of one part of both configurations. Limits of a market are named by the market, without the
+    /// `prefix` of the file's section.
     fn limits<C>(
         &mut self,
         prefix: &str,
@@ -113,7 +113,7 @@ impl Looser {
         }
     }
 
-    /// Compares the amounts of every token.
+    /// Compares the amounts for every token.
     fn by_token(&mut self, limit: &ByToken, [old, new]: [&RiskConfig; 2], units: &Units<'_>) {
         let (old, new) = ((limit.get)(old), (limit.get)(new));
         let tokens: BTreeSet<_> = old.keys().chain(new.keys()).collect();

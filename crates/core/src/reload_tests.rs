@@ -20,7 +20,7 @@ fn spec() -> MarketSpec {
     MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 2, true).expect("a market")
 }
 
-/// With every number at 10, so that it can become higher and lower.
+/// A configuration with every number at 10, so that each can increase and decrease.
 fn config() -> EngineConfig {
     fn ten<C>(limits: &[Limit<C>], config: &mut C) {
         for limit in limits {
@@ -42,7 +42,7 @@ fn config() -> EngineConfig {
     config
 }
 
-/// What becomes looser when `change` is applied.
+/// The limits that `change` loosens.
 fn looser(change: impl FnOnce(&mut EngineConfig)) -> Vec<String> {
     let (old, spec) = (config(), spec());
     let mut new = old.clone();
@@ -102,7 +102,7 @@ fn every_limit_is_looser_in_its_direction_and_only_in_it() {
 }
 
 #[test]
-fn an_amount_of_a_token_is_compared_with_what_an_absent_one_means() {
+fn an_amount_of_a_token_is_compared_with_the_default_of_an_absent_one() {
     let quote = TokenId(1);
     let with = |amount| Amounts::from([(quote, amount)]);
     let change = |part: fn(&mut RiskConfig) -> &mut Amounts, from: Amounts, to: Amounts| {
@@ -167,7 +167,7 @@ fn rules_in_words_have_their_order() {
 }
 
 #[test]
-fn every_limit_has_one_row_that_says_everything() {
+fn every_limit_has_one_complete_row() {
     let all = limits::all();
     let names: BTreeSet<_> = all.iter().map(|about| about.name).collect();
     assert_eq!(names.len(), all.len(), "each key once");

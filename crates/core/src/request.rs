@@ -1,6 +1,6 @@
-//! What the engine asks the venue, and what came of it.
+//! Requests of the engine to the venue, and their outcomes.
 //!
-//! Typed requests only: paths, parameters, keys and JSON are the protocol's and the client's.
+//! Typed requests only: paths, parameters, keys and JSON belong to the protocol and the client.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::reason::Reason;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId, TokenSpec};
 
-/// Number of one request; answers carry it back.
+/// Number of a request; its answer has the same.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -69,12 +69,12 @@ impl Endpoint {
         Self::Tokens,
     ];
 
-    /// Whether sealed joins or exits go there.
+    /// Whether sealed joins or exits are sent to it.
     pub const fn is_pool_transaction(self) -> bool {
         matches!(self, Self::Join | Self::Exit)
     }
 
-    /// Whether its answers are about one account, so that no cache may give them.
+    /// Whether its answers concern one account, so that no cache may give them.
     pub const fn is_of_the_account(self) -> bool {
         match self {
             Self::Submit
@@ -111,7 +111,7 @@ impl Endpoint {
     }
 }
 
-/// A request that carries no prepared signature of an order: polls and cancels.
+/// A request without a signed intent: polls and cancels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
     /// Depth of a market at full price precision.
@@ -128,9 +128,9 @@ pub enum Query {
     Markets,
     /// Our account record.
     Account,
-    /// Which pools are listed, and what may be done with them.
+    /// The listed pools and their permissions.
     Pools,
-    /// What the pool beside a market holds.
+    /// Balances of the pool beside a market.
     PoolBalance(MarketId),
     /// One page of our joins and exits created in a closed window, every pool, state and layer.
     PoolTransactions(OrdersPage),
@@ -160,20 +160,20 @@ impl Query {
 /// Bounds of one page of a list: orders, or joins and exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrdersPage {
-    /// Created at or after, venue milliseconds.
+    /// Created at or after this venue time.
     pub from: VenueTime,
-    /// Created at or before, venue milliseconds; 0 is no bound, as on the wire.
+    /// Created at or before this venue time; 0 means no bound, as on the wire.
     pub to: VenueTime,
     /// Entries skipped.
     pub offset: u32,
-    /// Entries wanted.
+    /// Largest number of entries.
     pub limit: u32,
     /// Only orders that rest. Joins and exits have no such filter.
     pub resting_only: bool,
 }
 
 impl OrdersPage {
-    /// The states to ask for; none asks for all.
+    /// The states to filter by; empty for all.
     pub fn statuses(&self) -> Vec<OrderStatus> {
         if self.resting_only {
             OrderStatus::RESTING.to_vec()
@@ -195,9 +195,9 @@ pub struct DepthLevel {
 /// A polled L2 snapshot, both sides best first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Depth {
-    /// Market asked for.
+    /// The market.
     pub market: MarketId,
-    /// Ever-increasing version.
+    /// Version, which increases with every change.
     pub version: u64,
     /// The venue's time of the snapshot.
     pub timestamp: VenueTime,
@@ -212,9 +212,9 @@ pub struct Depth {
 pub struct Balance {
     /// Token.
     pub token: TokenId,
-    /// Everything held.
+    /// Total balance.
     pub total: Amount,
-    /// Part of the total bound by orders or withdrawals.
+    /// Part of the total locked by orders or withdrawals.
     pub locked: Amount,
 }
 
@@ -240,32 +240,32 @@ pub enum Reply {
     Depth(Depth),
     /// Balances; a token that is absent has none.
     Balances(Vec<Balance>),
-    /// One page of orders and the total the venue counts for the query.
+    /// One page of orders, and the number of entries that the venue counts for the query.
     Orders {
         /// Entries of this page.
         orders: Vec<OrderReport>,
-        /// Entries over all pages.
+        /// Entries of all pages.
         total: u32,
     },
     /// One order.
     Order(OrderReport),
-    /// A submit, a join or an exit was taken; `hash` as the venue computed it.
+    /// A submit, a join or an exit was accepted; `hash` as computed by the venue.
     Submitted {
-        /// Hash of the order or move.
+        /// Hash of the intent.
         hash: Hash,
-        /// State at acceptance; of a move `Processing`, `Processed` or `Failed`.
+        /// State at acceptance; for a join or an exit `Processing`, `Processed` or `Failed`.
         status: OrderStatus,
-        /// The same request is already being worked on.
+        /// Whether the same request is already being processed.
         idempotent: bool,
     },
-    /// A cancel was taken.
+    /// A cancel was accepted.
     CancelTaken {
         /// State after the request.
         status: OrderStatus,
     },
     /// Every market that the venue lists, open or not.
     Markets {
-        /// In the venue's order.
+        /// The markets, in the venue's order.
         listed: Vec<Listed>,
     },
     /// Our account.
@@ -275,29 +275,29 @@ pub enum Reply {
     },
     /// The configured pools that are listed.
     Pools(Vec<PoolListed>),
-    /// What the pool asked about holds.
+    /// Balances of the requested pool.
     PoolBalance(PoolBalances),
-    /// One page of joins and exits and the total the venue counts for the query.
+    /// One page of joins and exits, and the number of entries that the venue counts for the query.
     PoolTransactions {
         /// Entries of this page.
         moves: Vec<PoolTransactionReport>,
-        /// Entries over all pages.
+        /// Entries of all pages.
         total: u32,
     },
     /// Every token that the venue lists.
     Tokens(Vec<TokenSpec>),
 }
 
-/// Why nothing can be concluded from a request that may have reached the venue.
+/// Why the result of a request that may have reached the venue is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum UnknownCause {
     /// No answer within the deadline.
     Timeout,
     /// The connection broke after bytes may have left.
     Transport,
-    /// The answer could not be understood (wrong types, truncated, HTML, too large).
+    /// The answer could not be decoded (wrong types, truncated, HTML, too large).
     Undecodable,
-    /// 5xx without a code that says more.
+    /// Status 5xx without a more specific code.
     ServerError,
     /// A redirect, which is never followed.
     Redirect,
@@ -316,7 +316,7 @@ impl UnknownCause {
     }
 }
 
-/// What became of one transmission: the four outcomes.
+/// Outcome of one transmission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The venue answered with success.
@@ -325,6 +325,6 @@ pub enum Outcome {
     Refused(Reason),
     /// Provably no byte left.
     NotSent,
-    /// Anything may have happened.
+    /// Unknown: the venue may or may not have processed it.
     Unknown(UnknownCause),
 }

@@ -1,7 +1,7 @@
-//! The arithmetic of shares: what a number of them costs, brings and is worth.
+//! Arithmetic of pool shares: their cost, what they yield, and their value.
 //!
-//! Exact integers; every rounding is against what is wanted, so that no limit is broken by it. `None`
-//! is what cannot be counted: an empty pool, or a number beyond 128 bits.
+//! Exact integers; every rounding is against our own side, so that no limit is exceeded by it. `None` for an empty
+//! pool, and on overflow.
 
 use crate::market::MarketSpec;
 use crate::math::{mul_div_ceil, mul_div_floor};
@@ -10,7 +10,7 @@ use crate::token::Amount;
 
 const WHOLE: Amount = 10_000;
 
-/// What a join pays at most, or an exit receives at least, and the shares it mints at least or burns.
+/// Limits of a join (largest payments, smallest number of shares minted) or an exit (smallest receipts, shares burned).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Of each pooled token, in the pool's order.
@@ -19,8 +19,8 @@ pub struct Limits {
     pub lp: Amount,
 }
 
-/// A join for `shares`: pays what they cost in the pool as it is, rounded up, and mints at least the
-/// part of them that `slippage_bps` leaves, rounded up.
+/// A join for `shares`: pays at most their cost at the current balances, rounded up, and mints at least the fraction of
+/// them that `slippage_bps` leaves, rounded up.
 pub fn join(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Limits> {
     let cost = |at: usize| mul_div_ceil(pool.pooled[at], shares, pool.supply);
     Some(Limits {
@@ -29,8 +29,8 @@ pub fn join(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Li
     })
 }
 
-/// An exit of `shares`: burns them and receives at least the part of their due that `slippage_bps`
-/// leaves, rounded up.
+/// An exit of `shares`: burns them and receives at least the fraction of the amounts due that `slippage_bps` leaves,
+/// rounded up.
 pub fn exit(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Limits> {
     let [first, second] = due(pool, shares)?;
     Some(Limits {
@@ -39,19 +39,19 @@ pub fn exit(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Li
     })
 }
 
-/// What `shares` are due of each pooled token, in the pool's order, rounded down.
+/// Amount of each pooled token due to `shares`, in the pool's order, rounded down.
 pub fn due(pool: &PoolBalances, shares: Amount) -> Option<[Amount; 2]> {
     let of = |at: usize| mul_div_floor(pool.pooled[at], shares, pool.supply);
     Some([of(0)?, of(1)?])
 }
 
-/// Worth of `base` at `mid` (half ticks) in quote units, rounded down.
+/// Value of `base` at `mid` (half ticks) in quote units, rounded down.
 pub fn quote_value(market: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
     let per_two_lots = market.quote_per_lot_tick.checked_mul(Amount::from(mid))?;
     mul_div_floor(base, per_two_lots, market.lot.checked_mul(2)?)
 }
 
-/// How far the price of a pool lies above the mid, in ten-thousandths of the mid, rounded away from zero.
+/// Distance of a pool's price above the mid, in ten-thousandths of the mid, rounded away from zero.
 pub fn divergence_bps(market: &MarketSpec, base: Amount, quote: Amount, mid: u64) -> Option<i64> {
     let fair = quote_value(market, base, mid)?;
     let away = mul_div_ceil(quote.abs_diff(fair), WHOLE, fair)?;
@@ -65,7 +65,7 @@ fn least(amount: Amount, slippage_bps: u32) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::MarketId;
     use crate::token::{TokenId, TokenSpec};
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_round_against_what_is_wanted() {
+    fn limits_round_against_our_side() {
         let join = join(&POOL, 7, 100).unwrap();
         assert_eq!(
             join.amounts,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_at_unchanged_balances_mints_what_is_wanted() {
+    fn a_join_at_unchanged_balances_mints_its_target() {
         for shares in 1..200 {
             let paid = join(&POOL, shares, 0).unwrap().amounts;
             let minted = (0..2)
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pool_and_numbers_beyond_the_width_are_nothing() {
+    fn an_empty_pool_and_overflow_give_none() {
         let empty = PoolBalances {
             pooled: [0, 0],
             supply: 0,

@@ -1,7 +1,7 @@
-//! What a strategy author needs, on one page.
+//! The interface of strategies, on one page.
 //!
-//! A strategy looks at a [`View`] and says what it wants in [`Targets`]. It never sends, cancels, signs
-//! or waits: comparing the wish with what works, risk, budget and sending are the engine's. It must be
+//! A strategy reads a [`View`] and fills [`Targets`]. It never sends, cancels, signs or waits: the engine compares the
+//! targets with the orders that may be alive, and applies risk controls, budget and transmission. A strategy must be
 //! deterministic, do no input or output, and take its only time from [`View::now`].
 
 use crate::market::{MarketSpec, Price, Qty, Side};
@@ -11,7 +11,7 @@ use crate::pool::PoolBalances;
 use crate::time::Time;
 use crate::token::Amount;
 
-/// A price level with our own orders already taken out: ticks and whole lots.
+/// A price level without our own orders: ticks and whole lots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookLevel {
     /// Price in ticks.
@@ -29,24 +29,24 @@ pub struct OwnOrder {
     pub side: Side,
     /// Price in ticks.
     pub price: Price,
-    /// Lots not yet filled; while a start is below full size, as many as they are at full size.
+    /// Lots not yet filled; below full size, the corresponding lots at full size.
     pub remaining: Qty,
-    /// Close to expiry: it will be replaced if its quote is still wanted.
+    /// Close to expiry: it will be replaced if its quote is still a target.
     pub expiring: bool,
-    /// A cancel is under way.
+    /// A cancel is in progress.
     pub cancelling: bool,
 }
 
-/// What the strategy may use of the account, in base units.
+/// Holdings that the strategy may use, in base units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Base token held (ledger).
+    /// Base token (ledger).
     pub base: Amount,
-    /// Quote token held (ledger).
+    /// Quote token (ledger).
     pub quote: Amount,
 }
 
-/// The pool beside the market, if one is configured and what it holds is known and fresh.
+/// The pool beside the market, if one is configured and its balances are known and fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView {
     /// Base tokens in the pool, base units.
@@ -57,14 +57,14 @@ pub struct PoolView {
     pub supply: Amount,
     /// Our shares (ledger).
     pub held: Amount,
-    /// A join or an exit is under way; what is wanted of the pool is not looked at until it ends.
+    /// A join or an exit is undecided; targets of shares are ignored until it ends.
     pub moving: bool,
-    /// When the last join or exit of this run ended, whatever came of it.
+    /// When the last join or exit of this run ended, with any result.
     pub moved: Option<Time>,
 }
 
 impl PoolView {
-    /// What the pool holds, base first.
+    /// From the pool's balances, base first.
     pub(crate) const fn new(
         balances: PoolBalances,
         base_at: usize,
@@ -83,7 +83,7 @@ impl PoolView {
     }
 }
 
-/// Everything a strategy may look at.
+/// The input of a strategy.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     /// The engine's time.
@@ -94,22 +94,22 @@ pub struct View<'a> {
     pub bids: &'a [BookLevel],
     /// Asks without our orders, best first.
     pub asks: &'a [BookLevel],
-    /// Middle of the book in **half ticks** (best bid + best ask), or twice the configured seed price
-    /// when a side is empty. Decisions are only asked for when there is one.
+    /// Middle of the book in **half ticks** (best bid + best ask), or twice the configured seed price when a side is
+    /// empty. A strategy is only asked when there is one.
     pub mid: u64,
-    /// What we hold.
+    /// Holdings.
     pub holdings: Holdings,
     /// The pool beside the market.
     pub pool: Option<PoolView>,
     /// Own orders that may be resting, oldest first.
     pub own: &'a [OwnOrder],
-    /// Fills booked since the strategy was last asked.
+    /// Fills booked since the last decision of the strategy.
     pub fills: &'a [Fill],
 }
 
 impl View<'_> {
-    /// Value of the base holding at the mid over the value of everything held, in ten-thousandths.
-    /// `None` when nothing is held or the value cannot be counted.
+    /// Value of base at the mid over the value of all holdings, in ten-thousandths. `None` without holdings, and on
+    /// overflow.
     pub fn base_share_bps(&self) -> Option<u32> {
         // quote value = base / lot · quote_per_lot_tick · mid / 2; cross-multiplied to stay exact.
         let base = self
@@ -124,7 +124,7 @@ impl View<'_> {
     }
 }
 
-/// A wanted resting order.
+/// A target for a resting order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
     /// Side.
@@ -138,14 +138,14 @@ pub struct Quote {
 }
 
 impl Quote {
-    /// Whether an order for one would be an order for the other.
+    /// Whether an order for one would also be an order for the other.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.side, self.price, self.qty) == (other.side, other.price, other.qty)
     }
 }
 
-/// What a strategy wants. Starts empty: wanting nothing means that own orders are cancelled, and that
-/// shares of the pool stay as they are.
+/// The output of a strategy. Starts empty: without quotes own orders are cancelled, and without a target of shares the
+/// pool position remains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
     quotes: Vec<Quote>,
@@ -154,11 +154,10 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Most quotes one decision may hold; what is asked for after that is dropped, so ask for the
-    /// nearest levels first.
+    /// Most quotes of one decision; further ones are dropped, so add the nearest levels first.
     pub const CAPACITY: usize = 64;
 
-    /// Wants a resting order. Zero price or quantity is nothing.
+    /// Adds a quote. One with zero price or quantity is ignored.
     pub fn quote(&mut self, side: Side, price: Price, qty: Qty, level: u16) {
         if price.0 > 0 && qty.0 > 0 && self.quotes.len() < Self::CAPACITY {
             self.quotes.push(Quote {
@@ -170,24 +169,23 @@ impl Targets {
         }
     }
 
-    /// The wanted quotes in the order they were asked for.
+    /// The quotes in the order they were added.
     pub fn quotes(&self) -> &[Quote] {
         &self.quotes
     }
 
-    /// Says why nothing is wanted on a side, for people: status, log and metrics show it while the side
-    /// has no quotes. Without it they show [`Control::NotWanted`](crate::control::Control::NotWanted).
-    /// It is nothing beside a quote of that side.
+    /// States why a side has no quotes: status, log and metrics report it while the side has none. Without it they
+    /// report [`Control::NotWanted`](crate::control::Control::NotWanted). It is ignored if the side has a quote.
     pub fn withhold(&mut self, side: Side, why: impl Into<Withheld>) {
         self.withheld[side as usize] = Some(why.into());
     }
 
-    /// Why nothing is wanted on a side, if that was said.
+    /// The stated reason for no quotes on a side.
     pub fn withheld(&self, side: Side) -> Option<Withheld> {
         self.withheld[side as usize]
     }
 
-    /// Keeps only some quotes; by side, whether any went.
+    /// Keeps only some quotes; returns by side whether any was removed.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Quote) -> bool) -> [bool; 2] {
         let mut gone = [false; 2];
         self.quotes.retain(|quote| {
@@ -198,7 +196,7 @@ impl Targets {
         gone
     }
 
-    /// Changes every quantity; a quote of nothing is no quote. By side, whether any went.
+    /// Scales every quantity; a quote of zero lots is removed. Returns by side whether any was removed.
     pub(crate) fn scale(&mut self, scaled: impl Fn(Qty) -> Qty) -> [bool; 2] {
         for quote in &mut self.quotes {
             quote.qty = scaled(quote.qty);
@@ -206,36 +204,36 @@ impl Targets {
         self.retain(|quote| quote.qty.0 > 0)
     }
 
-    /// Wants to hold this many shares of the pool beside the market, in base units of its LP token. The
-    /// engine joins or exits for the difference from what is held, one move at a time; the last word
-    /// of a decision counts. Hysteresis is the strategy's: saying nothing leaves the shares alone.
+    /// Sets the target of shares of the pool beside the market, in base units of its LP token. The engine joins or
+    /// exits for the difference from the shares held, one transaction at a time; the last call of a decision counts.
+    /// Hysteresis is left to the strategy: without a target the shares remain.
     pub fn hold_shares(&mut self, shares: Amount) {
         self.shares = Some(shares);
     }
 
-    /// The wanted shares, if anything was said about them.
+    /// The target of shares, if one was set.
     pub fn shares(&self) -> Option<Amount> {
         self.shares
     }
 
-    /// Forgets everything wanted.
+    /// Removes all targets.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// A strategy: a deterministic function from views to targets, with a little memory.
+/// A strategy: a deterministic function from views to targets, with a small state.
 pub trait Strategy: Send {
-    /// Says what is wanted now. `targets` is empty on entry.
+    /// Decides the targets. `targets` is empty on entry.
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets);
 
-    /// The memory as bytes that `restore` understands; stateless strategies keep the default.
+    /// The state as bytes for `restore`; stateless strategies keep the default.
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Takes back what `save` gave. Returns false if the bytes are not understood, in which case the
-    /// strategy begins afresh.
+    /// Restores what `save` returned. Returns false if the bytes cannot be decoded; the strategy then starts without
+    /// state.
     fn restore(&mut self, saved: &[u8]) -> bool {
         saved.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Two clocks that are never mixed: ours (monotonic) and the venue's (from its own answers).
+//! Two clocks that are never mixed: the local monotonic clock, and the venue's clock as known from its answers.
 //!
 //! The wall clock is absent on purpose: no decision may depend on it.
 
@@ -33,12 +33,12 @@ impl Time {
         Self(self.0.saturating_sub(ms.saturating_mul(1_000)))
     }
 
-    /// Microseconds from `earlier` to this time, 0 if `earlier` lies later.
+    /// Microseconds from `earlier` to this time, 0 if `earlier` is later.
     pub const fn micros_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Whole milliseconds from `earlier` to this time, 0 if `earlier` lies later.
+    /// Whole milliseconds from `earlier` to this time, 0 if `earlier` is later.
     pub const fn ms_since(self, earlier: Self) -> u64 {
         self.micros_since(earlier) / 1_000
     }
@@ -73,7 +73,7 @@ impl VenueTime {
         Self(self.0.saturating_sub(ms))
     }
 
-    /// Milliseconds from `earlier` to this time, 0 if `earlier` lies later.
+    /// Milliseconds from `earlier` to this time, 0 if `earlier` is later.
     pub const fn ms_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -1,4 +1,4 @@
-//! Tokens and amounts in base units: the only form in which money is held inside.
+//! Tokens, and amounts in base units, which are the only internal form of money.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use crate::math::decimal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TokenId(pub u16);
 
-/// A quantity of one token in its base units. Order amounts are limited to 96 bits by the interface;
-/// balances and sums use the whole width.
+/// A quantity of one token in its base units. Order amounts are limited to 96 bits by the interface; balances and sums
+/// use all 128 bits.
 pub type Amount = u128;
 
 /// The largest amount an order, transfer or join may carry: 96 bits.
@@ -20,7 +20,7 @@ pub const AMOUNT_MAX: Amount = (1 << 96) - 1;
 pub struct TokenSpec {
     /// Numeric id.
     pub id: TokenId,
-    /// Symbol, for people only.
+    /// Symbol, for text only.
     pub symbol: String,
     /// Decimals of the base unit: one whole token is 10^decimals base units.
     pub decimals: u8,
@@ -37,23 +37,23 @@ pub struct TokenSpec {
 }
 
 impl TokenSpec {
-    /// An amount for people: whole tokens, exact, with the symbol, such as `-1.5 ETH`.
+    /// An amount as text: whole tokens, exact, with sign and symbol, such as `-1.5 ETH`.
     pub fn show(&self, units: i128) -> String {
         let sign = if units < 0 { "-" } else { "" };
         format!("{sign}{}", self.text(units.unsigned_abs()))
     }
 
-    /// Base units in one whole token. `None` when `decimals` exceeds what an amount can hold.
+    /// Base units in one whole token. `None` if it does not fit an amount.
     pub fn one(&self) -> Option<Amount> {
         10u128.checked_pow(u32::from(self.decimals))
     }
 
-    /// An amount for people: `1.5 ETH`.
+    /// An amount as text: `1.5 ETH`.
     pub fn text(&self, units: Amount) -> String {
         format!("{} {}", decimal(units, self.decimals), self.symbol)
     }
 
-    /// The smallest step the venue honours: 10^(decimals − precision) base units.
+    /// The smallest step of the venue: 10^(decimals − precision) base units.
     pub fn step(&self) -> Option<Amount> {
         10u128.checked_pow(u32::from(self.decimals.saturating_sub(self.precision)))
     }

@@ -1,11 +1,10 @@
-//! Why a side of a market has no quotes: the reason, the two numbers that were compared, and the
-//! configuration key that decides between them.
+//! Why a side of a market has no quotes: the reason, the two compared numbers, and the configuration key that decides.
 
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 
-/// What a compared number counts.
+/// Unit of a compared number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
     /// Nothing was compared.
@@ -25,11 +24,11 @@ pub enum Unit {
     Bps,
     /// Milliseconds.
     Ms,
-    /// Things.
+    /// A count.
     Count,
 }
 
-/// The place of no key.
+/// Marks that there is no key.
 const NO_KEY: u8 = u8::MAX;
 
 /// Why a side of a market has no quotes.
@@ -37,18 +36,18 @@ const NO_KEY: u8 = u8::MAX;
 pub struct Withheld {
     /// The reason.
     pub control: Control,
-    /// What was found. `None` if nothing was compared, or if it is not known.
+    /// The observed value. `None` if nothing was compared, or if it is unknown.
     pub value: Option<i128>,
-    /// What it was compared with. `None` if nothing was compared, or if it is not known.
+    /// The limit. `None` if nothing was compared, or if it is unknown.
     pub limit: Option<i128>,
-    /// What both count.
+    /// Unit of both.
     pub unit: Unit,
-    /// Place of the key among those of the reason.
+    /// Index of the key among those of the reason.
     key: u8,
 }
 
 impl Withheld {
-    /// A reason that compares nothing. Its key is the first of the reason, if it has one.
+    /// A reason without a comparison. Its key is the first of the reason, if it has one.
     pub const fn plain(control: Control) -> Self {
         Self {
             control,
@@ -59,7 +58,7 @@ impl Withheld {
         }
     }
 
-    /// A reason found by comparing two numbers.
+    /// A reason from a comparison of two numbers.
     pub fn compared(control: Control, compared: Compared) -> Self {
         let Compared {
             key,
@@ -86,12 +85,12 @@ impl Withheld {
         }
     }
 
-    /// The configuration key to change, as `section.key`; `None` if no key decides it.
+    /// The deciding configuration key, as `section.key`; `None` if no key decides.
     pub fn key(&self) -> Option<&'static str> {
         self.control.keys().get(usize::from(self.key)).copied()
     }
 
-    /// Whether both are the same reason by the same key, whatever the numbers.
+    /// Whether both have the same reason and key, with any numbers.
     pub fn is_alike(&self, other: &Self) -> bool {
         (self.control, self.key) == (other.control, other.key)
     }
@@ -103,21 +102,21 @@ impl From<Control> for Withheld {
     }
 }
 
-/// Two numbers and the key that decides between them.
+/// Two compared numbers and the deciding key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// One of the keys of the reason; empty if it has none.
     pub key: &'static str,
-    /// What both numbers count.
+    /// Unit of both numbers.
     pub unit: Unit,
-    /// What was found; `None` if it is not known.
+    /// The observed value; `None` if unknown.
     pub value: Option<i128>,
-    /// What it was compared with; `None` if it is not known.
+    /// The limit; `None` if unknown.
     pub limit: Option<i128>,
 }
 
 impl Compared {
-    /// Two numbers that are known. What does not fit is shown as the largest number.
+    /// Two known numbers. A number that does not fit saturates.
     pub fn new(
         unit: Unit,
         key: &'static str,
@@ -132,7 +131,7 @@ impl Compared {
         }
     }
 
-    /// A number that is not known against a limit.
+    /// An unknown value and a limit.
     pub fn unknown(unit: Unit, key: &'static str, limit: impl TryInto<i128>) -> Self {
         Self {
             key,
@@ -155,7 +154,7 @@ impl Compared {
         }
     }
 
-    /// Nothing to compare.
+    /// No comparison.
     pub const NOTHING: Self = Self {
         key: "",
         unit: Unit::None,

@@ -1,5 +1,5 @@
-//! Taking events in. Every answer moves the venue's clock, frees its request, and changes what is
-//! known; what follows from that is decided afterwards, in the step.
+//! Event handlers. Every answer advances the venue clock, ends its request and updates the state; decisions follow in
+//! the step.
 
 use crate::action::Action;
 use crate::event::{BatchId, Event, SealFailure, TradingState};
@@ -15,7 +15,7 @@ use crate::engine::intents::lifecycle::Phase;
 use crate::engine::market_data::book::OwnLevels;
 use crate::engine::state::{InFlightRequest, RequestPurpose, State};
 
-/// Longest rest that a venue can make an endpoint take: cancels may need it.
+/// Longest pause that a venue's retry-after can impose on an endpoint: cancels may need it.
 const RETRY_AFTER_MAX_MS: u64 = 60_000;
 
 impl RequestPurpose {
@@ -40,7 +40,7 @@ impl RequestPurpose {
         matches!(self, Self::Depth { market, .. } if *market == wanted)
     }
 
-    /// A submit or a cancel.
+    /// Whether it is a submit or a cancel.
     pub(crate) fn is_about_an_order(&self) -> bool {
         self.order().is_some()
     }
@@ -64,10 +64,10 @@ impl RequestPurpose {
 }
 
 impl State {
-    /// Takes one event in.
+    /// Handles one event.
     pub(crate) fn handle_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
         match event {
-            // A latch found at the start: what may rest is cancelled, and the program ends.
+            // A halt found at the start: resting orders are cancelled, and the program ends.
             Event::Start(_) if self.restrictions.level() == TradingState::Halted => {
                 self.begin_drain(now, actions);
             }
@@ -119,7 +119,7 @@ impl State {
             self.end(now, id, End::NeverSent, actions);
         }
         match cause {
-            // A failed sync is never retried: what reached the disk is not known any more.
+            // A failed sync is never retried: what has reached the disk is not known.
             SealFailure::Store => {
                 self.store_failed = true;
                 self.raise(TradingState::CancelOnly, "store", actions);
@@ -177,7 +177,7 @@ impl State {
             RequestPurpose::OrdersPage => self.handle_page(now, request, outcome, actions),
             RequestPurpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
-                    // A depth has two times; a cache, or a clock that errs, may have touched either.
+                    // A depth has two times; a cache or a wrong clock may have affected either.
                     let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
                     let drawn = self.drawn(now, sent, Some(told));
                     self.market(market).book.add_parted(drawn, &mut own);
@@ -188,7 +188,7 @@ impl State {
                 if let Outcome::Reply(Reply::Balances(balances)) = outcome {
                     self.ledger.balances(sent, now, fills, own_locked, balances);
                     if !self.ready {
-                        // The less time lies between, the less likely does a fill.
+                        // The sooner it is read, the less likely is a fill in between.
                         self.polls.look_soon();
                     }
                 }
@@ -217,8 +217,8 @@ impl State {
         }
     }
 
-    /// When an answer was drawn up at the latest: one whose own clock lies behind was drawn up that long
-    /// ago, however fast it came, because a cache in front of the venue answers at once.
+    /// When an answer was generated at the latest. An answer whose own clock is behind was generated that long ago,
+    /// however fast it arrived, because a cache in front of the venue answers at once.
     fn drawn(&self, now: Time, sent: Time, told: Option<VenueTime>) -> Time {
         let behind = told.map_or(0, |told| self.clock.for_ages(now).ms_since(told));
         sent.min(now.minus_ms(behind))
@@ -239,8 +239,8 @@ impl State {
         }
     }
 
-    /// Whether the depth shows less than an own order that rested before it was drawn up: most likely a
-    /// fill. That is no evidence, but a reason to read the list at once instead of when it is due.
+    /// Whether the depth shows less than an own order that rested before it was generated: most likely a fill. This is
+    /// no evidence, but a reason to read the list at once.
     fn misses_own(&self, market: MarketId, drawn: Time) -> bool {
         let book = &self.market(market).book;
         self.orders
@@ -258,7 +258,7 @@ impl State {
         depth: &Depth,
         actions: &mut Vec<Action>,
     ) {
-        // What was sent meanwhile may be shown too; what was filled meanwhile may be shown unfilled.
+        // Orders sent meanwhile may be in it; orders filled meanwhile may be in it unfilled.
         for (id, level) in self.orders.levels(market) {
             own.entry(id).or_insert(level);
         }
@@ -273,7 +273,7 @@ impl State {
         }
         self.clock.observe(now, depth.timestamp);
         let taken = if depth.timestamp > self.clock.at_least(now) {
-            // A time that the clock does not believe would make every later snapshot look old.
+            // A time that the venue clock rejects would make every later snapshot look old.
             Err(DepthFault::Malformed)
         } else {
             let book = &mut self.market_mut(market).book;
@@ -296,8 +296,8 @@ impl State {
         }));
     }
 
-    /// Amounts were scaled and bounded by what was listed at the start: nothing else is quoted, nor a
-    /// token that is not listed any more.
+    /// Amounts were scaled and bounded by the listing at the start: a token with another listing, or none, is not
+    /// quoted.
     fn handle_tokens(&mut self, outcome: &Outcome) {
         let Outcome::Reply(Reply::Tokens(listed)) = outcome else {
             return;
@@ -323,7 +323,7 @@ impl State {
             let spec = &mut market.spec;
             let found = listed.iter().find(|listed| listed.name == spec.name);
             let enabled = found.is_some_and(|listed| listed.enabled);
-            // Amounts and prices were scaled for what was listed at the start: nothing else is quoted.
+            // Amounts and prices were scaled by the listing at the start: a market with another listing is not quoted.
             let misfit = found.is_some_and(|listed| {
                 (listed.base, listed.quote, listed.price_decimals)
                     != (spec.base.id, spec.quote.id, spec.price_decimals)

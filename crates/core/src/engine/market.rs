@@ -22,30 +22,30 @@ const REST_MAX_MS: u64 = 60_000;
 pub(crate) struct Market {
     pub(crate) spec: MarketSpec,
     pub(crate) book: MarketBook,
-    /// Mids of lately, and how far they lie apart.
+    /// Lowest and highest recent mids.
     pub(crate) mid_extremes: Extremes,
     pub(crate) mid_range_bps: u64,
-    /// The last mid that might be priced from.
+    /// The last mid that could be priced from.
     pub(crate) mid: Option<u64>,
     pub(crate) losses: LossMeter,
     pub(crate) listing_change: ListingChange,
-    /// A side that was broken before it is made again.
+    /// Sides whose order ended before its replacement was sent.
     pub(crate) break_before_make: [BreakBeforeMake; 2],
-    /// Why a side is not quoted.
+    /// Why a side has no quotes.
     pub(crate) unquoted: Unquoted,
-    /// Controls that refused something in the last decision.
+    /// Controls that refused an intent in the last decision.
     pub(crate) refused_by: BTreeSet<Control>,
-    /// Both sides live.
+    /// Both sides have live quotes.
     pub(crate) both_sides_quoted: bool,
-    /// Something changed since the last decision.
+    /// An input of decisions has changed since the last one.
     pub(crate) decision_due: bool,
-    /// After refused orders.
+    /// Pause after refused orders.
     pub(crate) backoff: Backoff,
     /// The pool beside it.
     pub(crate) pool: Option<Pool>,
 }
 
-/// What the venue lists differently than at the start.
+/// Differences of the venue's listing from that at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListingChange {
     /// The market itself.
@@ -55,7 +55,7 @@ pub(crate) struct ListingChange {
 }
 
 impl Market {
-    /// A market of which nothing is known but what earlier runs left.
+    /// A market without data, with the state that earlier runs left.
     pub(crate) fn new(spec: MarketSpec, meter: LossMeter, pool: Option<Pool>) -> Self {
         Self {
             spec,
@@ -75,24 +75,24 @@ impl Market {
         }
     }
 
-    /// The venue lists it and its tokens as it did at the start.
+    /// Whether the listing of the market and its tokens is that of the start.
     pub(crate) fn is_as_listed(&self) -> bool {
         self.listing_change == ListingChange::default()
     }
 }
 
-/// A venue that refuses is not asked again at once.
+/// Backoff: nothing new is sent for a time to a venue that refused.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Backoff {
-    /// Refusals since the venue last took one.
+    /// Refusals since the venue last accepted an order.
     refusals: u32,
-    /// Nothing new is sent before.
+    /// Nothing new is sent before this.
     until: Time,
 }
 
 impl Backoff {
-    /// The venue refused; each refusal in a row doubles the pause. Refusals during a pause answer what was sent
-    /// before it, together with what began it, and count once.
+    /// Records a refusal; each one in a row doubles the pause. Refusals during a pause answer orders that were sent
+    /// before it, and count once together with the one that started it.
     pub(crate) fn refused(&mut self, now: Time, pause_ms: u64) {
         if self.left(now).is_some() {
             return;
@@ -102,24 +102,24 @@ impl Backoff {
         self.refusals = self.refusals.saturating_add(1);
     }
 
-    /// The venue took one.
+    /// Records an acceptance.
     pub(crate) fn taken(&mut self) {
         self.refusals = 0;
     }
 
-    /// Until when, if it is not over.
+    /// The end of the pause, if it is not over.
     pub(crate) fn left(&self, now: Time) -> Option<Time> {
         (now < self.until).then_some(self.until)
     }
 }
 
-/// A side whose order went before its replacement came.
+/// State of a side whose order ended before its replacement was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BreakBeforeMake {
-    /// It did not.
+    /// Not so.
     No,
-    /// That is decided.
+    /// The cancel is decided.
     Decided,
-    /// Nothing of the side rests since then.
+    /// The side has been empty since then.
     SideEmpty(Time),
 }

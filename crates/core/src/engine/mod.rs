@@ -1,11 +1,11 @@
-//! The engine: a value that hears events and wants actions.
+//! The engine: a value that handles events and emits actions.
 //!
-//! It knows nothing of JSON, paths, keys, HTTP, files or clocks. [`Engine::on_event`] is a function of
-//! its state, the time given and the event; [`Engine::next_wakeup`] says when it wants to be woken if
-//! nothing is heard before. The same value runs live, in replay and in simulation.
+//! It has no access to JSON, paths, keys, HTTP, files or clocks. [`Engine::on_event`] is a function of its state, the
+//! given time and the event; [`Engine::next_wakeup`] returns when to call it if there is no event before. The same
+//! value runs live, in replay and in simulation.
 //!
-//! One step goes: take the event in → cancels → polls that would lapse → strategies, comparison, risk,
-//! budget → seals and transmissions → other polls → status.
+//! The order of one step: handle the event → cancels → polls that would lapse → strategies, comparison, risk, budget →
+//! seals and transmissions → other polls → status.
 
 pub(crate) mod account;
 pub(crate) mod control;
@@ -39,21 +39,20 @@ pub struct Engine {
     state: Option<State>,
 }
 
-/// A saved engine: its state and the memory of every strategy.
+/// A saved engine: its state and the saved state of every strategy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     state: Option<State>,
     strategies: Vec<Vec<u8>>,
 }
 
-/// A snapshot that does not fit the strategies given.
+/// A snapshot of an engine with other strategies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the snapshot was made with other strategies")]
 pub struct SnapshotMismatch;
 
 impl Engine {
-    /// An engine that waits for its start event. `strategies` stand in the order of
-    /// [`Start::strategies`].
+    /// An engine before its start event. `strategies` are in the order of [`Start::strategies`].
     pub fn new(strategies: Vec<Box<dyn Strategy>>) -> Self {
         Self {
             strategies,
@@ -61,11 +60,11 @@ impl Engine {
         }
     }
 
-    /// Hears one event at `now` and appends what it wants done to `actions`.
+    /// Handles one event at `now` and appends the resulting actions to `actions`.
     ///
     /// # Panics
-    /// On a second start event, an event before the start, or a start whose lists do not fit each
-    /// other: mistakes of the shell, not of the outside world.
+    /// On a second start event, an event before the start, or a start whose lists do not fit each other: errors of the
+    /// shell, never caused by input from outside.
     pub fn on_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
         if let Event::Start(start) = event {
             assert!(self.state.is_none(), "the engine is started once");
@@ -80,7 +79,7 @@ impl Engine {
         state.step(now, &mut self.strategies, actions);
     }
 
-    /// When to wake the engine if nothing is heard before; `None` before the start and after the end.
+    /// When to wake the engine if there is no event before; `None` before the start and after the end.
     pub fn next_wakeup(&self) -> Option<Time> {
         self.state
             .as_ref()
@@ -88,19 +87,18 @@ impl Engine {
             .map(State::wakeup)
     }
 
-    /// Whether level or pauses are still to be stored: what a person wanted of them is in force as far as
-    /// it forbids, and not durable.
+    /// Whether trading state or pauses are not stored yet: prohibitions already apply, but are not durable.
     pub fn levels_are_pending(&self) -> bool {
         self.state.as_ref().is_some_and(State::levels_are_pending)
     }
 
-    /// What the pools beside the markets held when they were last read.
+    /// Balances of the pools beside the markets when last read.
     pub fn pool_balances(&self) -> impl Iterator<Item = (MarketId, PoolBalances)> + '_ {
         let markets = self.state.iter().flat_map(|state| &state.markets);
         markets.filter_map(|market| Some((market.spec.id, market.pool.as_ref()?.known()?)))
     }
 
-    /// Everything the engine is, as a value.
+    /// The complete state.
     pub fn save(&self) -> Snapshot {
         Snapshot {
             state: self.state.clone(),
@@ -112,28 +110,27 @@ impl Engine {
         }
     }
 
-    /// What the exchange's clock shows at least at `now`; `None` before the start.
+    /// A lower bound of the venue's clock at `now`; `None` before the start.
     pub fn venue_time(&self, now: Time) -> Option<VenueTime> {
         let state = self.state.as_ref();
         state.map(|state| state.clock.at_least(now))
     }
 
-    /// When it last took an event in, and what the exchange's clock showed then at least; `None` before
-    /// the start.
+    /// When it last handled an event, and the lower bound of the venue's clock then; `None` before the start.
     pub fn last_event_at(&self) -> Option<(Time, VenueTime)> {
         let state = self.state.as_ref()?;
         let at = state.last_step_at;
         Some((at, state.clock.at_least(at)))
     }
 
-    /// As [`Engine::inspect`], without asking the strategies: nothing is copied but what is shown.
+    /// As [`Engine::inspect`], without asking the strategies and without copying more than is shown.
     pub fn watch(&self, now: Time) -> Option<Inspection> {
         let state = self.state.as_ref();
         state.map(|state| state.inspect(now, &mut []))
     }
 
-    /// What it knows and wants at `now`, without changing anything; `None` before the start. `strategies`
-    /// are new ones like its own: they are given the memory of its own and asked in their place.
+    /// State and decisions at `now`, without changing anything; `None` before the start. `strategies` are new instances
+    /// of the same strategies: they get the saved state of the engine's own and are asked in their place.
     pub fn inspect(
         &self,
         now: Time,
@@ -151,7 +148,7 @@ impl Engine {
         Ok(state.map(|state| state.inspect(now, &mut strategies)))
     }
 
-    /// An engine that goes on where the snapshot was taken.
+    /// An engine that continues from a snapshot.
     pub fn restore(
         mut strategies: Vec<Box<dyn Strategy>>,
         snapshot: Snapshot,

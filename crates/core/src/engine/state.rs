@@ -1,4 +1,4 @@
-//! Everything the engine remembers, and the order of one step.
+//! The engine's state, and the order of one step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,24 +37,24 @@ use crate::engine::venue::clock::VenueClock;
 use crate::engine::venue::polling::Polls;
 use crate::list_scan::ListScan;
 
-/// A request whose answer the shell owes for so many of its deadlines is taken for lost.
+/// A request without an answer counts as lost after this many time-outs.
 const LOST_AFTER: u64 = 5;
 
-/// A strategy's place at a market.
+/// A strategy at a market.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StrategySlot {
     pub(crate) strategy: StrategyId,
     pub(crate) market: MarketId,
-    /// Fills since it was last asked.
+    /// Fills since its last decision.
     pub(crate) fills: Vec<Fill>,
 }
 
-/// What a request was for.
+/// Purpose of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum RequestPurpose {
-    /// Depth of a market, with the own orders that it may show.
+    /// Depth of a market, with the own orders that it may contain.
     Depth { market: MarketId, own: OwnLevels },
-    /// Balances, with the count of fills and our locks when they were asked for.
+    /// Balances, with the count of fills and our locks at the request.
     Balances { fills: u64, own_locked: OwnLocks },
     /// A page of the pass under way.
     OrdersPage,
@@ -66,28 +66,28 @@ pub(crate) enum RequestPurpose {
     Account,
     /// The report of an order.
     OrderReport(ClientOrderId),
-    /// What the pools beside the markets allow.
+    /// Permissions of the pools beside the markets.
     Pools,
-    /// What the pool beside a market holds.
+    /// Balances of the pool beside a market.
     PoolBalance(MarketId),
     /// A page of the pass over joins and exits under way.
     PoolTransactionsPage,
-    /// A transmission of an order or a move, and where it goes.
+    /// A transmission of an order, join or exit, and its endpoint.
     Submit(ClientOrderId, Endpoint),
     /// A cancel of an order.
     Cancel(ClientOrderId),
-    /// A cancel or a reading of somebody else's order that is managed.
+    /// A cancel or a read of a managed foreign order.
     Foreign { hash: Hash, reads: bool },
 }
 
-/// A request under way.
+/// A request without an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct InFlightRequest {
     pub(crate) purpose: RequestPurpose,
     pub(crate) sent: Time,
 }
 
-/// Everything the engine remembers.
+/// The engine's state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) config: EngineConfig,
@@ -100,11 +100,11 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     pub(crate) polls: Polls,
     pub(crate) scan: Option<ListScan>,
-    /// When the last complete pass began.
+    /// When the last complete scan began.
     pub(crate) last_complete_scan_at: Option<Time>,
-    /// When what rests was last read whole: nothing is quoted before that.
+    /// When everything that rests was last listed: nothing is quoted before that.
     pub(crate) resting_listed_at: Option<Time>,
-    /// The pass over joins and exits under way.
+    /// The scan of joins and exits in progress.
     pub(crate) pool_scan: Option<ListScan>,
     pub(crate) in_flight: BTreeMap<RequestId, InFlightRequest>,
     pub(crate) next_request: u64,
@@ -114,45 +114,44 @@ pub(crate) struct State {
     pub(crate) maker_fee_bips: u16,
     pub(crate) taker_fee_bips: u16,
     pub(crate) restrictions: RestrictionStore,
-    /// Ledger against venue.
+    /// Comparison of ledger and venue.
     pub(crate) reconciliation: Reconciliation,
-    /// What is to be made durable at the end of the step.
+    /// Changes to make durable at the end of the step.
     pub(crate) pending: Pending,
     /// Ledger and venue were compared, and every order of earlier runs is accounted for.
     pub(crate) ready: bool,
     /// The store failed: nothing can be sealed any more.
     pub(crate) store_failed: bool,
-    /// Whether the account is, as the venue said; `None` before it has.
+    /// Whether the account is frozen, by the venue's report; `None` before the first one.
     pub(crate) frozen: Option<bool>,
     pub(crate) recovered: u32,
-    /// Open orders of somebody else.
+    /// Open foreign orders.
     pub(crate) foreign: Foreign,
-    /// Orders of other cambist instances.
+    /// Orders of other instances.
     pub(crate) instances: Instances,
     pub(crate) counters: Counters,
-    /// Everything signed that is not behind its fence.
+    /// Signed orders whose fence has not passed.
     pub(crate) signed: Signed,
     pub(crate) ramp: Ramp,
-    /// Joins and exits created up to here may be those of earlier runs.
+    /// Joins and exits created up to this time may be those of earlier runs.
     pub(crate) pool_transactions_since: VenueTime,
-    /// Joins and exits of somebody else.
+    /// Foreign joins and exits.
     pub(crate) foreign_pool_transactions: BTreeSet<Hash>,
-    /// Open orders with an id of ours that were not known here.
+    /// Open orders with an id of ours that are not known here.
     pub(crate) unrecognised_own_ids: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
     pub(crate) status_due: Time,
-    /// Something was denied budget and should be tried again soon.
+    /// A request had no budget and should be tried again soon.
     pub(crate) budget_denied: bool,
     pub(crate) next_wakeup_at: Time,
-    /// When markets were last decided on.
+    /// Time of the last decision about markets.
     pub(crate) last_decision_at: Time,
-    /// When the engine last stepped.
+    /// Time of the last step.
     pub(crate) last_step_at: Time,
 }
 
 impl State {
-    /// The state at the first event: nothing is known of the venue but the time, and every recovered
-    /// order is unknown.
+    /// The state at the first event: nothing is known of the venue but its time, and every recovered intent is unknown.
     pub(crate) fn new(now: Time, start: &Start, actions: &mut Vec<Action>) -> Self {
         let (storage, orders) = recovered(now, start);
         let pool = |market: MarketId| {
@@ -229,7 +228,7 @@ impl State {
             counters: Counters::default(),
             signed: Signed::of(&start.signed),
             ramp: Ramp::default(),
-            // A header tells whole seconds.
+            // A header has whole seconds.
             pool_transactions_since: start.venue_time.plus_ms(1_000),
             foreign_pool_transactions: BTreeSet::new(),
             unrecognised_own_ids: BTreeSet::new(),
@@ -242,7 +241,7 @@ impl State {
         }
     }
 
-    /// Everything that follows from what is now known.
+    /// Everything that follows from the current state.
     pub(crate) fn step(
         &mut self,
         now: Time,
@@ -270,8 +269,8 @@ impl State {
         self.next_wakeup_at = self.earliest(now);
     }
 
-    /// The shell answers every request; an answer that it loses all the same must not block its kind of
-    /// request for ever.
+    /// Ends requests without an answer. The shell answers every request; an answer that is lost anyway must not block
+    /// further requests of its kind.
     fn give_up_lost(&mut self, now: Time, actions: &mut Vec<Action>) {
         while let Some((request, asked)) = self.in_flight.first_key_value()
             && now >= self.lost_at(asked)
@@ -281,7 +280,7 @@ impl State {
         }
     }
 
-    /// When the answer to a request is given up.
+    /// When a request without an answer is ended.
     pub(crate) fn lost_at(&self, asked: &InFlightRequest) -> Time {
         let deadline_ms = self.config.request_timeout_ms.max(1);
         asked.sent.plus_ms(deadline_ms.saturating_mul(LOST_AFTER))
@@ -295,7 +294,7 @@ impl State {
         self.next_wakeup_at
     }
 
-    /// Sends a poll or a cancel that the budget has paid for.
+    /// Sends a query whose budget is charged.
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -308,7 +307,7 @@ impl State {
         request
     }
 
-    /// Numbers a request.
+    /// Registers a request and returns its number.
     pub(crate) fn register(&mut self, now: Time, purpose: RequestPurpose) -> RequestId {
         let request = RequestId(self.next_request);
         self.next_request += 1;
@@ -317,7 +316,7 @@ impl State {
         request
     }
 
-    /// Numbers a batch.
+    /// Returns the number of a new batch.
     pub(crate) fn batch(&mut self) -> BatchId {
         let batch = BatchId(self.next_batch);
         self.next_batch += 1;
@@ -332,7 +331,7 @@ impl State {
         &self.markets[usize::from(id.0)]
     }
 
-    /// The pause after refusals at an endpoint of a market: orders have one, moves of its pool another.
+    /// The pause after refusals at an endpoint of a market: orders have one, joins and exits another.
     pub(crate) fn rest_of(&mut self, market: MarketId, endpoint: Endpoint) -> &mut Backoff {
         let market = self.market_mut(market);
         match &mut market.pool {
@@ -341,14 +340,14 @@ impl State {
         }
     }
 
-    /// Every market is thought over again.
+    /// Marks every market for a new decision.
     pub(crate) fn touch_all(&mut self) {
         self.markets
             .iter_mut()
             .for_each(|market| market.decision_due = true);
     }
 
-    /// Reports a rule that did not hold, and stops new orders.
+    /// Reports a failed invariant, and stops new orders.
     pub(crate) fn violated(&mut self, name: &str, detail: String, actions: &mut Vec<Action>) {
         actions.push(Action::Notify(Notification::InvariantFailed {
             name: name.to_owned(),
@@ -359,7 +358,7 @@ impl State {
     }
 }
 
-/// What earlier runs left: every intent is unknown, and its storage slots are taken.
+/// The intents of earlier runs: each is unknown, and its storage slots are occupied.
 fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
     let mut storage = StorageIds::new(start.next_storage.clone());
     let mut orders = Orders::default();

@@ -1,5 +1,4 @@
-//! Declares a part of the configuration together with the rows of its limits: the macro `limits!`, and what its
-//! expansion needs.
+//! The macro `limits!`, which declares a part of the configuration together with the rows of its limits.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +7,7 @@ use crate::event::Amounts;
 use crate::limits::{About, Looser, Unit, Usual};
 use crate::market::{Price, Qty};
 
-/// What a field holds before a reader has set it: 0, and of lists nothing.
+/// Value of a field that no reader has set: 0, or an empty list.
 pub(crate) trait Unset {
     fn unset() -> Self;
 }
@@ -43,7 +42,7 @@ impl Unset for ForeignOrders {
     }
 }
 
-/// A value that a limit may have.
+/// Type of a limit's value.
 pub(crate) trait Value: Copy {
     fn get(self) -> u128;
     fn of(value: u128) -> Self;
@@ -91,8 +90,8 @@ impl Value for Qty {
     }
 }
 
-/// Declares a part of the configuration, and the limits among its fields: after the type of a field stand
-/// key, unit, default, range and direction. The section is the struct's, or the one named with `in`.
+/// Declares a part of the configuration and the limits among its fields: after the type of a field come key, unit,
+/// default, range and direction. The section is that of the struct, or the one named with `in`.
 macro_rules! limits {
     (
         $(#[$about:meta])*
@@ -119,7 +118,7 @@ macro_rules! limits {
                 $((stringify!($field), concat!($($doc),+)),)*
             ];
 
-            /// The limits among its fields, and its other settings that are numbers.
+            /// The limits among its fields, and its other numeric settings.
             pub const LIMITS: &'static [$crate::limits::Limit<Self>] = &[
                 $($($crate::limits::Limit {
                     about: $crate::limits::declare::about(
@@ -157,7 +156,7 @@ macro_rules! name {
 pub(crate) use limits;
 pub(crate) use name;
 
-/// The documentation of a field.
+/// The documentation of a field, used as the sentence of its limit.
 pub(crate) const fn sentence(
     all: &'static [(&'static str, &'static str)],
     field: &str,

@@ -1,9 +1,9 @@
 //! The table of limits: every number of the engine's configuration, declared once, with its key in the file,
 //! unit, default, range, and the direction in which it becomes looser.
 //!
-//! The rows stand at the fields of [`config`](crate::config). The parser reads by them, a reload compares by
-//! them ([`reload`](crate::reload)), and `docs/limits.md` is generated from them. The control that compares a
-//! limit names its key in [`control`](crate::control).
+//! The rows are at the fields of [`config`](crate::config). The parser and the comparison at a reload
+//! ([`reload`](crate::reload)) use them, and `docs/limits.md` is generated from them. The control that compares a limit
+//! has its key in [`control`](crate::control).
 //!
 //! To add a limit: a row in `config` (and a new version of the stored types), a line and a function of the control
 //! that compares it, a test of both sides. Everything else follows from the row, or fails a test until it is added there:
@@ -22,7 +22,7 @@ use crate::token::Amount;
 
 pub(crate) mod declare;
 
-/// What a limit is stated in, in the file.
+/// Unit of a limit in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Ten-thousandths.
@@ -31,9 +31,9 @@ pub enum Unit {
     Ms,
     /// Seconds; the engine has milliseconds.
     Seconds,
-    /// A number of things.
+    /// A count.
     Count,
-    /// Whether.
+    /// True or false.
     Flag,
     /// A price in quote tokens; the engine has ticks.
     Price,
@@ -43,17 +43,17 @@ pub enum Unit {
     Base,
     /// Quote tokens; the engine has base units.
     Quote,
-    /// One of a few words.
+    /// A word from a list.
     Word,
 }
 
 impl Unit {
-    /// Whether the file has an amount or a price of tokens, which becomes exact with the market's decimals.
+    /// Whether the file has an amount or a price in tokens, which the market's decimals make exact.
     pub const fn is_amount(self) -> bool {
         matches!(self, Self::Price | Self::Lots | Self::Base | Self::Quote)
     }
 
-    /// What 1 in the file is for the engine, of a unit that is no amount.
+    /// The engine's value of 1 in the file, for a unit that is not an amount.
     pub const fn scale(self) -> u64 {
         match self {
             Self::Seconds => 1_000,
@@ -61,7 +61,7 @@ impl Unit {
         }
     }
 
-    /// As documentation names it.
+    /// Its name in documentation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bps => "1/10000",
@@ -76,7 +76,7 @@ impl Unit {
         }
     }
 
-    /// A value of the engine as the file has it.
+    /// A value of the engine as text in the file's unit.
     pub fn text(self, value: u128, market: Option<&MarketSpec>) -> String {
         let whole = u64::try_from(value).unwrap_or(u64::MAX);
         match (self, market) {
@@ -91,18 +91,18 @@ impl Unit {
     }
 }
 
-/// In which direction a limit becomes looser. A reload that loosens one needs an explicit permission.
+/// The direction in which a limit becomes looser. A reload that loosens one needs an explicit permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looser {
     /// A higher value permits more.
     Higher,
     /// A lower value permits more.
     Lower,
-    /// A higher value permits more, and 0 everything.
+    /// A higher value permits more; 0 permits everything.
     HigherOrZero,
-    /// Of words and whole rules: what is looser, in a sentence. [`reload`](crate::reload) has the comparison.
+    /// For words and rules: what is looser, in a sentence. [`reload`](crate::reload) compares them.
     Stated(&'static str),
-    /// No value permits more than another: a setting, not a limit.
+    /// No value permits more than another: it is a setting, not a limit.
     Never,
 }
 
@@ -118,7 +118,7 @@ impl Looser {
         }
     }
 
-    /// As documentation names it.
+    /// Its name in documentation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Higher => "higher",
@@ -130,25 +130,25 @@ impl Looser {
     }
 }
 
-/// What counts where the file does not say.
+/// Default of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usual {
-    /// This, in the file's unit.
+    /// A number, in the file's unit.
     Number(u64),
-    /// This word.
+    /// A word.
     Word(&'static str),
-    /// Nothing: the file has to say.
+    /// None: the file must have the key.
     Required,
-    /// What follows from other keys, in a sentence; the program computes it.
+    /// Derived from other keys, as a sentence; the program computes it.
     Derived(&'static str),
 }
 
-/// What is known of a limit without its value.
+/// The description of a limit without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// `section.key`, as everything outside names it.
+    /// `section.key`, as in messages and documents.
     pub name: &'static str,
-    /// The section that the key stands in.
+    /// Section of the key.
     pub section: &'static str,
     /// The key within its section.
     pub key: &'static str,
@@ -156,7 +156,7 @@ pub struct About {
     pub unit: Unit,
     /// Default.
     pub usual: Usual,
-    /// Least and greatest value in the file; `None` of an amount, which the token bounds.
+    /// Smallest and largest value in the file; `None` for an amount, which the token bounds.
     pub range: Option<RangeInclusive<u64>>,
     /// The direction that permits more.
     pub looser: Looser,
@@ -164,7 +164,7 @@ pub struct About {
 }
 
 impl About {
-    /// What it limits.
+    /// The limit in a sentence.
     pub fn sentence(&self) -> &'static str {
         self.sentence.trim()
     }
@@ -181,37 +181,37 @@ impl About {
     }
 }
 
-/// One limit of a part of the configuration.
+/// A limit of one part of the configuration.
 #[derive(Debug)]
 pub struct Limit<C> {
-    /// What is known of it.
+    /// Its description.
     pub about: About,
     /// Its value, in the engine's unit.
     pub get: fn(&C) -> u128,
-    /// Sets it, in the engine's unit. A value that is too large becomes the largest.
+    /// Sets it, in the engine's unit. A value that is too large saturates.
     pub set: fn(&mut C, u128),
 }
 
 impl<C> Limit<C> {
-    /// Sets it to a number of the file.
+    /// Sets it to a number from the file.
     pub fn set_number(&self, config: &mut C, number: u64) {
         let value = u128::from(number) * u128::from(self.about.unit.scale());
         (self.set)(config, value);
     }
 }
 
-/// A limit that is an amount for each token.
+/// A limit with an amount for each token.
 #[derive(Debug)]
 pub struct ByToken {
-    /// What is known of it.
+    /// Its description.
     pub about: About,
     /// The amounts.
     pub get: fn(&RiskConfig) -> &Amounts,
-    /// What counts for a token that is absent.
+    /// The value for a token that is absent.
     pub absent: Amount,
 }
 
-/// Most exposure, for each quote token.
+/// Largest exposure, for each quote token.
 pub const GROSS_MAX: ByToken = ByToken {
     about: About {
         name: "risk.gross_max_bps",
@@ -221,13 +221,13 @@ pub const GROSS_MAX: ByToken = ByToken {
         usual: Usual::Number(10_000),
         range: Some(1..=10_000),
         looser: Looser::Higher,
-        sentence: "Most value held and bid for in all markets of a quote token, as a share of their bands at the ceilings.",
+        sentence: "Largest value of holdings and bids in all markets of a quote token, as a share of their bands at the ceilings.",
     },
     get: |risk| &risk.gross_max,
     absent: Amount::MAX,
 };
 
-/// Most that the books may differ by, for each quote token.
+/// Largest difference of the books, for each quote token.
 pub const MISMATCH_MAX: ByToken = ByToken {
     about: About {
         name: "risk.mismatch_max",
@@ -237,16 +237,16 @@ pub const MISMATCH_MAX: ByToken = ByToken {
         usual: Usual::Derived("a thousandth of the markets' bands at the ceilings"),
         range: None,
         looser: Looser::Higher,
-        sentence: "Most that ledger and venue may differ by before trading stops at once; a smaller difference stops it after five minutes.",
+        sentence: "Largest difference between ledger and venue before trading stops at once; a smaller difference stops it after five minutes.",
     },
     get: |risk| &risk.mismatch_max,
     absent: 0,
 };
 
-/// Limits that are an amount for each quote token.
+/// Limits with an amount for each quote token.
 pub static BY_QUOTE_TOKEN: &[ByToken] = &[GROSS_MAX, MISMATCH_MAX];
 
-/// What an order that this daemon did not make means.
+/// How foreign orders are treated.
 pub static FOREIGN_ORDERS: About = About {
     name: "risk.foreign_orders",
     section: "risk",
@@ -255,10 +255,10 @@ pub static FOREIGN_ORDERS: About = About {
     usual: Usual::Word("tolerate"),
     range: None,
     looser: Looser::Stated("from alarm to adopt to tolerate"),
-    sentence: "What an order on the account that this daemon did not make means: alarm, adopt or tolerate.",
+    sentence: "How orders on the account that this daemon did not make are treated: alarm, adopt or tolerate.",
 };
 
-/// What an empty or one-sided book means.
+/// How an empty or one-sided book is treated.
 pub static EMPTY_BOOK: About = About {
     name: "market.empty_book",
     section: "market",
@@ -267,7 +267,7 @@ pub static EMPTY_BOOK: About = About {
     usual: Usual::Word("no-quote"),
     range: None,
     looser: Looser::Stated("a seed price, and any other seed price"),
-    sentence: "What an empty or one-sided book means: no quotes, or `seed_price` in place of the mid.",
+    sentence: "How an empty or one-sided book is treated: no quotes, or `seed_price` in place of the mid.",
 };
 
 /// The whole table, in the order of the file.
@@ -289,7 +289,7 @@ pub fn all() -> Vec<&'static About> {
         .collect()
 }
 
-/// What is known of the limit of a `section.key`.
+/// The description of the limit of a `section.key`.
 pub fn find(name: &str) -> Option<&'static About> {
     all().into_iter().find(|about| about.name == name)
 }
@@ -297,9 +297,9 @@ pub fn find(name: &str) -> Option<&'static About> {
 /// One limit of a configuration with its value.
 #[derive(Debug)]
 pub struct InForce {
-    /// What is known of it.
+    /// Its description.
     pub about: &'static About,
-    /// The market that it belongs to, if it belongs to one.
+    /// Its market, if it belongs to one.
     pub market: Option<String>,
     /// Its value, in the file's unit.
     pub value: String,

@@ -1,5 +1,5 @@
-//! The ledger against the venue: what differs is told, holds everything back when it is large, lasts or was
-//! there at a start, and waits for a person or for agreement. What is stored is exactly what is known.
+//! Ledger and venue: a difference is reported, stops new orders if it is large, lasts or was found at a start, and ends
+//! when an operator explains it or both agree. The store holds exactly the known state.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use cambist_core::{Amount, ClientOrderId, MarketId, Side, TokenId};
 use crate::desk::{BASE, BOTH, Desk, OTHER, QUOTE, config};
 use crate::pool_desk::{Beside, LP, POOL, limits};
 
-/// At the mid of 10 000 a base unit is worth a hundred quote units.
+/// At the mid of 10 000 the value of a base unit is a hundred quote units.
 const MOST: Amount = 100_000;
 
 fn signed(units: Amount) -> i128 {
@@ -34,7 +34,7 @@ fn quoting() -> Desk {
     desk
 }
 
-/// A venue that takes everything for `seconds`.
+/// A venue that accepts everything for `seconds`.
 fn trade(desk: &mut Desk, seconds: u32) {
     for _ in 0..seconds {
         desk.run_ms(1_000);
@@ -45,7 +45,7 @@ fn trade(desk: &mut Desk, seconds: u32) {
     }
 }
 
-/// A run that begins with what another one left, on a venue that holds so much.
+/// A run that starts with the state of another one, at a venue with these balances.
 fn next(last: &Desk, balances: (Amount, Amount)) -> Desk {
     let mut config = config();
     limited(&mut config);
@@ -57,7 +57,7 @@ fn next(last: &Desk, balances: (Amount, Amount)) -> Desk {
     desk
 }
 
-/// What was last told of the books.
+/// The last reported comparison of the books.
 fn books(desk: &Desk) -> BooksStatus {
     let notes = desk.notes.iter().rev();
     let mut told = notes.filter_map(|note| match note {
@@ -67,7 +67,7 @@ fn books(desk: &Desk) -> BooksStatus {
     told.next().unwrap_or_default()
 }
 
-/// Open orders of ours at the venue.
+/// Number of our open orders at the venue.
 fn resting(desk: &Desk) -> usize {
     let open = desk.list.iter().filter(|order| !order.status.is_final());
     open.count()
@@ -96,7 +96,7 @@ fn adopt(desk: &mut Desk, token: TokenId, amount: i128) -> Result<String, String
 }
 
 fn resume(desk: &mut Desk) -> Result<String, String> {
-    let (level, reason) = (TradingState::Active, "looked into".to_owned());
+    let (level, reason) = (TradingState::Active, "checked".to_owned());
     answered(
         desk,
         Command::Lower {
@@ -108,7 +108,7 @@ fn resume(desk: &mut Desk) -> Result<String, String> {
 }
 
 #[test]
-fn a_difference_above_the_limit_holds_everything_back_at_the_first_reconciliation() {
+fn a_difference_above_the_limit_stops_orders_at_the_first_reconciliation() {
     for (token, within, beyond) in [(BASE, 1_000, 1_001), (QUOTE, MOST, MOST + 1)] {
         for leaves in [false, true] {
             let change = |size: Amount| {
@@ -124,7 +124,7 @@ fn a_difference_above_the_limit_holds_everything_back_at_the_first_reconciliatio
             };
             let small = change(within);
             assert_eq!((books(&small).hold, resting(&small)), (None, 2));
-            assert_eq!(books(&small).differences.len(), 1, "it is told");
+            assert_eq!(books(&small).differences.len(), 1, "it is reported");
             assert_eq!(books(&small).worth, BTreeMap::from([(QUOTE, MOST)]));
             let large = change(beyond);
             assert_eq!(books(&large).hold, Some(BooksHold::Limit));
@@ -144,7 +144,7 @@ fn a_difference_above_the_limit_holds_everything_back_at_the_first_reconciliatio
 }
 
 #[test]
-fn a_small_difference_holds_everything_back_after_five_minutes() {
+fn a_small_difference_stops_orders_after_five_minutes() {
     let mut desk = quoting();
     desk.balances.0 += 1;
     trade(&mut desk, 290);
@@ -158,7 +158,7 @@ fn a_small_difference_holds_everything_back_after_five_minutes() {
 }
 
 #[test]
-fn books_that_agree_again_are_forgiven() {
+fn books_that_agree_again_stop_nothing() {
     let mut desk = quoting();
     for change in [1, -1, 1] {
         trade(&mut desk, 200);
@@ -183,7 +183,7 @@ fn agreed() -> BooksStatus {
 }
 
 #[test]
-fn a_person_explains_part_by_part_or_takes_the_venue_over() {
+fn an_operator_explains_in_parts_or_adopts_the_venues_balances() {
     let mut desk = quoting();
     desk.balances.0 -= 300_000;
     desk.balances.1 += 7;
@@ -208,7 +208,7 @@ fn a_person_explains_part_by_part_or_takes_the_venue_over() {
     assert_eq!(flows, [(BASE, -200_000), (BASE, -100_000), (QUOTE, 7)]);
     trade(&mut desk, 3);
     assert_eq!(resting(&desk), 2);
-    // A small one holds nothing back, and is not taken over by whoever resumes for another reason.
+    // A small difference stops nothing, and resuming for another reason does not adopt it.
     desk.balances.1 += 1;
     trade(&mut desk, 5);
     resume(&mut desk).unwrap();
@@ -260,7 +260,7 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
         signed(base),
         "not guessed"
     );
-    // Another start finds the same.
+    // Another start finds the same difference.
     let again = |how: &dyn Fn(&mut Desk)| {
         let mut again = next(&desk, (base - 1, quote));
         trade(&mut again, 5);
@@ -278,7 +278,7 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
 }
 
 #[test]
-fn what_is_explained_before_the_first_reconciliation_is_in_the_ledger() {
+fn flows_explained_before_the_first_reconciliation_are_in_the_ledger() {
     let desk = quoting();
     let (base, quote) = desk.balances;
     let mut desk = next(&desk, (base - 1_000_000, quote));
@@ -299,7 +299,7 @@ fn what_is_explained_before_the_first_reconciliation_is_in_the_ledger() {
 }
 
 #[test]
-fn fills_that_the_venue_shows_since_explain_what_changed() {
+fn fills_since_the_last_run_explain_the_change() {
     let mut last = quoting();
     let bought = *last
         .sealed
@@ -307,7 +307,7 @@ fn fills_that_the_venue_shows_since_explain_what_changed() {
         .find(|(_, (_, order))| order.side == Side::Buy)
         .unwrap()
         .0;
-    // It filled while nobody ran; the ask beside it still rests.
+    // The bid filled while no daemon ran; the ask beside it still rests.
     last.show(bought, OrderStatus::Processed, 100);
     let (base, quote) = last.balances;
     let traded = (base + 10_000, quote - 999_500);
@@ -325,13 +325,13 @@ fn fills_that_the_venue_shows_since_explain_what_changed() {
     let ledger = desk.books.ledger.as_ref().unwrap();
     let expected = (signed(traded.0), signed(traded.1));
     assert_eq!((ledger[&BASE], ledger[&QUOTE]), expected);
-    // One unit more did not.
+    // One unit more was not a fill.
     let desk = run((traded.0 + 1, traded.1));
     assert_eq!(books(&desk).hold, Some(BooksHold::Start));
     assert_eq!(books(&desk).differences[&BASE].unexplained(), 1);
 }
 
-/// A venue whose newest bid fills a lot every tenth of a second, so that no balances and no list agree on an
+/// A venue whose newest bid fills a lot every tenth of a second, so that no balances and no list describe the same
 /// instant.
 fn filling(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>, seconds: u64) {
     for _ in 0..10 * seconds {
@@ -356,10 +356,9 @@ fn filling_once(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>) {
     }
 }
 
-/// An account that trades all the time was compared at no instant: 12 000 USDC were missing for eight
-/// minutes.
+/// An account that trades all the time had no cut: 12 000 USDC were missing for eight minutes.
 #[test]
-fn while_fills_never_cease_a_difference_that_they_do_not_explain_holds_everything_back() {
+fn while_fills_continue_an_unexplained_difference_stops_orders() {
     for (moved, hold) in [(-50_000, Some(BooksHold::Limit)), (0, None)] {
         let (mut desk, mut lots) = (quoting(), BTreeMap::new());
         let reconciled = desk.notes.len();
@@ -385,7 +384,7 @@ fn while_fills_never_cease_a_difference_that_they_do_not_explain_holds_everythin
             "{difference:?}"
         );
         assert_eq!(difference.is_some(), moved < 0);
-        // The fills cease: it is what it is.
+        // The fills cease: the difference is exact.
         trade(&mut desk, 6);
         let difference = books(&desk).differences.get(&BASE).map(|d| d.unexplained());
         assert_eq!(
@@ -400,7 +399,7 @@ fn while_fills_never_cease_a_difference_that_they_do_not_explain_holds_everythin
 }
 
 #[test]
-fn a_small_difference_is_shown_as_long_as_fills_do_not_explain_it() {
+fn a_small_difference_is_reported_while_fills_do_not_explain_it() {
     let (mut desk, mut lots) = (quoting(), BTreeMap::new());
     filling(&mut desk, &mut lots, 3);
     desk.balances.0 += 200;
@@ -419,7 +418,7 @@ fn a_small_difference_is_shown_as_long_as_fills_do_not_explain_it() {
     assert_eq!(resting(&desk), 2, "it trades on");
 }
 
-/// A run that ended with a bid and an ask open, and 4 000 base units held: less than the ask sells.
+/// A run that ended with a bid and an ask open, and 4 000 base units held, less than the ask sells.
 fn with_little_base() -> (Desk, [ClientOrderId; 2]) {
     let mut desk = quoting();
     let of = |side| {
@@ -454,9 +453,9 @@ fn failed_invariants(desk: &Desk) -> Vec<&str> {
     failed.collect()
 }
 
-/// Lists are newest first: the sale of what a purchase brought is found before the purchase.
+/// Lists are newest first: a sale is found before the purchase of what it sold.
 #[test]
-fn a_sale_that_is_found_before_the_purchase_it_sold_is_booked_to_the_unit() {
+fn a_sale_found_before_its_purchase_is_booked_exactly() {
     let (mut last, [bid, ask]) = with_little_base();
     let quote = last.balances.1;
     last.show(ask, OrderStatus::Processed, 100);
@@ -522,7 +521,7 @@ fn a_ledger_below_zero_stops_a_run_at_its_first_reconciliation_and_at_once_after
 }
 
 #[test]
-fn what_was_booked_is_durable_as_a_whole_at_every_event() {
+fn bookings_are_durable_as_a_whole_at_every_event() {
     let mut desk = quoting();
     let id = *desk
         .sealed
@@ -554,7 +553,7 @@ fn what_was_booked_is_durable_as_a_whole_at_every_event() {
     assert_eq!(booking.ledger, ledger);
     let position = &booking.positions[&MarketId(0)];
     assert_eq!((position.base, position.cash), (500_004_000, -399_800));
-    // The store was told everything: a kill now leaves what the engine knows.
+    // Everything was stored: a kill now leaves the engine's state.
     let mut all = Books::default();
     let mut again = quoting();
     again.bookings.iter().for_each(|booking| all.book(booking));
@@ -565,7 +564,7 @@ fn what_was_booked_is_durable_as_a_whole_at_every_event() {
 }
 
 #[test]
-fn a_token_that_is_traded_nowhere_holds_nothing_back_at_once() {
+fn a_difference_in_an_untraded_token_stops_nothing_at_once() {
     let mut desk = quoting();
     desk.other = Some(1 << 80);
     trade(&mut desk, 290);
@@ -576,7 +575,7 @@ fn a_token_that_is_traded_nowhere_holds_nothing_back_at_once() {
     assert_eq!(books(&desk).hold, Some(BooksHold::Lasting));
 }
 
-/// A thousand shares are worth 200 000 000.
+/// A thousand shares have a value of 200 000 000.
 fn beside(most: Amount, known: bool) -> (Beside, BooksStatus) {
     let mut config = limits();
     config.risk.mismatch_max = BTreeMap::from([(QUOTE, most)]);
@@ -595,7 +594,7 @@ fn beside(most: Amount, known: bool) -> (Beside, BooksStatus) {
 }
 
 #[test]
-fn shares_are_worth_what_they_would_cost() {
+fn shares_are_valued_at_their_cost() {
     let worth = 200_000_000;
     assert_eq!(POOL.supply, 1_000_000);
     let (_, told) = beside(worth, true);
@@ -605,11 +604,11 @@ fn shares_are_worth_what_they_would_cost() {
     );
     assert_eq!(beside(worth - 1, true).1.hold, Some(BooksHold::Limit));
     let (_, told) = beside(Amount::MAX, false);
-    assert_eq!(told.hold, Some(BooksHold::Limit), "worth nobody knows what");
+    assert_eq!(told.hold, Some(BooksHold::Limit), "without a known value");
 }
 
 #[test]
-fn nothing_is_quoted_while_shares_that_are_held_cannot_be_valued() {
+fn nothing_is_quoted_while_held_shares_have_no_value() {
     let run = |supply| {
         let mut desk = Beside::new(1_000, limits(), Vec::new());
         desk.held.insert(LP, 500);

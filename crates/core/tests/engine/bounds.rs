@@ -1,4 +1,4 @@
-//! The stated worst case, by hand.
+//! The stated worst case, computed by hand.
 
 use cambist_core::bound::{loss_bound, loss_bound_if_kept};
 use cambist_core::config::PoolConfig;
@@ -17,7 +17,7 @@ fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {
     limits.open_orders_max = 4;
     let limits = limits.clone();
     let bound = loss_bound(&spec(), &config, &limits, Price(10_000), 1_000).unwrap();
-    // Ten whole tokens at 100: worth 1 000 000 000, of which the jump takes a tenth.
+    // Ten whole tokens at 100 have a value of 1 000 000 000; the jump loses a tenth.
     assert_eq!(bound.by_gap, 100_000_000);
     // Eight orders of 1 000 000 at the collar's 9 500: 105 lots each, 84 000 units.
     assert_eq!(bound.fillable, 84_000);
@@ -35,7 +35,7 @@ fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {
 }
 
 #[test]
-fn a_pool_adds_what_the_jump_and_a_move_under_way_take() {
+fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
     let config = config();
     let alone = loss_bound(&spec(), &config, &config.markets[0], Price(10_000), 1_900).unwrap();
     let pool = PoolConfig {
@@ -47,7 +47,7 @@ fn a_pool_adds_what_the_jump_and_a_move_under_way_take() {
         value_max: 1_000_000,
         fee_max: 7,
     };
-    // The root of 0.81 is 0.9: 100 000 of a million; 5.005 of a move, rounded up; the fee.
+    // The root of 0.81 is 0.9: 100 000 of a million; 5.005 of an undecided transaction, rounded up; the fee.
     let with = alone.with_pool(&pool).unwrap();
     assert_eq!(with.by_pool, 100_000 + 6 + 7);
     assert_eq!(with.total(), alone.total() + with.by_pool);
@@ -60,9 +60,9 @@ fn a_pool_adds_what_the_jump_and_a_move_under_way_take() {
     );
 }
 
-/// Others trade a pool to any price within the jump: shares keep what the bound says they keep.
+/// Others trade a pool to any price within the jump: the value of shares stays within the bound.
 #[test]
-fn a_pool_traded_to_the_new_price_loses_no_more_than_stated() {
+fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
     let config = config();
     let (base, quote) = (1_000_000_u128, 100_000_000_u128);
     let mut least = u128::MAX;
@@ -79,7 +79,7 @@ fn a_pool_traded_to_the_new_price_loses_no_more_than_stated() {
             fee_max: 0,
         };
         let stated = bound.with_pool(&pool).unwrap().by_pool;
-        // A price of 100 falls to 100 · (1 − g): base comes in until the pool is there.
+        // A price of 100 falls to 100 · (1 − g): base is added until the pool has that price.
         let left = u128::from(10_000 - gap_bps);
         let there = (base * quote * 10_000 / (100 * left)).isqrt();
         let worth = there * 100 * left / 10_000 + (base * quote).div_ceil(there);
@@ -91,14 +91,14 @@ fn a_pool_traded_to_the_new_price_loses_no_more_than_stated() {
 }
 
 #[test]
-fn where_ended_orders_are_kept_everything_signed_is_held_and_fills_at_the_collar() {
+fn with_kept_orders_everything_signed_fills_at_the_collar() {
     let mut config = config();
     config.max_fee_bips = 10;
     let limits = &mut config.markets[0];
     (limits.inventory_max, limits.signed_unexpired_max) = (10_000_000, 2_000_000);
     let limits = limits.clone();
     let bound = loss_bound_if_kept(&spec(), &config, &limits, Price(10_000), 1_000).unwrap();
-    // Twelve whole tokens at 100 lose a tenth; two of them are 500 ten-thousandths off, and pay ten.
+    // Twelve whole tokens at 100 lose a tenth; two of them fill 500 ten-thousandths off, with a fee of ten.
     assert_eq!((bound.held, bound.fillable), (12_000_000, 2_000_000));
     assert_eq!(bound.by_gap, 120_000_000);
     assert_eq!((bound.by_fills, bound.by_fees), (10_000_000, 200_000));

@@ -1,5 +1,4 @@
-//! Controls that look further than one order: size, exposure, rates, repetition, caps. Each on both sides
-//! of its limit.
+//! Controls over more than one order: size, exposure, rates, duplicates, caps. Each on both sides of its limit.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ fn refused(desk: &Desk, wanted: Control) -> bool {
         .any(|n| matches!(n, Notification::RiskRefused { control, .. } if *control == wanted))
 }
 
-/// Whether one bid leaves under a changed configuration, or what refuses it.
+/// The control that refuses a bid under a changed configuration; `None` if it is sent.
 fn judge(change: impl Fn(&mut EngineConfig)) -> Option<Control> {
     let mut desk = desk(&[BID], change);
     desk.run_ms(3_000);
@@ -51,7 +50,7 @@ fn order_volume() {
 fn order_amount() {
     let base = spec().base_amount(Qty(10)).unwrap();
     let quote = spec().quote_amount(Price(9_995), Qty(10)).unwrap();
-    // Ten lots, where the venue takes so much of a token at least and at most.
+    // Ten lots, where the venue has this minimum and maximum for a token.
     let leave = |token: usize, minimum, maximum| {
         let mut tokens = [BASE, QUOTE].map(|id| token_spec(id, 6));
         (tokens[token].minimum, tokens[token].maximum) = (minimum, maximum);
@@ -75,7 +74,7 @@ fn order_amount() {
 
 #[test]
 fn gross_exposure() {
-    // Held are 500 000 000 units, worth 50 000 000 000 at the mid; ten lots are worth 100 000 more.
+    // 500 000 000 units are held, with a value of 50 000 000 000 at the mid; ten lots add 100 000.
     let worth = 50_000_100_000;
     let most =
         |most| move |c: &mut EngineConfig| c.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
@@ -90,7 +89,7 @@ fn gross_exposure() {
 }
 
 #[test]
-fn gross_exposure_lets_sales_pass() {
+fn gross_exposure_allows_sales() {
     let mut desk = desk(&[(Side::Sell, 10_005, 10)], |c| {
         c.risk.gross_max = BTreeMap::from([(QUOTE, 1)]);
     });
@@ -133,7 +132,7 @@ fn too_many_cancels_stop_new_orders_and_never_cancels() {
         let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
         desk.until_a_submit_waits();
         desk.accept();
-        // Every move of the book moves the bid: the old one is cancelled.
+        // Every change of the book moves the bid: the old one is cancelled.
         for moved in [10_050, 10_100] {
             desk.depth = (moved - 10, moved + 10);
             desk.run_ms(1_000);
@@ -147,14 +146,14 @@ fn too_many_cancels_stop_new_orders_and_never_cancels() {
 }
 
 #[test]
-fn duplicates_are_as_many_as_wanted() {
+fn as_many_equal_orders_as_equal_targets() {
     let mut two = desk(&[BID, BID], |_| {});
     two.run_ms(3_000);
     assert_eq!(two.submits.len(), 2, "two equal quotes are two orders");
     assert!(!refused(&two, Control::Duplicate));
 }
 
-/// Wants a bid now and nothing next time, and the other way round.
+/// Has a bid as target in every other decision.
 struct Flicker(bool);
 
 impl Strategy for Flicker {
@@ -167,13 +166,13 @@ impl Strategy for Flicker {
 }
 
 #[test]
-fn an_equal_order_made_a_moment_ago_is_not_made_again() {
+fn an_equal_order_is_not_placed_again_at_once() {
     for (window_ms, again) in [(60_000, false), (1, true)] {
         let mut config = config();
         config.risk.duplicate_ms = window_ms;
         let mut desk = Desk::of(Box::new(Flicker(false)), config, Vec::new());
         desk.until_a_submit_waits();
-        // A refusal ends it at once; the next wish comes a moment later.
+        // A refusal ends it at once; the next target comes a moment later.
         desk.answer_submit(Outcome::Refused(Reason::InvalidArgument));
         desk.run_ms(4_000);
         assert_eq!(desk.sealed.len() > 1, again);
@@ -182,7 +181,7 @@ fn an_equal_order_made_a_moment_ago_is_not_made_again() {
 }
 
 #[test]
-fn executions_latch_and_normal_quoting_does_not() {
+fn too_many_executions_stop_new_orders_and_normal_quoting_does_not() {
     let run = |most| {
         let mut desk = desk(&[BID], |c| {
             c.risk.executions_per_min = most;
@@ -261,14 +260,14 @@ fn a_market_pauses_longer_with_each_refusal_in_a_row_whatever_it_proves() {
     }
 }
 
-/// The bid stands for what was decided; whatever else is sealed under the same decision does not leave.
+/// The bid fills its decision; another intent under the same decision is not sent.
 #[test]
-fn what_leaves_is_what_was_decided() {
+fn only_decided_orders_are_sent() {
     let mut desk = desk(&[BID], |_| {});
     desk.store_waits = true;
     desk.run_ms(3_000);
     let (batch, orders) = desk.sealing.pop().expect("a batch waits");
-    // The same batch answered twice, as a confused store might.
+    // The same batch is answered twice, as a faulty store might.
     desk.sealing.push((batch, orders.clone()));
     desk.store_answers();
     desk.sealing.push((batch, orders));
@@ -277,7 +276,7 @@ fn what_leaves_is_what_was_decided() {
 }
 
 #[test]
-fn a_start_in_steps_quotes_a_share_and_grows() {
+fn a_ramp_quotes_a_share_and_grows() {
     let mut desk = desk(&[(Side::Buy, 9_995, 100)], |c| {
         c.ramp.start_bps = 2_500;
         c.ramp.step_bps = 2_500;
@@ -291,7 +290,7 @@ fn a_start_in_steps_quotes_a_share_and_grows() {
     assert_eq!(desk.sealed[&last].1.qty, Qty(50), "a healthy step later");
 }
 
-/// Wants a bid of so many lots; one that rests is wanted as it is.
+/// Has a bid of this many lots as target, and keeps one that rests.
 struct Keeps(u64);
 
 impl Strategy for Keeps {
@@ -303,7 +302,7 @@ impl Strategy for Keeps {
 }
 
 #[test]
-fn a_strategy_that_keeps_its_order_keeps_it_while_the_start_is_below_full_size() {
+fn a_kept_order_is_not_scaled_twice_during_the_ramp() {
     let mut config = config();
     config.ramp.start_bps = 3_333;
     config.ramp.step_bps = 0;
@@ -316,8 +315,8 @@ fn a_strategy_that_keeps_its_order_keeps_it_while_the_start_is_below_full_size()
     assert!(desk.cancels.is_empty());
 }
 
-/// Orders made while every move of the book moves the bid, and whether the ratio held any back. With
-/// `filled` the first order fills a little.
+/// Number of orders created while every change of the book moves the bid, and whether the ratio refused any. With
+/// `filled` the first order fills in part.
 fn messages(most: u32, filled: bool) -> (usize, bool) {
     let mut config = config();
     config.risk.messages_per_fill = most;
@@ -345,7 +344,7 @@ fn messages(most: u32, filled: bool) -> (usize, bool) {
 #[test]
 fn messages_for_each_fill() {
     assert_eq!(messages(0, false), (3, false), "switched off");
-    // The third order is made after two orders and a cancel.
+    // The third order comes after two orders and a cancel.
     assert_eq!(messages(4, false), (3, false));
     assert_eq!(messages(3, false), (2, true));
     // Two fills allow twice as much.

@@ -1,4 +1,4 @@
-//! A desk: the engine, a strategy that always wants the same two quotes, and answers typed by hand.
+//! A test bench: the engine, a strategy with two constant targets, and a simple venue whose answers a test can change.
 
 mod setup;
 mod venue;
@@ -19,68 +19,68 @@ use cambist_core::request::{Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
 
-/// The engine and a hand that answers.
+/// The engine and the state of its environment.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent ways in which an outside world misbehaves"
 )]
 pub struct Desk {
     pub engine: Engine,
-    /// The first event, heard when time first passes.
+    /// The first event, passed when time first advances.
     pub start: Option<Event>,
     pub now: Time,
     pub depth: (u64, u64),
     pub version: u64,
     /// Whether the shell loses queries, so that they are never answered.
     pub deaf: bool,
-    /// Queries that were lost.
+    /// Lost queries.
     pub asked: Vec<(RequestId, Query)>,
-    /// Decimals of prices as listed.
+    /// Decimals of listed prices.
     pub price_decimals: u8,
-    /// Whether markets are listed as open, and the account is told to be frozen.
+    /// Whether markets are listed as open; otherwise the account is frozen as well.
     pub listed_open: bool,
     pub frozen: bool,
-    /// Questions about the account get no answer.
+    /// Whether queries about the account get no answer.
     pub account_away: bool,
-    /// Tokens as listed.
+    /// Listed tokens.
     pub tokens: Vec<TokenSpec>,
-    /// The venue time that answers about the depth carry, if not the true one.
+    /// The venue time in answers about the depth, if not the true one.
     pub cached: Option<VenueTime>,
-    /// The header of such a depth tells the present time.
+    /// Whether the header of such a depth has the present time.
     pub header_errs: bool,
     pub balances: (Amount, Amount),
-    /// Of the other quote token, if not as much as of the first.
+    /// Balance of the other quote token, if not that of the first.
     pub other: Option<Amount>,
-    /// What the venue knows of our orders.
+    /// Our orders at the venue.
     pub list: Vec<OrderReport>,
-    /// Whether the list leaves out what has ended.
+    /// Whether the list leaves out ended orders.
     pub forgets: bool,
-    /// Whether lists of what rests are answered.
+    /// Whether lists of resting orders are answered.
     pub resting_listed: bool,
-    /// Later pages of closed windows that were asked for, and which of them is lost.
+    /// Number of requests for later pages of closed windows, and which of them is lost.
     pub proof_pages: u32,
     pub lost_proof_page: Option<u32>,
-    /// What was given to a store that waits.
+    /// Restrictions that a waiting store was given.
     pub writing: Option<Restrictions>,
-    /// What it says instead of an order's report.
+    /// A refusal instead of an order's report.
     pub reads_refused: Option<Reason>,
     /// Whether list, depth and balance requests are answered by the desk itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
     pub notes: Vec<Notification>,
-    /// How often the engine was woken because it wanted to be.
+    /// Number of wake-ups that the engine requested.
     pub wakes: usize,
     pub finished: Option<bool>,
-    /// Submits and cancels that wait for the test to answer.
+    /// Submits and cancels without an answer yet.
     pub submits: VecDeque<(RequestId, ClientOrderId)>,
     pub cancels: VecDeque<(RequestId, Hash)>,
     pub reads: Vec<Hash>,
     pub levels: Vec<TradingState>,
-    /// What was last to be stored.
+    /// The last restrictions to store.
     pub stored: Restrictions,
-    /// The durable books, and everything that was booked.
+    /// The durable books after all bookings.
     pub books: Books,
     pub bookings: Vec<Booking>,
-    /// Whether `Seal` and `StoreLevel` are answered by the desk.
+    /// Whether `Seal` and `StoreRestrictions` are answered.
     pub store_works: bool,
     /// Whether batches wait until `store_answers`.
     pub store_waits: bool,
@@ -100,7 +100,7 @@ impl Desk {
         Self::of(Box::new(Always(quotes.to_vec())), config, open)
     }
 
-    /// A desk of another strategy.
+    /// A bench with another strategy.
     pub fn of(
         strategy: Box<dyn Strategy>,
         config: EngineConfig,
@@ -109,7 +109,7 @@ impl Desk {
         Self::at(vec![spec()], vec![strategy], config, open)
     }
 
-    /// A desk of one market with several strategies.
+    /// A bench with one market and several strategies.
     pub fn shared(strategies: Vec<Box<dyn Strategy>>, config: EngineConfig) -> Self {
         let seats = strategies.len();
         let mut desk = Self::at(vec![spec()], strategies, config, Vec::new());
@@ -120,7 +120,7 @@ impl Desk {
         desk
     }
 
-    /// A desk of several markets, a strategy each.
+    /// A bench with several markets, a strategy for each.
     pub fn at(
         markets: Vec<MarketSpec>,
         strategies: Vec<Box<dyn Strategy>>,
@@ -195,7 +195,7 @@ impl Desk {
         }
     }
 
-    /// Level and pauses that were stored before.
+    /// Starts with stored restrictions.
     pub fn starts_with(&mut self, levels: Restrictions) {
         if let Some(Event::Start(start)) = &mut self.start {
             start.restrictions = levels.clone();
@@ -203,7 +203,7 @@ impl Desk {
         }
     }
 
-    /// Books that were stored before.
+    /// Starts with stored books.
     pub fn starts_with_books(&mut self, books: Books) {
         if let Some(Event::Start(start)) = &mut self.start {
             start.books = books.clone();
@@ -211,7 +211,7 @@ impl Desk {
         }
     }
 
-    /// An order of the run before that may be alive.
+    /// Starts with an order of an earlier run that may be alive.
     pub fn recovers(&mut self, order: UnsignedOrder, hash: Hash) {
         self.sealed.insert(order.client_id, (hash, order.clone()));
         if let Some(Event::Start(start)) = &mut self.start {
@@ -226,21 +226,21 @@ impl Desk {
         }
     }
 
-    /// What a store before version 5 says of losses.
+    /// Starts with losses from a store before version 5.
     pub fn starts_with_lost(&mut self, lost: BTreeMap<cambist_core::MarketId, LossBaseline>) {
         if let Some(Event::Start(start)) = &mut self.start {
             start.lost = lost;
         }
     }
 
-    /// A desk past recovery.
+    /// A bench after recovery.
     pub fn ready(quotes: &[(Side, u64, u64)]) -> Self {
         let mut desk = Self::new(quotes);
         desk.until_a_submit_waits();
         desk
     }
 
-    /// Lets time pass until something is submitted.
+    /// Advances time until something is submitted.
     pub fn until_a_submit_waits(&mut self) {
         for _ in 0..5_000 {
             if !self.submits.is_empty() {
@@ -251,7 +251,7 @@ impl Desk {
         panic!("nothing was submitted within five seconds");
     }
 
-    /// The venue's clock, which the desk keeps in step with ours.
+    /// The venue's clock, in step with the engine's.
     pub fn venue_now(&self) -> VenueTime {
         ORIGIN.plus_ms(self.now.as_ms() - 1_000)
     }
@@ -278,7 +278,7 @@ impl Desk {
         });
     }
 
-    /// As `answer`, with a wish to be left alone.
+    /// As `answer`, with a retry-after.
     pub fn answer_later(
         &mut self,
         request: RequestId,
@@ -334,7 +334,7 @@ impl Desk {
         }
     }
 
-    /// The store has made durable what waits for it.
+    /// The store completes what waits for it.
     pub fn store_answers(&mut self) {
         for (batch, intents) in std::mem::take(&mut self.sealing) {
             let mut hashes = Vec::new();
@@ -350,12 +350,12 @@ impl Desk {
         }
     }
 
-    /// Every order sealed so far, oldest first.
+    /// All sealed orders, oldest first.
     pub fn sealed_ids(&self) -> Vec<ClientOrderId> {
         self.sealed.keys().copied().collect()
     }
 
-    /// Lets time pass, waking the engine when it wants to be woken.
+    /// Advances time and wakes the engine as requested.
     pub fn run_ms(&mut self, ms: u64) {
         if let Some(start) = self.start.take() {
             self.hear(&start);
@@ -405,7 +405,7 @@ impl Desk {
             .map(|(_, end)| end)
     }
 
-    /// Transmissions of every order so far, answered or not.
+    /// Number of transmissions of an order, answered or not.
     pub fn transmissions(&self, id: ClientOrderId) -> usize {
         self.notes
             .iter()

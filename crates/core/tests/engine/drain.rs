@@ -1,4 +1,4 @@
-//! Ending with proof, and levels.
+//! Draining with proof, and trading states.
 
 use cambist_core::Reason;
 use cambist_core::event::{Command, Event, Restrictions, TradingState};
@@ -45,12 +45,12 @@ fn an_unknown_order_delays_the_end_until_its_fence() {
 }
 
 #[test]
-fn a_drain_that_cannot_prove_it_says_so_at_its_deadline() {
+fn a_drain_without_proof_ends_unproven_at_its_deadline() {
     let mut desk = Desk::ready(&BOTH);
     let id = desk.accept();
     desk.accept();
     drain(&mut desk);
-    // The venue keeps showing the order as open, whatever is cancelled.
+    // The venue lists the order as open, whatever is cancelled.
     for _ in 0..650 {
         desk.run_ms(100);
         desk.show(id, OrderStatus::Cancelling, 0);
@@ -59,7 +59,7 @@ fn a_drain_that_cannot_prove_it_says_so_at_its_deadline() {
 }
 
 #[test]
-fn an_order_being_sealed_when_the_drain_begins_never_leaves() {
+fn an_order_being_sealed_when_the_drain_starts_is_never_sent() {
     let mut desk = Desk::new(&BOTH);
     desk.store_works = false;
     desk.run_ms(3_000);
@@ -82,7 +82,7 @@ fn an_order_being_sealed_when_the_drain_begins_never_leaves() {
 }
 
 #[test]
-fn a_level_being_stored_already_forbids_and_is_in_force_when_stored() {
+fn a_trading_state_being_stored_already_restricts_and_is_in_force_when_stored() {
     let mut desk = Desk::ready(&BOTH);
     desk.accept_all();
     desk.store_waits = true;
@@ -108,7 +108,7 @@ fn a_level_being_stored_already_forbids_and_is_in_force_when_stored() {
 }
 
 #[test]
-fn an_open_order_of_ours_that_nobody_remembers_is_no_foreign_one() {
+fn a_forgotten_open_order_of_ours_is_not_foreign() {
     let mut desk = Desk::ready(&BOTH);
     let id = desk.accept();
     desk.accept();
@@ -139,7 +139,7 @@ fn an_order_that_ends_while_the_proof_is_read_contradicts_nothing() {
     desk.list.push(ended);
     desk.answer_submit(Outcome::Unknown(UnknownCause::Transport));
     drain(&mut desk);
-    // The second round of the proof has shown the order as open when its last page is lost.
+    // The second round of the proof has listed the order as open when its last page is lost.
     desk.lost_proof_page = Some(2);
     while desk.proof_pages < 2 {
         desk.run_ms(1);

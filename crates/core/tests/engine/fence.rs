@@ -1,4 +1,4 @@
-//! What ends an unknown order, and what does not.
+//! Which evidence ends an unknown order, and which does not.
 
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, OrderStatus};
@@ -22,7 +22,7 @@ fn run_losing(desk: &mut Desk, ms: u64, id: ClientOrderId) {
 }
 
 #[test]
-fn a_lost_submit_is_sent_again_only_after_the_list_did_not_show_it() {
+fn a_lost_submit_is_resent_only_after_a_list_left_it_out() {
     let mut desk = Desk::ready(&BID);
     let id = desk.answer_submit(LOST);
     assert_eq!(desk.transmissions(id), 1);
@@ -37,7 +37,7 @@ fn a_lost_submit_is_sent_again_only_after_the_list_did_not_show_it() {
 }
 
 #[test]
-fn a_lost_submit_that_the_list_shows_is_live_and_never_sent_again() {
+fn a_lost_submit_that_is_listed_is_live_and_never_resent() {
     let mut desk = Desk::ready(&BID);
     let (_, id) = desk.submits[0];
     desk.show(id, OrderStatus::Processing, 0);
@@ -53,7 +53,7 @@ fn a_lost_submit_that_the_list_shows_is_live_and_never_sent_again() {
 }
 
 #[test]
-fn an_unknown_order_ends_only_behind_the_fence() {
+fn an_unknown_order_ends_only_after_the_fence() {
     let mut desk = Desk::ready(&BID);
     let id = desk.answer_submit(LOST);
     let sealed_at = desk.now;
@@ -69,7 +69,7 @@ fn an_unknown_order_ends_only_behind_the_fence() {
 }
 
 #[test]
-fn an_order_that_turns_up_late_is_taken_in_even_at_the_fence() {
+fn an_order_listed_late_is_tracked_even_at_the_fence() {
     let mut desk = Desk::ready(&BID);
     let id = desk.answer_submit(LOST);
     run_losing(&mut desk, 21_000, id);
@@ -97,14 +97,14 @@ fn a_refusal_that_the_bytes_alone_cause_ends_a_single_transmission() {
 }
 
 #[test]
-fn a_refusal_that_a_twin_or_the_moment_could_cause_ends_nothing() {
+fn a_refusal_that_a_copy_or_a_temporary_condition_could_cause_ends_nothing() {
     for reason in [
         Reason::InsufficientBalance,
         Reason::OrderExists,
         Reason::OrderExpired,
         Reason::InvalidOrder,
         Reason::SubmitFailed,
-        // Listed, limited and charged otherwise when a delayed copy arrives.
+        // The listing, limits or fees may differ when a delayed copy arrives.
         Reason::UnsupportedMarket,
         Reason::UnsupportedToken,
         Reason::AmountTooSmall,
@@ -130,7 +130,7 @@ fn a_definitive_refusal_of_a_resend_does_not_end_the_first_copy() {
 }
 
 #[test]
-fn what_provably_never_left_may_leave_later_or_be_dropped() {
+fn bytes_that_provably_were_not_sent_may_be_sent_later_or_dropped() {
     let mut desk = Desk::ready(&BID);
     let id = desk.answer_submit(Outcome::NotSent);
     desk.run_ms(1_500);
@@ -187,7 +187,7 @@ fn an_order_concluded_to_be_dead_that_is_seen_open_stops_trading() {
 }
 
 #[test]
-fn a_trade_is_booked_even_if_the_fee_shown_fell() {
+fn a_trade_is_booked_even_if_the_reported_fee_fell() {
     let mut desk = Desk::ready(&BID);
     let id = desk.accept();
     desk.show(id, OrderStatus::Processing, 10);
@@ -210,7 +210,7 @@ fn paying_more_than_was_signed_stops_trading() {
 }
 
 #[test]
-fn an_order_made_after_a_wrong_time_was_told_is_still_seen() {
+fn an_order_created_after_a_wrong_time_is_still_found() {
     let mut desk = Desk::new(&BID);
     desk.cached = Some(desk.venue_now().plus_ms(4_900));
     desk.until_a_submit_waits();
@@ -223,7 +223,7 @@ fn an_order_made_after_a_wrong_time_was_told_is_still_seen() {
 }
 
 #[test]
-fn an_order_taken_that_the_list_leaves_out_is_asked_for_by_hash() {
+fn an_accepted_order_that_the_list_leaves_out_is_queried_by_hash() {
     let mut desk = Desk::ready(&BID);
     let id = desk.accept();
     desk.forgets = true;
@@ -234,7 +234,7 @@ fn an_order_taken_that_the_list_leaves_out_is_asked_for_by_hash() {
 }
 
 #[test]
-fn an_order_taken_that_nobody_knows_any_more_ends_behind_the_fence() {
+fn an_accepted_order_that_the_venue_no_longer_knows_ends_after_the_fence() {
     let mut desk = Desk::ready(&BID);
     let id = desk.accept();
     desk.list.clear();
@@ -245,7 +245,7 @@ fn an_order_taken_that_nobody_knows_any_more_ends_behind_the_fence() {
 }
 
 #[test]
-fn a_report_that_is_refused_is_no_word_about_the_order() {
+fn a_refused_report_is_no_evidence_about_the_order() {
     let mut desk = Desk::ready(&BID);
     let id = desk.accept();
     desk.list.clear();

@@ -1,4 +1,4 @@
-//! Time, books and venues that do what they should not: jumps, sleeps, frozen and rewound worlds.
+//! Faulty clocks, books and venues: jumps, suspensions, frozen data.
 
 use cambist_core::event::Event;
 use cambist_core::notification::Notification;
@@ -18,10 +18,10 @@ fn quoting() -> Desk {
 }
 
 #[test]
-fn a_sleep_is_noticed_and_nothing_leaves_before_everything_is_read_again() {
+fn a_suspension_is_detected_and_nothing_is_sent_before_everything_is_read_again() {
     let mut desk = quoting();
     let sent = desk.sealed.len();
-    // The host sleeps for a minute: no wake, no answer; meanwhile the orders expired.
+    // The host is suspended for a minute: no wake-up, no answer; meanwhile the orders expired.
     desk.now = desk.now.plus_ms(60_000);
     desk.deaf = true;
     desk.hear(&Event::Wake);
@@ -42,7 +42,7 @@ fn a_sleep_is_noticed_and_nothing_leaves_before_everything_is_read_again() {
 }
 
 #[test]
-fn a_short_delay_is_no_sleep() {
+fn a_short_delay_is_no_suspension() {
     let mut desk = quoting();
     desk.now = desk.now.plus_ms(4_000);
     desk.hear(&Event::Wake);
@@ -75,7 +75,7 @@ fn one_answer_from_an_hour_ahead_ends_no_order() {
 }
 
 #[test]
-fn a_venue_whose_clock_goes_back_an_hour_gives_no_price() {
+fn a_venue_clock_that_goes_back_an_hour_gives_no_price() {
     let mut desk = quoting();
     desk.cached = Some(VenueTime(desk.venue_now().0 - HOUR_MS));
     desk.run_ms(4_000);
@@ -88,7 +88,7 @@ fn a_venue_whose_clock_goes_back_an_hour_gives_no_price() {
 }
 
 #[test]
-fn a_book_that_is_frozen_under_fresh_timestamps_is_dead() {
+fn a_frozen_book_under_new_timestamps_is_not_priced_from() {
     for (frozen_after_ms, cancels) in [(0, 0), (5_000, 2)] {
         let mut config = config();
         config.markets[0].frozen_after_ms = frozen_after_ms;
@@ -143,7 +143,7 @@ fn a_closed_market_and_a_frozen_account_are_not_quoted() {
 }
 
 #[test]
-fn an_account_of_which_nothing_is_known_is_not_quoted_and_soon_asked_for_again() {
+fn an_unknown_account_is_not_quoted_and_is_soon_queried_again() {
     let mut desk = Desk::new(&BID);
     desk.account_away = true;
     desk.run_ms(10_000);
@@ -178,7 +178,7 @@ fn a_token_that_differs_from_the_start_is_not_quoted() {
         desk.run_ms(61_000);
         assert!(desk.sealed.len() > made, "listed as at the start again");
     }
-    // What belongs to another market, and what nobody judges, changes nothing.
+    // Changes of another market, and of values that are not checked, have no effect.
     let mut desk = quoting();
     desk.tokens[2].decimals = 7;
     desk.tokens[0].dust = 5;
@@ -193,10 +193,10 @@ fn a_token_that_differs_from_the_start_is_not_quoted() {
 }
 
 #[test]
-fn a_venue_may_ask_to_be_left_alone_but_not_for_long() {
+fn retry_after_is_obeyed_up_to_a_bound() {
     let mut desk = quoting();
     let before = desk.version;
-    // The next depth is refused, with a wish for an hour of silence.
+    // The next depth is refused, with a retry-after of an hour.
     desk.deaf = true;
     desk.run_ms(600);
     let asked = desk

@@ -8,7 +8,7 @@ use cambist_core::{MarketId, MarketSpec, Price, Qty, Side};
 
 use crate::desk::{Always, BASE, Desk, OTHER, config, spec, token};
 
-/// Runs a desk that wants one quote under a changed configuration, and tells what refused it.
+/// The control that refuses one quote under a changed configuration; `None` if it is sent.
 fn judge(quote: (Side, u64, u64), change: impl Fn(&mut EngineConfig)) -> Option<Control> {
     judge_funded(quote, (500_000_000, 100_000_000_000), change)
 }
@@ -138,7 +138,7 @@ fn self_cross() {
 fn stale_depth() {
     let mut desk = Desk::ready(&[(Side::Buy, 9_995, 10)]);
     desk.accept();
-    // The book crosses: every later snapshot is refused, and the accepted one grows old.
+    // The book crosses: every later snapshot is refused, and the accepted one becomes old.
     desk.depth = (10_010, 9_990);
     desk.run_ms(2_900);
     assert_eq!(desk.cancels.len(), 0);
@@ -183,18 +183,18 @@ fn budget() {
     assert_eq!(
         desk.submits.len(),
         3,
-        "what had no token is wanted again later"
+        "a target without a token is decided again"
     );
 }
 
 #[test]
-fn the_inventory_band_is_judged_by_the_worse_of_both_books() {
+fn the_inventory_band_uses_the_worse_of_both_balances() {
     let mut config = config();
     config.markets[0].inventory_max = 600_000_000;
     let mut desk = Desk::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
     desk.run_ms(3_000);
     let id = desk.accept();
-    // The venue holds more than our books say: a fill we never heard of, or somebody else's hand.
+    // The venue holds more than the ledger: an unknown fill, or an external flow.
     desk.balances.0 = 600_000_000;
     desk.run_ms(2_000);
     desk.show(id, OrderStatus::Cancelled, 0);

@@ -1,5 +1,5 @@
-//! Answers of extreme and contradictory content: nothing panics, nothing overflows, every list stays
-//! bounded, and more is never reserved than there is.
+//! Answers with extreme and contradictory content: no panic, no overflow, every list bounded, and never more reserved
+//! than there is.
 
 use std::collections::BTreeMap;
 
@@ -237,7 +237,7 @@ impl Hostile {
                 };
                 self.answer(request, reply);
             }
-            // Levels are not stored: the run would soon only watch.
+            // Restrictions are not stored: otherwise the run would soon stop trading.
             Action::StoreRestrictions { .. }
             | Action::Book(_)
             | Action::Notify(_)

@@ -1,4 +1,4 @@
-//! Orders of other cambist instances on the account: cancel-only, a reason, and never a cancel of theirs.
+//! Orders of other instances on the account: no new orders, a reason, and never a cancel of theirs.
 
 use cambist_core::config::{EngineConfig, ForeignOrders};
 use cambist_core::event::{Command, Event, TradingState};
@@ -9,10 +9,10 @@ use cambist_core::{Price, Qty, Side, StrategyId, VenueTime};
 
 use crate::desk::{BOTH, Desk, ORIGIN, config, spec};
 
-/// The desk's own is 7.
+/// The bench's own is 7.
 const OTHER: u32 = 0x7530_e7d1;
 
-/// An order of another instance, created so long after the desk began, valid for so long.
+/// An order of another instance, created this long after the start, with this time to live.
 fn other(number: u64, created_ms: i64, ttl_ms: u64) -> OrderReport {
     let created = VenueTime(ORIGIN.0.saturating_add_signed(created_ms));
     let mut hash = [8; 32];
@@ -52,7 +52,7 @@ const POLICIES: [ForeignOrders; 3] = [
     ForeignOrders::Adopt,
 ];
 
-/// The reasons of both sides by the last status, and the orders it names.
+/// The reasons of both sides in the last status, and the orders in it.
 fn status(desk: &Desk) -> ([Option<Control>; 2], Vec<u64>) {
     let told = desk.notes.iter().rev().find_map(|note| match note {
         Notification::Status(status) => {
@@ -64,20 +64,20 @@ fn status(desk: &Desk) -> ([Option<Control>; 2], Vec<u64>) {
         }
         _ => None,
     });
-    told.expect("a status was told")
+    told.expect("a status was emitted")
 }
 
 const BESIDE: [Option<Control>; 2] = [Some(Control::OtherInstance); 2];
 
 #[test]
-fn what_an_earlier_state_folder_left_is_named_and_waited_out_whatever_the_file_says_of_others() {
+fn orders_of_an_earlier_state_folder_are_named_and_waited_for_under_every_policy() {
     for policy in POLICIES {
-        // Made five seconds before the start, dead at 15 s, and the grace is 3 s.
+        // Created five seconds before the start, expires at 15 s; the grace is 3 s.
         let mut desk = desk(policy, vec![other(1, -5_000, 20_000)]);
         desk.run_ms(17_900);
         assert!(desk.submits.is_empty(), "{policy:?}");
         assert_eq!(status(&desk), (BESIDE, vec![1]), "{policy:?}");
-        assert_eq!(desk.levels, [], "a person is not needed");
+        assert_eq!(desk.levels, [], "no operator is needed");
         let named = desk.notes.iter().filter(|note| match note {
             Notification::OtherInstance {
                 order,
@@ -91,19 +91,19 @@ fn what_an_earlier_state_folder_left_is_named_and_waited_out_whatever_the_file_s
             }
             _ => false,
         });
-        assert_eq!(named.count(), 1, "told once");
+        assert_eq!(named.count(), 1, "reported once");
         desk.run_ms(3_000);
         assert_eq!(desk.submits.len(), 2, "{policy:?}: behind expiry and grace");
         assert!(
             desk.cancels.is_empty(),
-            "{policy:?}: nobody else's order is cancelled"
+            "{policy:?}: no foreign order is cancelled"
         );
         assert_eq!(status(&desk).1, []);
     }
 }
 
 #[test]
-fn one_that_ended_before_is_no_reason_and_one_that_ends_is_none_any_more() {
+fn an_order_that_ended_before_or_ends_is_no_reason() {
     let mut gone = other(1, -60_000, 20_000);
     gone.status = OrderStatus::Expired;
     let mut desk = desk(ForeignOrders::Tolerate, vec![gone]);
@@ -120,7 +120,7 @@ fn one_that_ended_before_is_no_reason_and_one_that_ends_is_none_any_more() {
 }
 
 #[test]
-fn one_that_was_made_after_our_start_is_cancel_only_within_one_list() {
+fn an_order_created_after_our_start_causes_cancel_only_within_one_list() {
     for policy in POLICIES {
         for status_of_it in [OrderStatus::Processing, OrderStatus::Processed] {
             let mut desk = desk(policy, Vec::new());
@@ -153,7 +153,7 @@ fn one_that_was_made_after_our_start_is_cancel_only_within_one_list() {
 }
 
 #[test]
-fn a_time_that_the_start_cannot_know_is_no_proof_of_a_second_daemon() {
+fn an_uncertain_creation_time_is_no_proof_of_a_second_daemon() {
     for (created_ms, raised) in [(6_000, false), (6_001, true)] {
         let mut desk = desk(ForeignOrders::Tolerate, vec![other(1, created_ms, 20_000)]);
         desk.run_ms(3_000);
@@ -173,7 +173,7 @@ fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
 }
 
 #[test]
-fn after_a_person_has_looked_what_was_made_before_is_no_news_and_what_is_made_later_is() {
+fn after_resume_earlier_orders_are_not_reported_again_and_later_ones_are() {
     let mut desk = desk(ForeignOrders::Tolerate, Vec::new());
     desk.run_ms(3_000);
     desk.accept_all();
@@ -211,7 +211,7 @@ fn adopt(desk: &mut Desk, instance: u32) -> Result<String, String> {
 }
 
 #[test]
-fn what_was_left_is_adopted_by_a_person_cancelled_and_then_the_opening_is_taken() {
+fn adopted_orders_are_cancelled_and_then_the_opening_is_taken() {
     let mut left = other(1, -1_000, 3_600_000);
     let mut desk = desk(ForeignOrders::Alarm, vec![left.clone()]);
     desk.run_ms(3_000);
@@ -229,7 +229,7 @@ fn what_was_left_is_adopted_by_a_person_cancelled_and_then_the_opening_is_taken(
     };
     desk.run_ms(3_000);
     assert!(!ready(&desk), "not while it may trade");
-    // It filled half before that: in the opening, and booked nowhere else.
+    // It filled half before that: contained in the opening, and not booked again.
     left.base_filled = left.base_amount / 2;
     left.quote_filled = left.quote_amount / 2;
     left.status = OrderStatus::Cancelled;
@@ -252,7 +252,7 @@ fn an_instance_that_trades_now_is_not_adopted() {
     desk.list.push(other(2, 9_000, 20_000));
     desk.run_ms(2_000);
     let why = adopt(&mut desk, OTHER).unwrap_err();
-    assert!(why.contains("has to end first"), "{why}");
+    assert!(why.contains("stop the other daemon first"), "{why}");
     assert!(desk.cancels.is_empty());
     let reason = String::new();
     let nothing = tell(
@@ -266,11 +266,11 @@ fn an_instance_that_trades_now_is_not_adopted() {
 }
 
 #[test]
-fn of_more_orders_than_are_remembered_the_longest_lived_is_waited_for() {
+fn of_more_orders_than_are_remembered_the_last_to_expire_is_waited_for() {
     let mut many: Vec<_> = (1..=1_024)
         .map(|number| other(number, -5_000, 7_000))
         .collect();
-    // One more, shown last, is dead at 12 s, and the grace is 3 s.
+    // One more, listed last, expires at 12 s; the grace is 3 s.
     many.push(other(1_025, -5_000, 17_000));
     let mut desk = desk(ForeignOrders::Tolerate, many);
     desk.run_ms(14_900);
@@ -281,7 +281,7 @@ fn of_more_orders_than_are_remembered_the_longest_lived_is_waited_for() {
 }
 
 #[test]
-fn between_two_orders_of_a_daemon_that_trades_nothing_is_open_and_nothing_is_ordered() {
+fn between_two_orders_of_another_daemon_nothing_is_placed() {
     let mut ended = other(1, -1_000, 3_600_000);
     ended.status = OrderStatus::Cancelled;
     let mut desk = desk(ForeignOrders::Tolerate, vec![ended]);

@@ -1,4 +1,4 @@
-//! Losses, runaways and those who know better: what each does, and what does nothing yet.
+//! Losses, runaway prices and adverse fills: the effect of each, on both sides of its limit.
 
 use cambist_core::books::{Baselines, Books};
 use cambist_core::config::EngineConfig;
@@ -11,10 +11,10 @@ use cambist_core::{MarketId, Side};
 
 use crate::desk::{BASE, Desk, ORIGIN, OTHER, QUOTE, config};
 
-/// Low enough that no fall of the book here crosses it.
+/// Low enough that no fall of the book here reaches it.
 const BID: (Side, u64, u64) = (Side::Buy, 9_600, 10);
 
-/// Held are 500 000 000 units: a fall of the mid by one tick costs 5 000 000 quote units.
+/// 500 000 000 units are held: a fall of the mid by one tick loses 5 000 000 quote units.
 const PER_TICK: u128 = 5_000_000;
 
 fn desk(change: impl Fn(&mut EngineConfig)) -> Desk {
@@ -46,7 +46,7 @@ fn falls(desk: &mut Desk, ticks: u64) {
 }
 
 #[test]
-fn a_loss_within_the_hour_pauses_the_market_until_it_heals() {
+fn a_loss_within_the_hour_pauses_the_market_for_its_time() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 10 * PER_TICK;
     let mut desk = desk(limit);
     falls(&mut desk, 10);
@@ -64,7 +64,7 @@ fn a_loss_within_the_hour_pauses_the_market_until_it_heals() {
 }
 
 #[test]
-fn a_loss_that_paused_a_market_does_not_pause_it_again_when_that_has_healed() {
+fn a_loss_that_paused_a_market_does_not_pause_it_again() {
     let mut desk = desk(|c| {
         c.markets[0].loss.hour_max = 10 * PER_TICK;
         c.risk.pause_ms = 20_000;
@@ -80,11 +80,7 @@ fn a_loss_that_paused_a_market_does_not_pause_it_again_when_that_has_healed() {
     falls(&mut desk, 11);
     assert_eq!(pauses(&desk).len(), 2, "it is paused");
     desk.run_ms(60_000);
-    assert_eq!(
-        pauses(&desk).len(),
-        3,
-        "what is lost meanwhile is not forgotten"
-    );
+    assert_eq!(pauses(&desk).len(), 3, "losses during the pause count");
 }
 
 #[test]
@@ -121,7 +117,7 @@ fn a_loss_since_the_start_halts() {
 }
 
 #[test]
-fn one_strange_snapshot_is_no_loss() {
+fn one_wrong_snapshot_is_no_loss() {
     let mut desk = desk(|c| c.markets[0].loss.total_max = 10 * PER_TICK);
     desk.depth = (9_900, 9_920);
     desk.run_ms(501);
@@ -133,7 +129,7 @@ fn one_strange_snapshot_is_no_loss() {
 #[test]
 fn losses_count_fills_and_fees_as_they_were() {
     let mut desk = desk(|c| c.markets[0].loss.total_max = 1_000);
-    // Ten lots bought at 9 600 and worth 10 000.
+    // Ten lots bought at 9 600, with a value of 10 000.
     let id = desk.sealed_ids()[0];
     desk.show(id, OrderStatus::Processed, 10);
     desk.run_ms(3_000);
@@ -141,7 +137,7 @@ fn losses_count_fills_and_fees_as_they_were() {
 }
 
 #[test]
-fn a_reference_that_runs_away_pauses_its_market() {
+fn a_runaway_price_pauses_its_market() {
     let mut desk = desk(|c| c.risk.move_bps = 100);
     // The window's lowest mid is 9 900: 100 ticks are a little more than 100 bps of it.
     falls(&mut desk, 99);
@@ -166,7 +162,7 @@ fn two_fills_and_a_mid(mid: u64, fills: u32) -> bool {
         desk.run_ms(1_200);
     }
     assert_eq!(desk.fills().len(), 2);
-    // A third bid is on its way, and in no book.
+    // A third bid is being sent, and in no book.
     desk.depth = (mid - 10, mid + 10);
     desk.run_ms(7_000);
     pauses(&desk)
@@ -175,7 +171,7 @@ fn two_fills_and_a_mid(mid: u64, fills: u32) -> bool {
 }
 
 #[test]
-fn fills_that_go_against_us_in_a_row_pause_the_market() {
+fn consecutive_losing_fills_pause_the_market() {
     // 9 975 is 20.01 ten-thousandths below the price paid, 9 976 is 19.01.
     assert!(two_fills_and_a_mid(9_975, 2));
     assert!(!two_fills_and_a_mid(9_976, 2), "not far enough");
@@ -202,8 +198,8 @@ fn pauses_too_often_within_a_day_stop_everything() {
     assert_eq!(desk.levels.last(), Some(&TradingState::CancelOnly));
 }
 
-/// The next run begins with what is stored, at a price so many ticks above the last one (below, if less
-/// than nothing), loses so many ticks, and is cut off.
+/// The next run starts with the stored state, at a price `above` ticks from the last one (below if negative), loses
+/// `ticks`, and is killed.
 fn runs_on(last: &Desk, above: i64, ticks: u64, change: impl Fn(&mut EngineConfig)) -> Desk {
     let depth = (last.depth.0, last.depth.1);
     let at = |price: u64| price.checked_add_signed(above).unwrap();
@@ -257,13 +253,13 @@ fn begun(
     desk
 }
 
-/// What is stored of the only market's baselines.
+/// Stored baselines of the only market.
 fn baselines(desk: &mut Desk) -> &mut Baselines {
     let position = desk.books.positions.get_mut(&MarketId(0)).unwrap();
     position.baselines.as_mut().unwrap()
 }
 
-/// What a run that begins now has lost, by what is stored: within the hour, today, in total, from the peak.
+/// Losses by the stored state at a start now: within the hour, today, in total, from the peak.
 fn lost(desk: &Desk) -> [i128; 4] {
     let position = &desk.books.positions[&MarketId(0)];
     position.lost(ORIGIN).unwrap().map(|(_, lost)| lost)
@@ -274,7 +270,7 @@ fn ticks(count: i64) -> i128 {
 }
 
 #[test]
-fn losses_add_up_over_runs_that_are_cut_off() {
+fn losses_add_up_over_killed_runs() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
     let first = first_run(5, limit);
     let second = runs_on(&first, 0, 5, limit);
@@ -291,7 +287,7 @@ fn losses_add_up_over_runs_that_are_cut_off() {
 }
 
 #[test]
-fn what_the_price_does_between_two_runs_is_lost_as_if_somebody_had_looked_on() {
+fn price_changes_between_two_runs_count_as_if_a_daemon_had_run() {
     type Limit = fn(&mut EngineConfig);
     let limits: [(Limit, TradingState); 3] = [
         (
@@ -322,12 +318,12 @@ fn what_the_price_does_between_two_runs_is_lost_as_if_somebody_had_looked_on() {
 }
 
 #[test]
-fn the_first_run_of_a_day_has_lost_what_the_price_did_since_the_last_run() {
+fn the_first_run_of_a_day_counts_price_changes_since_the_last_run() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 16 * PER_TICK;
     let mut first = first_run(10, limit);
     baselines(&mut first).day -= 1;
     let price = |above: i64, ticks: u64| {
-        // The last mid that was stored is that of the first look.
+        // The last stored mid is that of the first measurement.
         runs_on(&first, above, ticks, limit).stored.state
     };
     assert_eq!(price(0, 6), TradingState::Active);
@@ -345,7 +341,7 @@ fn the_first_run_of_a_day_has_lost_what_the_price_did_since_the_last_run() {
 }
 
 #[test]
-fn losses_of_a_store_without_books_count_as_they_were_written() {
+fn losses_of_a_store_without_books_are_continued() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
     let run = |lost: LossBaseline, fallen| {
         let nothing = (Restrictions::default(), Books::default());
@@ -376,7 +372,7 @@ fn losses_of_a_store_without_books_count_as_they_were_written() {
     for (fallen, level) in [(1, TradingState::Active), (2, TradingState::Halted)] {
         assert_eq!(run(priced, fallen).stored.state, level);
     }
-    // From then on the store has them with its books.
+    // From then on they are stored with the books.
     let next = runs_on(&run(priced, 0), 0, 1, limit);
     assert_eq!(next.stored.state, TradingState::Active);
     let next = runs_on(&run(priced, 0), 0, 2, limit);
@@ -394,7 +390,7 @@ fn losses_within_the_hour_outlive_a_restart_until_the_hour_is_over() {
         1,
         "between the runs"
     );
-    // Killed every ten minutes: what was high an hour ago is not kept by that.
+    // Killed every ten minutes: a high value of an hour ago is not kept by that.
     let mut desk = first;
     for (minutes, paused) in (1..=7).map(|n| (10 * n, usize::from(n < 7))) {
         for (seen, _) in &mut baselines(&mut desk).hour {
@@ -429,8 +425,8 @@ fn restarts_without_a_loss_lose_nothing() {
 }
 
 #[test]
-fn kills_cost_nothing() {
-    // A sixteenth of the limit for each of them was booked once.
+fn kills_lose_nothing() {
+    // A sixteenth of the limit was once booked for each kill.
     let limit = |c: &mut EngineConfig| {
         c.markets[0].loss.total_max = 16 * PER_TICK;
         c.markets[0].loss.drawdown_max = 16 * PER_TICK;
@@ -439,14 +435,14 @@ fn kills_cost_nothing() {
     let mut desk = first_run(2, limit);
     let mut worth = ticks(-2);
     for kill in 0..1_000_u64 {
-        // Killed as soon as a fill is booked; half of them while the fill is not known yet.
+        // Killed as soon as a fill is booked; half of them before the fill is detected.
         let id = *desk.sealed_ids().last().unwrap();
         let lots = 1 + kill % 3;
         let (base, quote) = (u128::from(lots) * 100, u128::from(lots) * 9_600);
         desk.show(id, OrderStatus::Cancelled, lots);
         desk.balances.0 += base;
         desk.balances.1 -= quote;
-        // Bought at 9 600 and worth 9 998 each.
+        // Bought at 9 600, with a value of 9 998 each.
         worth += i128::from(lots) * 398;
         let open = if kill % 2 == 0 {
             desk.run_ms(1_100);
@@ -473,13 +469,13 @@ fn kills_cost_nothing() {
 }
 
 #[test]
-fn a_fill_against_us_is_in_what_a_crash_leaves() {
+fn a_losing_fill_is_in_the_state_after_a_crash() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.total_max = 16 * PER_TICK;
     let mut desk = first_run(0, limit);
     assert_eq!(lost(&desk)[2], 0, "nothing is lost");
     let id = desk.sealed_ids()[0];
-    // Ten lots bought at 9 600 and worth 9 990: 3 900 quote units are gained, and lost when the price is
-    // 9 000, as 6 000 more are.
+    // Ten lots bought at 9 600, with a value of 9 990: 3 900 quote units are gained, and lost when the price is 9 000,
+    // together with 6 000 more.
     desk.show(id, OrderStatus::Processed, 10);
     desk.run_ms(3_000);
     desk.depth = (8_990, 9_010);
@@ -495,7 +491,7 @@ fn a_fill_against_us_is_in_what_a_crash_leaves() {
 }
 
 #[test]
-fn an_end_in_order_keeps_what_was_lost_exactly() {
+fn a_regular_end_keeps_losses_exactly() {
     let limit = |c: &mut EngineConfig| c.markets[0].loss.day_max = 10 * PER_TICK;
     let mut desk = first_run(9, limit);
     desk.hear(&Event::Operator(Command::Drain));
@@ -506,9 +502,9 @@ fn an_end_in_order_keeps_what_was_lost_exactly() {
     assert_eq!(next.levels, [TradingState::CancelOnly]);
 }
 
-/// Lowers the level; what the engine answers.
+/// Lowers the trading state; returns the engine's reply.
 fn lower(desk: &mut Desk, forget_losses: bool) -> Result<String, String> {
-    let (level, reason) = (TradingState::Active, "looked into".to_owned());
+    let (level, reason) = (TradingState::Active, "checked".to_owned());
     desk.hear(&Event::Operator(Command::Lower {
         level,
         reason,
@@ -523,7 +519,7 @@ fn lower(desk: &mut Desk, forget_losses: bool) -> Result<String, String> {
 }
 
 #[test]
-fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
+fn a_lowered_state_is_not_raised_again_by_earlier_losses() {
     for drawdown in [false, true] {
         let mut desk = desk(|c| {
             let loss = &mut c.markets[0].loss;
@@ -555,7 +551,7 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
         assert_eq!(lost(&desk)[if drawdown { 3 } else { 1 }], ticks(11));
         let done = lower(&mut desk, true).unwrap();
         assert!(
-            done.contains("losses are forgotten") && done.contains("55 T1"),
+            done.contains("losses are reset") && done.contains("55 T1"),
             "{done}"
         );
         assert_eq!(desk.stored, Restrictions::default());
@@ -564,16 +560,16 @@ fn what_a_person_lowered_is_not_raised_again_by_what_was_lost_before() {
         assert_eq!(
             desk.levels,
             [TradingState::CancelOnly, TradingState::Active],
-            "counted anew"
+            "counted from zero"
         );
         falls(&mut desk, 2);
-        assert_eq!(desk.levels.len(), 3, "and reached anew");
+        assert_eq!(desk.levels.len(), 3, "and reached again");
         assert_eq!(desk.stored.state, TradingState::CancelOnly);
     }
 }
 
 #[test]
-fn losses_within_their_limits_are_kept_by_whoever_resumes() {
+fn losses_within_their_limits_are_kept_at_a_resume() {
     let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
     falls(&mut desk, 9);
     let (level, reason) = (TradingState::CancelOnly, "a look".to_owned());
@@ -583,7 +579,7 @@ fn losses_within_their_limits_are_kept_by_whoever_resumes() {
     assert_eq!(desk.stored.state, TradingState::Active);
     falls(&mut desk, 2);
     assert_eq!(desk.stored.state, TradingState::CancelOnly, "eleven");
-    // What was lost while the limit was exceeded is over when the price is back.
+    // Losses from while the limit was exceeded are gone when the price is back.
     desk.depth = (9_990, 10_010);
     desk.run_ms(1_600);
     lower(&mut desk, false).unwrap();
@@ -591,7 +587,7 @@ fn losses_within_their_limits_are_kept_by_whoever_resumes() {
 }
 
 #[test]
-fn a_level_that_is_being_lowered_holds_until_that_is_stored() {
+fn a_trading_state_being_lowered_applies_until_that_is_stored() {
     let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
     falls(&mut desk, 11);
     while !desk.cancels.is_empty() {
@@ -609,7 +605,7 @@ fn a_level_that_is_being_lowered_holds_until_that_is_stored() {
 }
 
 #[test]
-fn a_level_that_is_being_lowered_can_be_raised_meanwhile() {
+fn a_trading_state_being_lowered_can_be_raised_meanwhile() {
     let mut desk = desk(|c| c.markets[0].loss.day_max = 10 * PER_TICK);
     falls(&mut desk, 11);
     desk.store_waits = true;
@@ -624,7 +620,7 @@ fn a_level_that_is_being_lowered_can_be_raised_meanwhile() {
 }
 
 #[test]
-fn pauses_that_healed_days_ago_fill_no_list() {
+fn pauses_that_ended_days_ago_are_removed() {
     let healed = Pause {
         filter: Filter::market(MarketId(0)),
         since: ORIGIN.minus_ms(30 * 86_400_000),

@@ -1,5 +1,5 @@
-//! The engine against hand-written answers: one rule a test, no venue behind it.
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+//! The engine against hand-written answers: one rule a test, without a simulated exchange.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod books;
 mod bounds;

@@ -1,4 +1,4 @@
-//! Orders of somebody else on our account: told, left alone, or managed.
+//! Foreign orders on the account: reported, tolerated, or managed.
 
 use cambist_core::config::ForeignOrders;
 use cambist_core::event::{Command, Event, TradingState};
@@ -45,21 +45,21 @@ fn told(desk: &Desk) -> usize {
 }
 
 #[test]
-fn alarm_stops_and_tolerate_goes_on() {
+fn alarm_stops_and_tolerate_continues() {
     let order = || vec![foreign(1, Side::Sell, 10_100, 10)];
     let alarmed = desk(ForeignOrders::Alarm, order());
     assert_eq!(alarmed.levels, [TradingState::CancelOnly]);
     let tolerant = desk(ForeignOrders::Tolerate, order());
     assert!(tolerant.levels.is_empty());
     assert_eq!(tolerant.submits.len(), 1);
-    assert_eq!(told(&tolerant), 1, "told once");
+    assert_eq!(told(&tolerant), 1, "reported once");
     assert!(tolerant.cancels.is_empty());
     let alone = desk(ForeignOrders::Alarm, Vec::new());
     assert!(alone.levels.is_empty());
 }
 
 #[test]
-fn what_rests_since_long_ago_is_seen_before_anything_is_quoted_and_every_minute() {
+fn old_resting_orders_are_listed_before_the_first_quote_and_every_minute() {
     let mut old = foreign(1, Side::Sell, 10_100, 10);
     old.valid_since = ORIGIN.minus_ms(3_600_000);
     let alarmed = desk(ForeignOrders::Alarm, vec![old.clone()]);
@@ -69,13 +69,13 @@ fn what_rests_since_long_ago_is_seen_before_anything_is_quoted_and_every_minute(
     assert_eq!(tolerant.submits.len(), 1);
     tolerant.list.push(old);
     tolerant.run_ms(50_000);
-    assert_eq!(told(&tolerant), 0, "no window of creation times shows it");
+    assert_eq!(told(&tolerant), 0, "it is in no window of creation times");
     tolerant.run_ms(12_000);
     assert_eq!(told(&tolerant), 1);
 }
 
 #[test]
-fn nothing_is_quoted_before_what_rests_was_listed() {
+fn nothing_is_quoted_before_resting_orders_were_listed() {
     let mut config = config();
     config.foreign = ForeignOrders::Tolerate;
     let mut desk = Desk::with(&[BID], config, Vec::new());
@@ -88,7 +88,7 @@ fn nothing_is_quoted_before_what_rests_was_listed() {
 }
 
 #[test]
-fn a_managed_order_is_cancelled_until_it_is_seen_dead_and_its_fills_are_booked() {
+fn a_managed_order_is_cancelled_until_it_has_ended_and_its_fills_are_booked() {
     let mut order = foreign(1, Side::Sell, 10_100, 10);
     let mut desk = desk(ForeignOrders::Adopt, vec![order.clone()]);
     let (request, hash) = desk.cancels.pop_front().expect("it is cancelled");
@@ -124,7 +124,7 @@ fn a_managed_order_counts_in_band_and_self_cross() {
         vec![foreign(1, Side::Sell, 9_996, 10)],
     );
     assert_eq!(beside.submits.len(), 1);
-    // Held are 500 000 000; their bid brings 1 000 more, ours another 1 000.
+    // 500 000 000 are held; their bid adds 1 000, ours another 1 000.
     for (most, sent) in [(500_002_000, 1), (500_001_999, 0)] {
         let mut config = config();
         config.foreign = ForeignOrders::Adopt;
@@ -141,7 +141,7 @@ fn a_managed_order_counts_in_band_and_self_cross() {
 }
 
 #[test]
-fn thousands_of_foreign_orders_do_not_keep_a_drain_from_its_proof() {
+fn thousands_of_foreign_orders_do_not_prevent_the_proof_of_a_drain() {
     let many: Vec<_> = (0..1_500)
         .map(|n| foreign(n, Side::Sell, 10_100, 10))
         .collect();

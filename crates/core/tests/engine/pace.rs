@@ -1,4 +1,4 @@
-//! How fast things are tried again: neither at once for ever, nor never.
+//! The pace of retries: neither immediately without end, nor never.
 
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, UnknownCause};
@@ -7,7 +7,7 @@ use cambist_core::{Reason, Side};
 use crate::desk::{BID, Desk, config};
 
 #[test]
-fn a_venue_that_refuses_every_order_is_asked_ever_more_rarely() {
+fn a_venue_that_refuses_every_order_gets_fewer_and_fewer() {
     let mut desk = Desk::ready(&BID);
     for _ in 0..3_000 {
         while !desk.submits.is_empty() {
@@ -20,7 +20,7 @@ fn a_venue_that_refuses_every_order_is_asked_ever_more_rarely() {
 }
 
 #[test]
-fn an_order_taken_ends_the_pauses() {
+fn an_accepted_order_ends_the_pauses() {
     let mut desk = Desk::ready(&BID);
     desk.answer_submit(Outcome::Refused(Reason::InvalidArgument));
     desk.run_ms(1_100);
@@ -33,7 +33,7 @@ fn an_order_taken_ends_the_pauses() {
 }
 
 #[test]
-fn an_answer_that_the_shell_lost_does_not_stop_the_polls_for_ever() {
+fn an_answer_lost_by_the_shell_does_not_stop_polling() {
     let mut desk = Desk::ready(&BID);
     desk.accept();
     desk.deaf = true;

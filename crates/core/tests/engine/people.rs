@@ -1,4 +1,4 @@
-//! What people tell a running engine: pauses, levels, flows, other limits, leaving.
+//! Operator commands to a running engine: pauses, trading states, flows, other limits, leaving.
 
 use cambist_core::event::{Command, Event, Filter, Pause, Restrictions, TradingState};
 use cambist_core::notification::{Control, Notification};
@@ -53,7 +53,7 @@ fn quoting() -> Desk {
 }
 
 #[test]
-fn one_side_is_paused_and_the_other_goes_on_until_a_person_lifts_it() {
+fn one_side_is_paused_until_an_operator_lifts_it() {
     let mut desk = quoting();
     let (filter, reason) = (bids(), reason());
     tell(
@@ -135,7 +135,7 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
 }
 
 #[test]
-fn what_was_wanted_during_a_write_is_pending_until_it_is_written_itself() {
+fn changes_during_a_write_are_pending_until_written() {
     let mut desk = quoting();
     assert!(!desk.engine.levels_are_pending());
     desk.store_waits = true;
@@ -156,7 +156,7 @@ fn what_was_wanted_during_a_write_is_pending_until_it_is_written_itself() {
 }
 
 #[test]
-fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
+fn a_second_pause_keeps_both_reasons() {
     let mut desk = quoting();
     let filter = bids();
     let pause = |reason: &str| Command::Pause {
@@ -170,7 +170,7 @@ fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
     assert!(
         tell(&mut desk, pause("news"))
             .unwrap()
-            .contains("until a person")
+            .contains("until cambist resume")
     );
     let second = tell(&mut desk, pause("lunch")).unwrap();
     assert!(
@@ -178,12 +178,12 @@ fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
         "{second}"
     );
     let third = tell(&mut desk, pause("news")).unwrap();
-    assert_eq!(third, "it is held back already (news; lunch)");
+    assert_eq!(third, "paused already (news; lunch)");
     let held = desk.stored.pauses.iter();
     let reasons: Vec<_> = held.map(|pause| pause.cause.as_str()).collect();
     assert_eq!(reasons, ["news", "lunch"]);
     let wider = tell(&mut desk, lift(Filter::ALL)).unwrap();
-    assert!(wider.starts_with("2 pauses are lifted"), "{wider}");
+    assert!(wider.starts_with("2 pauses end"), "{wider}");
     assert!(desk.stored.pauses.is_empty());
     let nothing = tell(&mut desk, lift(filter)).unwrap();
     assert!(nothing.starts_with("nothing to lift"), "{nothing}");
@@ -194,12 +194,12 @@ fn a_second_pause_keeps_both_reasons_and_nothing_to_lift_is_told() {
         forget_losses: false,
     };
     let nothing = tell(&mut desk, lower).unwrap();
-    assert_eq!(nothing, "nothing to lower: the level is trading");
+    assert_eq!(nothing, "nothing to lower: the trading state is trading");
     assert_eq!(desk.levels.len(), writes, "nothing is written");
 }
 
 #[test]
-fn a_drain_says_what_it_begins() {
+fn a_drain_replies_what_it_cancels() {
     let mut desk = quoting();
     let begun = tell(&mut desk, Command::Drain).unwrap();
     assert!(begun.contains("2 orders may be alive"), "{begun}");
@@ -207,7 +207,7 @@ fn a_drain_says_what_it_begins() {
 }
 
 #[test]
-fn a_filter_that_names_nothing_is_refused() {
+fn a_filter_with_an_unknown_name_is_refused() {
     let mut desk = quoting();
     for filter in [
         Filter::market(MarketId(7)),
@@ -231,12 +231,12 @@ fn a_filter_that_names_nothing_is_refused() {
 }
 
 #[test]
-fn a_level_is_raised_by_anybody_and_lowered_with_a_reason() {
+fn a_trading_state_is_raised_without_and_lowered_with_a_reason() {
     let mut desk = quoting();
     let level = TradingState::CancelOnly;
     raise(&mut desk, level).unwrap();
     raise(&mut desk, level).unwrap();
-    assert_eq!(desk.levels, [level], "said twice, stored once");
+    assert_eq!(desk.levels, [level], "requested twice, stored once");
     let back = TradingState::Active;
     assert!(raise(&mut desk, back).is_err());
     assert!(
@@ -270,7 +270,7 @@ fn a_halted_engine_ends_and_is_not_lowered() {
 }
 
 #[test]
-fn a_level_whose_write_fails_forbids_and_is_written_again() {
+fn a_trading_state_whose_write_fails_restricts_and_is_written_again() {
     let mut desk = quoting();
     desk.store_works = false;
     let level = TradingState::CancelOnly;
@@ -287,7 +287,7 @@ fn a_level_whose_write_fails_forbids_and_is_written_again() {
 }
 
 #[test]
-fn a_deposit_is_a_difference_until_a_person_adopts_it() {
+fn a_deposit_is_a_difference_until_it_is_adopted() {
     let mut desk = quoting();
     desk.balances.1 += 1_234;
     desk.run_ms(3_000);
@@ -298,7 +298,7 @@ fn a_deposit_is_a_difference_until_a_person_adopts_it() {
             .is_some_and(|n| matches!(n, Notification::Mismatch { .. }))
     };
     assert!(differs(&desk));
-    // The desk pays the same into the other token.
+    // The same amount is paid into the other token.
     let (token, amount) = (OTHER, 1_234);
     let given = reason();
     tell(
@@ -373,7 +373,7 @@ fn an_adopted_withdrawal_is_no_loss() {
 }
 
 #[test]
-fn tighter_limits_are_taken_over_and_looser_ones_need_a_word() {
+fn tighter_limits_are_applied_and_looser_ones_need_permission() {
     let mut desk = quoting();
     let mut tight = config();
     tight.markets[0].collar_bps = 400;
@@ -392,7 +392,7 @@ fn tighter_limits_are_taken_over_and_looser_ones_need_a_word() {
     loose.markets[0].price_min = Price(loose.markets[0].price_min.0 - 1);
     loose.ttl_ms += 1_500;
     let why = tell(&mut desk, reload(&loose, false)).unwrap_err();
-    // In the words and units of the file.
+    // With the names and units of the file.
     for told in [
         "T0-T1 collar_bps 400 → 401",
         "T0-T1 price_floor 50 T1 → 49.99 T1",
@@ -410,7 +410,7 @@ fn tighter_limits_are_taken_over_and_looser_ones_need_a_word() {
 }
 
 #[test]
-fn leaving_cancels_nothing_and_says_what_may_rest() {
+fn leaving_cancels_nothing_and_reports_what_may_rest() {
     let mut desk = Desk::ready(&BOTH);
     desk.accept();
     let (request, unknown) = desk.submits.pop_front().unwrap();
@@ -428,7 +428,7 @@ fn leaving_cancels_nothing_and_says_what_may_rest() {
 }
 
 #[test]
-fn stored_pauses_hold_after_a_restart() {
+fn stored_pauses_apply_after_a_restart() {
     let mut desk = quoting();
     let (filter, reason) = (bids(), reason());
     tell(

@@ -1,4 +1,4 @@
-//! The engine beside a venue with one pool, and a hand that decides what arrives.
+//! A test bench with one pool: the engine, and a venue whose answers a test decides.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,13 +21,13 @@ use cambist_core::{Amount, Engine, Intent, MarketId, Price, Time, TokenId, Venue
 
 use crate::desk::{BASE, ORIGIN, QUOTE, config, listed, spec, token};
 pub(crate) const LP: TokenId = TokenId(9);
-/// A thousand base and a hundred thousand quote at 100.00; a share is worth 0.2 quote.
+/// A thousand base and a hundred thousand quote at 100.00; the value of a share is 0.2 quote.
 pub(crate) const POOL: PoolBalances = PoolBalances {
     pooled: [1_000_000_000, 100_000_000_000],
     supply: 1_000_000,
 };
 
-/// Wants so many shares, always.
+/// Has this many shares as target, always.
 pub(crate) struct Hold(Amount);
 
 impl Strategy for Hold {
@@ -69,7 +69,7 @@ pub(crate) fn limits() -> EngineConfig {
     }
 }
 
-/// A move that was transmitted and not yet answered.
+/// A join or an exit that was transmitted and not answered yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) request: RequestId,
@@ -77,14 +77,14 @@ pub(crate) struct Sent {
     pub(crate) endpoint: Endpoint,
 }
 
-/// The engine beside a venue with one pool, and a hand that decides what arrives.
+/// The engine, and a venue with one pool whose answers a test decides.
 pub(crate) struct Beside {
     pub(crate) engine: Engine,
     pub(crate) start: Option<Event>,
     pub(crate) now: Time,
     pub(crate) pool: PoolBalances,
     pub(crate) held: BTreeMap<TokenId, Amount>,
-    /// What the venue lists, and what it settled.
+    /// The venue's list, with its settlements.
     pub(crate) list: Vec<PoolTransactionReport>,
     pub(crate) sealed: BTreeMap<ClientOrderId, (Hash, UnsignedPoolTransaction)>,
     pub(crate) store_works: bool,
@@ -145,7 +145,7 @@ impl Beside {
         }
     }
 
-    /// Books that were stored before.
+    /// Starts with stored books.
     pub(crate) fn starts_with_books(&mut self, books: Books) {
         if let Some(Event::Start(start)) = &mut self.start {
             start.books = books.clone();
@@ -189,7 +189,7 @@ impl Beside {
                 let mut hashes = Vec::new();
                 for intent in intents {
                     let Intent::PoolTransaction(wanted) = intent else {
-                        panic!("no order is wanted")
+                        panic!("unexpected order")
                     };
                     let mut hash = [0; 32];
                     hash[..8].copy_from_slice(&wanted.client_id.number.to_be_bytes());
@@ -289,7 +289,7 @@ impl Beside {
         panic!("the engine wakes without end");
     }
 
-    /// Lets time pass until a move is transmitted.
+    /// Advances time until a join or an exit is transmitted.
     pub(crate) fn until_sent(&mut self) -> Sent {
         for _ in 0..3_000 {
             if let Some(sent) = self.sent.pop_front() {
@@ -300,7 +300,7 @@ impl Beside {
         panic!("nothing was sent within three seconds");
     }
 
-    /// The venue settles a move, unless it knows it.
+    /// The venue settles a join or an exit, unless it is settled already.
     pub(crate) fn settle(&mut self, id: ClientOrderId) {
         let (hash, wanted) = self.sealed[&id].clone();
         if self.list.iter().any(|report| report.hash == hash) {
@@ -344,7 +344,7 @@ impl Beside {
         self.show(id, PoolTransactionStatus::Processed, moved);
     }
 
-    /// Puts a move on the list, or changes it there.
+    /// Adds a join or an exit to the list, or changes it there.
     pub(crate) fn show(
         &mut self,
         id: ClientOrderId,
@@ -415,7 +415,7 @@ impl Beside {
         self.notes.iter().filter(|note| wanted(note)).count()
     }
 
-    /// The books agree at a cut, and nothing is wrong.
+    /// Checks that the books agree at a cut and no invariant has failed.
     pub(crate) fn is_balanced(&mut self) {
         self.notes
             .retain(|note| !matches!(note, Notification::Balanced));

@@ -1,4 +1,4 @@
-//! What shares of a pool are worth to the limits of losses and exposure.
+//! The value of pool shares in the limits of losses and exposure.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use cambist_core::notification::{Control, Notification};
 use crate::desk::{BASE, QUOTE};
 use crate::pool_desk::{Beside, LP, POOL, limits};
 
-/// Everything held is worth 150 000 000 000 at the mid. Losses are measured with a join of a thousand
-/// shares, 200 000 000 in value, and an exit of all of them.
+/// All holdings have a value of 150 000 000 000 at the mid. Losses are measured with a join of a thousand shares, 200
+/// 000 000 in value, and an exit of all of them.
 fn joined(change: impl Fn(&mut EngineConfig)) -> Beside {
     let mut config = limits();
     change(&mut config);
     let mut desk = Beside::new(1_000, config, Vec::new());
-    // The value is looked at before the join.
+    // The value is measured before the join.
     desk.run_ms(1_200);
     let sent = desk.until_sent();
     desk.settle(sent.id);
@@ -45,11 +45,11 @@ fn strict(most: Amount) -> impl Fn(&mut EngineConfig) {
 }
 
 #[test]
-fn a_join_is_no_loss_and_what_is_lost_in_the_pool_is() {
-    // Nothing but a rounding of two units moved.
+fn a_join_is_no_loss_and_a_loss_of_the_pool_is() {
+    // Only a rounding of two units is lost.
     let mut desk = joined(strict(2));
     assert_eq!(levels(&desk), 0, "{:?}", desk.notes);
-    // Somebody takes a thousandth of what the pool holds of quote: our part of that is gone.
+    // The pool loses a thousandth of its quote: our share of that is a loss.
     desk.pool.pooled[1] -= POOL.pooled[1] / 1_000;
     desk.run_ms(5_000);
     assert!(levels(&desk) > 0);
@@ -64,7 +64,7 @@ fn a_join_is_no_loss_and_what_is_lost_in_the_pool_is() {
 }
 
 #[test]
-fn what_the_pool_loses_between_two_runs_is_lost() {
+fn losses_of_the_pool_between_two_runs_count() {
     let first = joined(strict(Amount::MAX));
     let lost = POOL.pooled[1] / 1_001_000;
     let again = |most: Amount, takes: Amount| {
@@ -85,7 +85,7 @@ fn what_the_pool_loses_between_two_runs_is_lost() {
 }
 
 #[test]
-fn shares_that_a_person_adopts_are_no_gain_and_those_held_at_the_start_neither() {
+fn adopted_shares_and_those_of_the_opening_are_no_gain() {
     let desk_with = |held: Amount| {
         let mut config = limits();
         strict(2)(&mut config);
@@ -111,7 +111,7 @@ fn shares_that_a_person_adopts_are_no_gain_and_those_held_at_the_start_neither()
 
 #[test]
 fn shares_count_in_the_gross_exposure() {
-    // 50 000 000 000 of base are held; the join adds 100 000 000 of quote, and of base nothing.
+    // 50 000 000 000 of base are held; the join adds 100 000 000 of quote, and no base.
     let worth = 50_000_000_000 + 100_000_000;
     for (most, joins) in [(worth, true), (worth - 1, false)] {
         let mut config = limits();
@@ -121,7 +121,7 @@ fn shares_count_in_the_gross_exposure() {
         assert_eq!(!desk.sent.is_empty(), joins);
         assert_eq!(desk.refused(Control::GrossExposure), !joins);
     }
-    // What is held already counts in full for the next one.
+    // Shares already held count in full for the next one.
     for (most, joins) in [(worth + 100_000_000, true), (worth + 99_999_999, false)] {
         let mut config = limits();
         config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);

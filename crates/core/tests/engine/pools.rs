@@ -1,4 +1,4 @@
-//! Joins and exits: done exactly once whatever is lost, repeated or forgotten, within every limit.
+//! Joins and exits happen exactly once, whatever is lost, repeated or forgotten, within every limit.
 
 use cambist_core::Reason;
 use cambist_core::config::PoolConfig;
@@ -15,7 +15,7 @@ use crate::desk::ORIGIN;
 use crate::pool_desk::{Beside, LP, limits};
 
 #[test]
-fn a_join_goes_once_and_is_booked_from_what_was_moved() {
+fn a_join_is_sent_once_and_booked_from_its_report() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
     assert_eq!(sent.endpoint, Endpoint::Join);
@@ -29,11 +29,11 @@ fn a_join_goes_once_and_is_booked_from_what_was_moved() {
     assert_eq!(desk.booked().len(), 1);
     assert_eq!(desk.booked()[0].amounts.lp, 1_000);
     assert_eq!(desk.ends(), [End::Filled]);
-    assert!(desk.sent.is_empty(), "what is held is what is wanted");
+    assert!(desk.sent.is_empty(), "holdings equal the target");
 }
 
 #[test]
-fn an_exit_burns_the_difference_and_its_fee_comes_out_of_it() {
+fn an_exit_burns_the_difference_and_pays_its_fee_from_it() {
     let mut desk = Beside::new(250, limits(), Vec::new());
     desk.held.insert(LP, 1_000);
     let sent = desk.until_sent();
@@ -67,7 +67,7 @@ fn an_answer_lost_after_processing_is_found_on_the_list() {
 }
 
 #[test]
-fn an_answer_lost_before_processing_leads_to_the_same_bytes_again() {
+fn an_answer_lost_before_processing_leads_to_a_resend() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let first = desk.until_sent();
     desk.lose(first);
@@ -84,7 +84,7 @@ fn an_answer_lost_before_processing_leads_to_the_same_bytes_again() {
 }
 
 #[test]
-fn a_move_that_nobody_answers_for_ends_by_the_fence_and_only_there() {
+fn an_unanswered_join_ends_only_at_its_fence() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let first = desk.until_sent();
     desk.lose(first);
@@ -106,7 +106,7 @@ fn a_move_that_nobody_answers_for_ends_by_the_fence_and_only_there() {
 }
 
 #[test]
-fn a_refusal_that_a_twin_can_cause_ends_nothing() {
+fn a_refusal_that_a_copy_can_cause_ends_nothing() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let first = desk.until_sent();
     desk.settle(first.id);
@@ -116,7 +116,7 @@ fn a_refusal_that_a_twin_can_cause_ends_nothing() {
 }
 
 #[test]
-fn a_refusal_that_proves_it_ends_the_move_and_pauses() {
+fn a_definitive_refusal_ends_the_join_and_pauses() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let first = desk.until_sent();
     desk.answer(first.request, Outcome::Refused(Reason::InvalidArgument));
@@ -127,7 +127,7 @@ fn a_refusal_that_proves_it_ends_the_move_and_pauses() {
 }
 
 #[test]
-fn a_move_that_fails_late_moves_nothing() {
+fn a_join_that_fails_late_changes_no_balance() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
     desk.show(
@@ -150,7 +150,7 @@ fn a_move_that_fails_late_moves_nothing() {
 }
 
 #[test]
-fn a_move_that_the_venue_took_and_forgot_is_an_alarm() {
+fn an_accepted_join_that_disappears_is_a_failed_invariant() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
     desk.take(sent);
@@ -160,7 +160,7 @@ fn a_move_that_the_venue_took_and_forgot_is_an_alarm() {
 }
 
 #[test]
-fn a_report_beyond_the_signed_limits_is_booked_and_an_alarm() {
+fn a_report_beyond_the_signed_limits_is_booked_and_a_failed_invariant() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
     let moved = PoolTransactionAmounts {
@@ -175,7 +175,7 @@ fn a_report_beyond_the_signed_limits_is_booked_and_an_alarm() {
     assert_eq!(desk.invariants(), ["move_limits"]);
 }
 
-/// What a run had transmitted when it died.
+/// The transmissions of a run that was killed.
 fn left_behind() -> (Beside, RecoveredPoolTransaction) {
     let mut before = Beside::new(1_000, limits(), Vec::new());
     let sent = before.until_sent();
@@ -190,7 +190,7 @@ fn left_behind() -> (Beside, RecoveredPoolTransaction) {
 }
 
 #[test]
-fn after_a_crash_a_move_that_was_processed_is_found_and_not_repeated() {
+fn after_a_crash_a_processed_join_is_found_and_not_repeated() {
     let (mut before, open) = left_behind();
     before.settle(open.transaction.client_id);
     let mut desk = Beside::new(1_000, limits(), vec![open]);
@@ -202,7 +202,7 @@ fn after_a_crash_a_move_that_was_processed_is_found_and_not_repeated() {
 }
 
 #[test]
-fn after_a_crash_a_move_that_never_arrived_blocks_until_its_fence() {
+fn after_a_crash_a_join_that_never_arrived_blocks_until_its_fence() {
     let (_, open) = left_behind();
     let first = open.transaction.client_id;
     let mut desk = Beside::new(1_000, limits(), vec![open]);
@@ -219,7 +219,7 @@ fn after_a_crash_a_move_that_never_arrived_blocks_until_its_fence() {
 }
 
 #[test]
-fn a_batch_that_is_not_durable_never_leaves() {
+fn a_batch_that_is_not_durable_is_never_sent() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     desk.store_works = false;
     desk.run_ms(5_000);
@@ -228,7 +228,7 @@ fn a_batch_that_is_not_durable_never_leaves() {
 }
 
 #[test]
-fn every_limit_of_a_pool_holds_on_both_sides() {
+fn every_limit_of_a_pool_on_both_sides() {
     let refuses = |change: fn(&mut PoolConfig), control| {
         let mut config = limits();
         change(&mut config.pools[0]);
@@ -237,7 +237,7 @@ fn every_limit_of_a_pool_holds_on_both_sides() {
         assert_eq!(desk.sent.is_empty(), desk.refused(control));
         desk.refused(control)
     };
-    // A thousand shares are worth 200.
+    // The value of a thousand shares is 200.
     assert!(refuses(
         |c| c.move_value_max = 199_999_999,
         Control::OrderValue
@@ -253,7 +253,7 @@ fn every_limit_of_a_pool_holds_on_both_sides() {
 }
 
 #[test]
-fn nothing_moves_while_pool_and_book_disagree_or_the_pool_is_closed() {
+fn no_join_while_pool_and_book_differ_or_the_pool_is_closed() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     desk.pool.pooled[1] += desk.pool.pooled[1] / 100 + 1;
     desk.run_ms(3_000);
@@ -274,7 +274,7 @@ fn nothing_moves_while_pool_and_book_disagree_or_the_pool_is_closed() {
 }
 
 #[test]
-fn a_pool_that_is_wanted_and_not_joined_has_a_reason_with_its_numbers() {
+fn a_refused_join_has_a_reason_with_its_numbers() {
     let withheld = |more: u128| {
         let mut config = limits();
         config.status_ms = 100;
@@ -296,7 +296,7 @@ fn a_pool_that_is_wanted_and_not_joined_has_a_reason_with_its_numbers() {
 }
 
 #[test]
-fn funds_bound_by_a_move_are_not_there_for_another_and_the_band_counts_it() {
+fn funds_reserved_by_a_join_are_not_free_and_the_band_counts_them() {
     let mut config = limits();
     config.markets[0].inventory_min = 499_000_001;
     let mut desk = Beside::new(1_000, config.clone(), Vec::new());
@@ -307,7 +307,7 @@ fn funds_bound_by_a_move_are_not_there_for_another_and_the_band_counts_it() {
 }
 
 #[test]
-fn somebody_elses_join_is_told_once_and_our_own_earlier_ones_are_not() {
+fn a_foreign_join_is_reported_once_and_our_own_earlier_ones_are_not() {
     let mut desk = Beside::new(0, limits(), Vec::new());
     let foreign = |n: u8, created| PoolTransactionReport {
         hash: Hash([n; 32]),
@@ -327,7 +327,7 @@ fn somebody_elses_join_is_told_once_and_our_own_earlier_ones_are_not() {
 }
 
 #[test]
-fn ending_leaves_the_shares_and_waits_for_the_undecided_move() {
+fn draining_keeps_the_shares_and_waits_for_the_undecided_join() {
     let mut desk = Beside::new(1_000, limits(), Vec::new());
     let sent = desk.until_sent();
     desk.lose(sent);
@@ -342,7 +342,7 @@ fn ending_leaves_the_shares_and_waits_for_the_undecided_move() {
 }
 
 #[test]
-fn a_reload_takes_over_the_limits_of_pools_and_a_looser_one_needs_a_word() {
+fn a_reload_applies_limits_of_pools_and_a_looser_one_needs_permission() {
     let mut tight = limits();
     tight.pools[0].move_value_max = 1;
     let mut desk = Beside::new(1_000, tight, Vec::new());
@@ -356,7 +356,7 @@ fn a_reload_takes_over_the_limits_of_pools_and_a_looser_one_needs_a_word() {
     };
     desk.hear(&reload(false));
     desk.run_ms(3_000);
-    assert!(desk.sent.is_empty(), "nobody allowed it");
+    assert!(desk.sent.is_empty(), "it was not permitted");
     desk.hear(&reload(true));
     desk.until_sent();
     let mut two = limits();

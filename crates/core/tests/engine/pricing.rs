@@ -1,4 +1,4 @@
-//! What is priced from: the book of others, as old as it really is.
+//! Pricing uses the book of others, at its true age.
 
 use cambist_core::Price;
 use cambist_core::notification::End;
@@ -7,25 +7,25 @@ use cambist_core::order::OrderStatus;
 use crate::desk::{Below, Desk, config};
 
 #[test]
-fn an_order_that_ended_after_the_snapshot_is_still_taken_out_of_it() {
+fn an_order_that_ended_after_the_snapshot_is_still_removed_from_it() {
     let mut config = config();
     (config.poll.depth_ms, config.poll.orders_ms) = (2_500, 200);
     let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
     desk.until_a_submit_waits();
     let id = desk.accept();
     desk.run_ms(5_100);
-    // The venue cancels it by itself: the list tells before the next depth does.
+    // The venue cancels it by itself: the list shows that before the next depth does.
     desk.show(id, OrderStatus::Cancelled, 0);
     desk.run_ms(3_000);
     assert_eq!(desk.end_of(id), Some(End::Cancelled));
-    assert!(desk.sealed.len() > 1, "quoted anew");
+    assert!(desk.sealed.len() > 1, "quoted again");
     for (_, order) in desk.sealed.values() {
         assert_eq!(order.price, Price(9_995), "the own bid is no market");
     }
 }
 
 #[test]
-fn a_cache_that_answers_at_once_with_an_old_book_is_no_price() {
+fn an_old_book_from_a_cache_is_not_priced_from() {
     for header_errs in [false, true] {
         an_old_book_is_no_price(header_errs);
     }
@@ -47,7 +47,7 @@ fn an_old_book_is_no_price(header_errs: bool) {
 }
 
 #[test]
-fn one_snapshot_from_the_future_is_refused_and_the_next_true_one_is_taken() {
+fn one_snapshot_from_the_future_is_refused_and_the_next_correct_one_is_accepted() {
     let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
     desk.until_a_submit_waits();
     desk.accept();

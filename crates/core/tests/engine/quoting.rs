@@ -9,7 +9,7 @@ use cambist_core::{Reason, Side};
 use crate::desk::{BID, BOTH, Desk, config};
 
 #[test]
-fn nothing_is_sent_before_opening_balances_are_taken() {
+fn nothing_is_sent_before_the_opening_balances() {
     let mut desk = Desk::new(&BOTH);
     assert!(desk.submits.is_empty());
     desk.run_ms(2_500);
@@ -57,7 +57,7 @@ fn storage_ids_are_even_and_rise_by_sell_token() {
 }
 
 #[test]
-fn an_order_is_replaced_before_it_expires_and_the_old_one_goes_when_the_new_one_lives() {
+fn an_order_is_replaced_before_it_expires_and_cancelled_when_the_new_one_is_live() {
     let mut desk = Desk::ready(&BID);
     let old = desk.accept();
     desk.run_ms(13_000);
@@ -112,7 +112,7 @@ fn without_funds_for_two_the_old_order_is_cancelled_first() {
 }
 
 #[test]
-fn a_fill_is_booked_once_however_often_it_is_shown() {
+fn a_fill_is_booked_once_however_often_it_is_reported() {
     let mut desk = Desk::ready(&BOTH);
     let bid = desk.accept();
     desk.accept();
@@ -136,7 +136,7 @@ fn a_fill_is_booked_once_however_often_it_is_shown() {
 }
 
 #[test]
-fn books_are_compared_at_cuts_and_a_difference_is_told() {
+fn books_are_compared_at_cuts_and_a_difference_is_reported() {
     let mut desk = Desk::ready(&BOTH);
     desk.accept_all();
     desk.run_ms(3_000);
@@ -157,7 +157,7 @@ fn books_are_compared_at_cuts_and_a_difference_is_told() {
 }
 
 #[test]
-fn refused_keys_halt_and_the_end_is_announced() {
+fn refused_keys_halt_trading_and_finish() {
     let mut desk = Desk::ready(&BID);
     desk.answer_submit(Outcome::Refused(Reason::InvalidApiKey));
     assert_eq!(desk.levels, [TradingState::Halted]);
@@ -165,7 +165,7 @@ fn refused_keys_halt_and_the_end_is_announced() {
 }
 
 #[test]
-fn a_429_rests_the_endpoint_and_only_that() {
+fn a_429_pauses_only_its_endpoint() {
     let mut desk = Desk::ready(&BOTH);
     desk.answer_submit(Outcome::Refused(Reason::RateLimited));
     desk.accept();

@@ -1,4 +1,4 @@
-//! Why a side has no quotes: one reason, the numbers compared, the key; none while a quote rests.
+//! Why a side has no quotes: one reason with its numbers and key, and none while a quote rests.
 
 use cambist_core::config::{EngineConfig, RampConfig};
 use cambist_core::event::{Command, Event, Filter, TradingState};
@@ -10,13 +10,13 @@ use cambist_core::{MarketId, Price, Qty, Reason, Side};
 
 use crate::desk::{Always, BOTH, Desk, config};
 
-/// The reasons as the last status shows them.
+/// The reasons in the last status.
 fn reasons(desk: &Desk) -> [Option<Withheld>; 2] {
     let shown = desk.notes.iter().rev().find_map(|note| match note {
         Notification::Status(status) => Some(status.markets[0].withheld),
         _ => None,
     });
-    shown.expect("a status was told")
+    shown.expect("a status was emitted")
 }
 
 fn controls(desk: &Desk) -> [Option<Control>; 2] {
@@ -30,7 +30,7 @@ fn desk(quotes: &[(Side, u64, u64)], change: impl FnOnce(&mut EngineConfig)) -> 
     Desk::with(quotes, config, Vec::new())
 }
 
-/// Both sides of a desk that never gets as far as to quote.
+/// Reasons of both sides of a bench that never quotes.
 fn never(change: impl FnOnce(&mut EngineConfig)) -> [Withheld; 2] {
     let mut desk = desk(&BOTH, change);
     desk.run_ms(5_000);
@@ -43,8 +43,8 @@ fn said(why: Withheld) -> (Control, Option<i128>, Option<i128>, Option<&'static 
 }
 
 #[test]
-fn everyday_mistakes_are_named_with_the_numbers_and_the_key() {
-    // A hundred lots at 9 995 and 10 005 are worth 999 500 and 1 000 500 quote units.
+fn common_mistakes_are_reported_with_numbers_and_key() {
+    // The value of a hundred lots at 9 995 and 10 005 is 999 500 and 1 000 500 quote units.
     let [buy, sell] = never(|c| c.markets[0].order_value_max = 5);
     let key = Some("market.order_value_max");
     assert_eq!(
@@ -103,7 +103,7 @@ fn everyday_mistakes_are_named_with_the_numbers_and_the_key() {
 }
 
 #[test]
-fn a_side_without_a_quote_alive_or_on_its_way_has_a_reason_at_every_step() {
+fn a_side_without_a_quote_has_a_reason_at_every_step() {
     let mut desk = desk(&BOTH, |_| {});
     desk.run_ms(1);
     let recovering = Some(Control::Recovering);
@@ -117,7 +117,7 @@ fn a_side_without_a_quote_alive_or_on_its_way_has_a_reason_at_every_step() {
 }
 
 #[test]
-fn what_the_book_says_is_compared_too() {
+fn reasons_of_the_book_have_their_numbers() {
     let numbers = |depth, change: fn(&mut EngineConfig)| {
         let mut desk = desk(&BOTH, change);
         desk.depth = depth;
@@ -130,7 +130,7 @@ fn what_the_book_says_is_compared_too() {
     let spread = numbers((9_800, 10_201), |_| {});
     let key = Some("market.spread_max_bps");
     assert_eq!(spread, (Control::Spread, Some(401), Some(300), key));
-    // The book shows a thousand lots a side.
+    // The book has a thousand lots a side.
     let thin = numbers((9_990, 10_010), |c| c.markets[0].depth_min = Qty(1_001));
     let key = Some("market.depth_min");
     assert_eq!(thin, (Control::ThinBook, Some(1_000), Some(1_001), key));
@@ -140,7 +140,7 @@ fn what_the_book_says_is_compared_too() {
 }
 
 #[test]
-fn a_pause_a_level_and_the_end_are_reasons() {
+fn pauses_trading_states_and_draining_are_reasons() {
     let mut desk = desk(&BOTH, |_| {});
     desk.until_a_submit_waits();
     desk.accept_all();
@@ -173,7 +173,7 @@ fn a_pause_a_level_and_the_end_are_reasons() {
 }
 
 #[test]
-fn a_venue_that_refuses_every_order_is_one_reason_and_not_a_flood() {
+fn a_venue_that_refuses_every_order_is_reported_once() {
     let bid = [(Side::Buy, 9_995, 100)];
     let mut desk = desk(&bid, |c| c.markets[0].open_orders_max = 100);
     for refusals in 0..6 {
@@ -198,7 +198,7 @@ fn a_venue_that_refuses_every_order_is_one_reason_and_not_a_flood() {
 }
 
 #[test]
-fn an_order_of_unknown_state_is_the_reason_until_when_it_may_live() {
+fn an_order_of_unknown_state_is_the_reason_while_it_may_be_alive() {
     let mut desk = desk(&[(Side::Buy, 9_995, 100)], |c| c.attempts_max = 10);
     desk.until_a_submit_waits();
     desk.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
@@ -206,7 +206,7 @@ fn an_order_of_unknown_state_is_the_reason_until_when_it_may_live() {
     let why = reasons(&desk)[0].unwrap();
     assert_eq!(why.control, Control::UnknownOrder);
     let left = why.value.unwrap();
-    // 20 s of life and 3 s of grace, less what has passed.
+    // 20 s of life and 3 s of grace, less the time passed.
     assert!((20_000..=23_000).contains(&left), "{left}");
 }
 
@@ -230,7 +230,7 @@ fn a_ramp_that_leaves_less_than_a_lot_is_a_reason() {
     assert_eq!(sell, None);
 }
 
-/// Says why it wants nothing, or says nothing.
+/// States why it has no target, or states nothing.
 struct Silent(Option<Withheld>);
 
 impl Strategy for Silent {
@@ -245,7 +245,7 @@ impl Strategy for Silent {
 }
 
 #[test]
-fn a_strategy_says_why_it_wants_nothing_and_only_of_sides_it_does_not_quote() {
+fn a_strategy_states_reasons_only_for_sides_without_quotes() {
     let below = Compared::new(
         Unit::HalfTicks,
         "market.strategy.params.price_floor",
@@ -265,7 +265,7 @@ fn a_strategy_says_why_it_wants_nothing_and_only_of_sides_it_does_not_quote() {
 }
 
 #[test]
-fn of_two_strategies_the_one_that_wants_to_quote_gives_the_reason() {
+fn of_two_strategies_the_one_with_a_target_gives_the_reason() {
     let tight = Always(vec![(Side::Buy, 9_995, 100), (Side::Buy, 9_990, 100)]);
     let idle = Silent(Some(Control::NotConfigured.into()));
     let mut config = config();
@@ -274,7 +274,7 @@ fn of_two_strategies_the_one_that_wants_to_quote_gives_the_reason() {
     let mut desk = Desk::shared(vec![Box::new(idle), Box::new(tight)], config);
     desk.run_ms(3_000);
     desk.accept_all();
-    // The order nearest to the mid is too large, the further one is worth exactly the most.
+    // The order nearest to the mid is too large, the further one has exactly the largest value.
     assert_eq!(controls(&desk), [None, None], "the further one rests");
     let (last, _) = desk
         .sealed
@@ -285,7 +285,7 @@ fn of_two_strategies_the_one_that_wants_to_quote_gives_the_reason() {
 }
 
 #[test]
-fn a_status_shows_the_age_of_now() {
+fn a_status_has_the_current_age() {
     let mut desk = desk(&BOTH, |_| {});
     desk.until_a_submit_waits();
     desk.accept_all();

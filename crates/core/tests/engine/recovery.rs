@@ -1,4 +1,4 @@
-//! What a start does with orders of an earlier run.
+//! Recovery: what a start does with orders of an earlier run.
 
 use cambist_core::event::RecoveredOrder;
 use cambist_core::notification::{End, Notification};
@@ -7,7 +7,7 @@ use cambist_core::{Side, StrategyId};
 
 use crate::desk::{BID, BOTH, Desk, config};
 
-/// What a run with these quotes had sent when it died, oldest first.
+/// The transmissions of a killed run with these quotes, oldest first.
 fn left_behind(quotes: &[(Side, u64, u64)]) -> Vec<RecoveredOrder> {
     let mut before = Desk::ready(quotes);
     before.accept_all();
@@ -24,7 +24,7 @@ fn left_behind(quotes: &[(Side, u64, u64)]) -> Vec<RecoveredOrder> {
     recovered.collect()
 }
 
-/// A desk that starts after a run with the same quotes, and the orders that run left.
+/// A bench that starts after a run with the same quotes, and the orders of that run.
 fn restarted(quotes: &[(Side, u64, u64)]) -> (Desk, Vec<ClientOrderId>) {
     let left = left_behind(quotes);
     let ids = left.iter().map(|open| open.order.client_id).collect();
@@ -32,7 +32,7 @@ fn restarted(quotes: &[(Side, u64, u64)]) -> (Desk, Vec<ClientOrderId>) {
 }
 
 #[test]
-fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
+fn a_recovered_order_blocks_the_start_until_it_is_listed_or_fenced() {
     let (mut desk, ids) = restarted(&BID);
     let id = ids[0];
     desk.run_ms(15_000);
@@ -41,7 +41,7 @@ fn a_recovered_order_blocks_the_start_until_it_is_seen_or_fenced() {
             .notes
             .iter()
             .any(|n| matches!(n, Notification::Ready { .. })),
-        "nobody knows yet"
+        "not known yet"
     );
     assert!(desk.submits.is_empty(), "and its bytes are not sent again");
     desk.run_ms(15_000);
@@ -72,7 +72,7 @@ fn a_recovered_order_that_rests_is_kept_and_serves_its_quote() {
 }
 
 #[test]
-fn while_one_recovered_order_is_unknown_the_others_are_cancelled_not_left_alone() {
+fn while_one_recovered_order_is_unknown_the_others_are_cancelled() {
     let (mut desk, ids) = restarted(&BOTH);
     let hash = desk.sealed[&ids[0]].0;
     desk.show(ids[0], OrderStatus::Processing, 0);
@@ -82,7 +82,7 @@ fn while_one_recovered_order_is_unknown_the_others_are_cancelled_not_left_alone(
 }
 
 #[test]
-fn a_recovered_order_of_a_strategy_that_is_gone_is_cancelled() {
+fn a_recovered_order_of_a_removed_strategy_is_cancelled() {
     let mut left = left_behind(&BID);
     left[0].order.client_id.strategy = StrategyId(9);
     let (id, hash) = (left[0].order.client_id, left[0].hash);

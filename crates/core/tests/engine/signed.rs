@@ -1,4 +1,4 @@
-//! What is signed counts until its fence, whatever the venue says became of it.
+//! Signed orders count until their fence, whatever the venue reports about them.
 
 use cambist_core::Amount;
 use cambist_core::Side;
@@ -13,7 +13,7 @@ fn each() -> Amount {
     spec().base_amount(cambist_core::Qty(100)).unwrap()
 }
 
-/// A desk that may have so many base units signed and unexpired; one quote, a bid.
+/// A bench with this limit of signed and unexpired base units; one quote, a bid.
 fn desk(most: Amount) -> Desk {
     let mut config = config();
     config.markets[0].signed_unexpired_max = most;
@@ -21,7 +21,7 @@ fn desk(most: Amount) -> Desk {
     Desk::with(&BID, config, Vec::new())
 }
 
-/// The venue takes what is submitted and then says that it has ended in that way, again and again.
+/// The venue accepts what is submitted and then reports it as ended in this way, again and again.
 fn ended(desk: &mut Desk, status: OrderStatus, times: usize) {
     for _ in 0..times {
         desk.run_ms(1_500);
@@ -51,13 +51,13 @@ fn withheld(desk: &Desk) -> Option<Control> {
 }
 
 #[test]
-fn what_the_venue_calls_cancelled_or_filled_counts_until_its_fence() {
+fn orders_reported_as_ended_count_until_their_fence() {
     for status in [OrderStatus::Cancelled, OrderStatus::Processed] {
         let mut desk = desk(3 * each());
         ended(&mut desk, status, 8);
         assert_eq!(desk.sealed.len(), 3, "{status:?}");
         assert_eq!(withheld(&desk), Some(Control::SignedUnexpired));
-        // The first was made in the first second or two; it lives for 20 s, and the grace is 3 s.
+        // The first was created in the first second or two; it lives for 20 s, and the grace is 3 s.
         let first = desk
             .sealed
             .values()
@@ -72,7 +72,7 @@ fn what_the_venue_calls_cancelled_or_filled_counts_until_its_fence() {
 }
 
 #[test]
-fn so_many_as_the_limit_holds_and_not_one_unit_more() {
+fn the_limit_is_exact_to_the_unit() {
     for (most, made) in [(4 * each() - 1, 3), (4 * each(), 4)] {
         let mut desk = desk(most);
         ended(&mut desk, OrderStatus::Cancelled, 8);
@@ -81,7 +81,7 @@ fn so_many_as_the_limit_holds_and_not_one_unit_more() {
 }
 
 #[test]
-fn what_earlier_runs_signed_counts_whatever_became_of_it() {
+fn orders_signed_by_earlier_runs_count() {
     let until_s = u32::try_from(ORIGIN.plus_ms(9_000).as_s()).unwrap();
     let mut desk = desk(2 * each() - 1);
     if let Some(Event::Start(start)) = &mut desk.start {

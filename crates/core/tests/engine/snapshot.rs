@@ -1,4 +1,4 @@
-//! A saved engine goes on exactly where it was.
+//! A restored engine continues exactly like the saved one.
 
 use cambist_core::event::Event;
 use cambist_core::inspection::OrderState;
@@ -35,7 +35,7 @@ fn a_snapshot_of_other_strategies_is_refused() {
 }
 
 #[test]
-fn an_inspection_shows_what_is_decided_from_and_changes_nothing() {
+fn an_inspection_has_the_inputs_of_decisions_and_changes_nothing() {
     let mut desk = Desk::ready(&BOTH);
     let bid = desk.accept();
     let strategies = || -> Vec<Box<dyn cambist_core::strategy::Strategy>> {
@@ -63,7 +63,7 @@ fn an_inspection_shows_what_is_decided_from_and_changes_nothing() {
     assert_eq!(other.state, OrderState::InFlight, "its answer is not there");
     assert_eq!(seen.status.markets[0].withheld, [None, None]);
 
-    // Later, with nothing new: the depth is too old, and no strategy is asked.
+    // Later, without new data: the depth is too old, and no strategy is asked.
     let later = now.plus_ms(600_000);
     let seen = desk.engine.inspect(later, strategies()).unwrap().unwrap();
     let market = &seen.markets[0];

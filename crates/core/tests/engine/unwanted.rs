@@ -1,4 +1,4 @@
-//! What is not wanted any more does not leave, and does not leave again.
+//! Orders that are no longer targets are not sent, and not sent again.
 
 use cambist_core::Reason;
 use cambist_core::notification::End;
@@ -15,7 +15,7 @@ fn submitted() -> Desk {
 }
 
 #[test]
-fn a_lost_submit_is_not_sent_again_at_a_price_nobody_wants_and_is_cancelled() {
+fn a_lost_submit_is_not_resent_at_an_old_price_and_is_cancelled() {
     let mut desk = submitted();
     let id = desk.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
     let hash = desk.sealed[&id].0;
@@ -28,7 +28,7 @@ fn a_lost_submit_is_not_sent_again_at_a_price_nobody_wants_and_is_cancelled() {
 }
 
 #[test]
-fn what_never_left_is_dropped_when_its_price_is_not_wanted_any_more() {
+fn an_unsent_order_is_dropped_when_its_price_is_no_target() {
     let mut desk = submitted();
     let id = desk.answer_submit(Outcome::NotSent);
     desk.depth = (9_690, 9_710);
@@ -38,7 +38,7 @@ fn what_never_left_is_dropped_when_its_price_is_not_wanted_any_more() {
 }
 
 #[test]
-fn an_order_given_up_while_it_is_sealed_never_leaves() {
+fn an_order_dropped_while_it_is_sealed_is_never_sent() {
     let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
     desk.store_waits = true;
     desk.run_ms(3_000);
@@ -69,7 +69,7 @@ fn an_answered_cancel_is_sent_again_only_after_the_list_was_read() {
             }
         }
         let (request, hash) = desk.cancels.pop_front().expect("a cancel waits");
-        // No list comes any more.
+        // No list is answered any more.
         desk.deaf = true;
         desk.answer(request, answer.clone());
         desk.run_ms(2_800);

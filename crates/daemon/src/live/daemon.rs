@@ -228,14 +228,14 @@ fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> 
         order, base_filled, ..
     } in &start.open
     {
-        session.found(order.client_id, order.valid_until_s, *base_filled > 0);
+        session.recovered(order.client_id, order.valid_until_s, *base_filled > 0);
     }
     for RecoveredPoolTransaction {
         transaction: wanted,
         ..
     } in &start.open_pool_transactions
     {
-        session.found_move(wanted.client_id, wanted.valid_until_s);
+        session.recovered_pool_transaction(wanted.client_id, wanted.valid_until_s);
     }
     session
 }

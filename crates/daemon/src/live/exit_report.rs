@@ -160,7 +160,7 @@ mod tests {
             number: 1,
         };
         // 12:00:30, and three seconds of grace.
-        session.found(order, 43_230, false);
+        session.recovered(order, 43_230, false);
         let market = MarketStatus {
             live: [2, 1],
             in_flight: 1,

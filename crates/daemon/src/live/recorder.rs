@@ -167,12 +167,12 @@ fn take(
     let mut next = Some(task);
     while let Some(task) = next {
         match task {
-            Task::Heard(now, event) => tape.heard(now, &event)?,
+            Task::Heard(now, event) => tape.write_event(now, &event)?,
             // Asked for twice when much was waiting: the first has done it.
             Task::Rotate(_) if !tape.is_due() => {}
             Task::Rotate(snapshot) => tape.rotate(&snapshot, unix_s(clock))?,
             Task::Did(actions) => {
-                tape.did(&actions)?;
+                tape.write_actions(&actions)?;
                 due.store(tape.is_due(), Ordering::Release);
             }
         }

@@ -689,8 +689,8 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{name}: {error}"))
             {
                 match entry {
-                    Entry::Heard { now, event } => heard = Some((now, event)),
-                    Entry::Did { actions: did } => {
+                    Entry::Event { now, event } => heard = Some((now, event)),
+                    Entry::Actions { actions: did } => {
                         let (now, event) = heard.take().unwrap();
                         player.hear(now, &event, &mut Vec::new());
                         events += 1;

@@ -78,17 +78,17 @@ fn a_reason_is_told_with_its_numbers_and_the_key() {
     let text = |why: Withheld| text(&spec, &why);
     assert_eq!(
         text(above_value()),
-        "one order would be worth more than order_value_max: 1500.5 USDC against 5 USDC (market.order_value_max)"
+        "the value of one order would exceed order_value_max: 1500.5 USDC against 5 USDC (market.order_value_max)"
     );
     assert_eq!(
         text(below_floor()),
-        "the price lies outside price_floor and price_ceiling: 949.05 USDC against 1000 USDC (market.price_floor)"
+        "the price is outside price_floor to price_ceiling: 949.05 USDC against 1000 USDC (market.price_floor)"
     );
     let eth = |n: i128| n * 10_i128.pow(18);
     let band = Compared::new(Unit::Base, "market.inventory_min", eth(-1) / 2, eth(3));
     assert_eq!(
         text(Withheld::compared(Control::InventoryBand, band)),
-        "if everything filled, holdings would leave inventory_min to inventory_max: -0.5 ETH against 3 ETH (market.inventory_min)"
+        "if every order filled, holdings would be outside inventory_min to inventory_max: -0.5 ETH against 3 ETH (market.inventory_min)"
     );
     let found = Compared {
         key: "",
@@ -115,7 +115,7 @@ fn a_reason_is_told_with_its_numbers_and_the_key() {
     );
     assert_eq!(
         text(Control::Level.into()),
-        "the level allows no new orders"
+        "the trading state allows no new orders"
     );
     let lots = Compared::new(Unit::Lots, "market.depth_min", 25_u64, 10_000_u64);
     assert!(text(Withheld::compared(Control::ThinBook, lots)).contains("0.0025 ETH against 1 ETH"));

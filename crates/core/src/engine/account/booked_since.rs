@@ -1,5 +1,5 @@
-//! What was booked since the venue's balances were asked for. Balances contain everything that was booked
-//! before their request, and of what was booked since any part.
+//! Bookings since the venue's balances were requested. Balances contain everything that was booked before their
+//! request, and any part of what was booked since.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::token::{Amount, TokenId};
 
-/// Changes that are kept one by one; older ones are kept as sums.
+/// Changes that are kept separately; older ones are kept as sums.
 const KEPT: usize = 1_024;
 
-/// By token: paid, got.
+/// By token: paid, received.
 type Sums = BTreeMap<TokenId, (Amount, Amount)>;
 
 /// Changes of the ledger since a request, each with the number of its booking.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BookedSince {
     each: VecDeque<(u64, TokenId, i128)>,
-    /// Sums of what does not fit above, up to a booking.
+    /// Sums of the changes that exceed `KEPT`, up to a booking.
     sums: Sums,
     sums_until: u64,
 }
@@ -28,7 +28,7 @@ fn add((paid, got): &mut (Amount, Amount), change: i128) {
 }
 
 impl BookedSince {
-    /// A change that belongs to a booking.
+    /// Adds a change by a booking.
     pub(crate) fn add(&mut self, booking: u64, token: TokenId, change: i128) {
         if self.each.len() >= KEPT
             && let Some((until, token, change)) = self.each.pop_front()
@@ -39,7 +39,7 @@ impl BookedSince {
         self.each.push_back((booking, token, change));
     }
 
-    /// Balances have arrived that were asked for after a booking.
+    /// Balances have arrived that were requested after a booking.
     pub(crate) fn requested_after(&mut self, booking: u64) {
         while self.each.front().is_some_and(|(of, _, _)| *of <= booking) {
             self.each.pop_front();
@@ -49,7 +49,7 @@ impl BookedSince {
         }
     }
 
-    /// What was paid and got of a token.
+    /// Amounts of a token paid and received.
     pub(crate) fn of(&self, token: TokenId) -> (Amount, Amount) {
         let mut sums = self.sums.get(&token).copied().unwrap_or_default();
         let of_token = self.each.iter().filter(|(_, of, _)| *of == token);
@@ -65,7 +65,7 @@ mod tests {
     const TOKEN: TokenId = TokenId(0);
 
     #[test]
-    fn what_was_booked_before_the_request_is_in_the_balances() {
+    fn bookings_before_the_request_are_in_the_balances() {
         let mut since = BookedSince::default();
         for (booking, change) in [(1, -10), (2, 7), (3, -5), (4, 3)] {
             since.add(booking, TOKEN, change);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_one_by_one_counts_as_long_as_any_of_it_may() {
+    fn sums_count_as_long_as_any_part_of_them_may() {
         let mut since = BookedSince::default();
         let booked = KEPT as u64 + 100;
         for booking in 1..=booked {

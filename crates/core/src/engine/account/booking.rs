@@ -1,10 +1,9 @@
-//! What one event changed of orders and books, collected until its step is over: it leaves as one booking,
-//! durable as a whole or not at all.
+//! The changes of orders and books by one event, collected until its step ends: they leave as one booking, durable as a
+//! whole or not at all.
 //!
-//! What is held changes with every trade and is booked with it. The values that losses are measured from
-//! change with the price as well, many times a second: they are booked with whatever else is, and by
-//! themselves every now and then. A run that is cut off in between has seen a little less of the price, as
-//! if it had been cut off a little earlier; what was traded is never missing.
+//! The ledger changes with every trade and is booked with it. Loss baselines also change with the price, many times a
+//! second: they are booked with every other booking, and by themselves at intervals. A run that is killed in between
+//! has observed the price for a little less long; no trade is ever missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +18,12 @@ use crate::token::TokenId;
 
 use crate::engine::state::State;
 
-/// A new peak, or a new day, is booked within this; a new high of the hour, and the last mid, later.
+/// A new peak, or a new day, is booked within this time; a new high of the hour and the last mid take longer.
 const PEAK_MS: u64 = 1_000;
 const HOUR_MS: u64 = 10_000;
 const MID_MS: u64 = 60_000;
 
-/// What waits for the end of the step.
+/// Changes that wait for the end of the step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pending {
     entries: Vec<Entry>,
@@ -32,12 +31,12 @@ pub(crate) struct Pending {
     markets: BTreeSet<MarketId>,
     opens: bool,
     differences: bool,
-    /// What was last booked by itself or with anything else, and when.
+    /// What was last booked, and when.
     booked: BTreeMap<MarketId, (Time, Option<Baselines>)>,
 }
 
 impl Pending {
-    /// What earlier runs have booked.
+    /// The state after the bookings of earlier runs.
     pub(crate) fn after(now: Time, positions: &BTreeMap<MarketId, Position>) -> Self {
         let booked = positions.iter();
         let booked = booked.map(|(id, position)| (*id, (now, position.baselines.clone())));
@@ -47,34 +46,34 @@ impl Pending {
         }
     }
 
-    /// Something happened.
+    /// Adds an entry.
     pub(crate) fn entry(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
 
-    /// What is held of these tokens, and what a market carries, has changed.
+    /// Marks tokens and a market's position as changed by postings.
     pub(crate) fn posted(&mut self, market: Option<MarketId>, postings: &Postings) {
         self.tokens.extend(postings.iter().map(|(token, _)| token));
         self.markets.extend(market);
     }
 
-    /// The position of a market has changed otherwise.
+    /// Marks a market's position as changed otherwise.
     pub(crate) fn moved(&mut self, market: MarketId) {
         self.markets.insert(market);
     }
 
-    /// The opening balances were taken.
+    /// Marks the opening balances as taken.
     pub(crate) fn opens(&mut self) {
         self.opens = true;
     }
 
-    /// What differs has changed.
+    /// Marks the differences as changed.
     pub(crate) fn differs(&mut self) {
         self.differences = true;
     }
 }
 
-/// How long values that differ from those that were booked may wait.
+/// How long values that differ from the booked ones may wait.
 fn may_wait_ms(booked: Option<&Baselines>, now: Option<&Baselines>) -> Option<u64> {
     let (Some(booked), Some(now)) = (booked, now) else {
         return (booked != now).then_some(0);
@@ -91,7 +90,7 @@ fn may_wait_ms(booked: Option<&Baselines>, now: Option<&Baselines>) -> Option<u6
 }
 
 impl State {
-    /// Has everything that changed since the last time made durable.
+    /// Emits a booking of everything that changed since the last one.
     pub(crate) fn book_pending(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.take_new_baselines(now);
         let pending = &mut self.pending;
@@ -135,7 +134,7 @@ impl State {
             .position(&market.spec, at, market.pool.is_some())
     }
 
-    /// Takes in which markets have values that may not wait any longer.
+    /// Adds the markets whose baselines may not wait any longer.
     fn take_new_baselines(&mut self, now: Time) {
         for index in 0..self.markets.len() {
             let id = self.markets[index].spec.id;
@@ -155,7 +154,7 @@ impl State {
         }
     }
 
-    /// Has the values that losses are measured from booked as they are.
+    /// Books the current loss baselines of all markets.
     pub(crate) fn book_all_positions(&mut self) {
         let open = self.ledger.is_open();
         let markets = self.markets.iter().map(|market| market.spec.id);

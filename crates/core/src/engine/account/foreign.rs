@@ -1,7 +1,7 @@
-//! Orders on the account that somebody else made.
+//! Foreign orders: orders on the account that this daemon did not make.
 //!
-//! Tolerated ones are told once and left alone. Managed ones count at their worst like our own, are
-//! cancelled until they are seen dead, and their fills are booked from the moment they are managed.
+//! Tolerated ones are reported once and left alone. Managed ones count at their worst like own orders and are cancelled
+//! until they are seen to have ended; their fills are booked from the moment they are managed.
 
 use std::collections::BTreeMap;
 
@@ -22,31 +22,31 @@ use crate::token::{Amount, TokenId};
 use crate::engine::intents::registry::Increment;
 use crate::engine::state::{RequestPurpose, State};
 
-/// Foreign orders remembered, so that each is told once. More are told again and again, and no proof
-/// rests on remembering them.
+/// Foreign orders that are remembered, so that each is reported once. Further ones are reported again and again; no
+/// proof depends on this memory.
 const KEPT: usize = 1_024;
 
-/// A foreign order that is managed.
+/// A managed foreign order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Managed {
     market: MarketId,
     pub(crate) side: Side,
-    /// Its price in ticks, rounded towards the other side: it may cross at that.
+    /// Price in ticks, rounded towards the other side: the worst case for a crossing.
     pub(crate) price: Price,
     sell_token: TokenId,
     buy_token: TokenId,
     amounts: (Amount, Amount),
     filled: (Amount, Amount, Amount),
     valid_until: VenueTime,
-    /// When a cancel or a reading is due.
+    /// When a cancel or a read is due.
     next_step_at: Time,
-    /// The next step is to read it; otherwise to cancel it.
+    /// Whether the next step is a read; otherwise a cancel.
     reads_next: bool,
     in_flight: bool,
     steps: u32,
 }
 
-/// All foreign orders known to be open.
+/// All foreign orders that are known to be open.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Foreign {
     orders: BTreeMap<Hash, Option<Managed>>,
@@ -58,7 +58,7 @@ impl Foreign {
         self.orders.values().flatten()
     }
 
-    /// Whether any order of somebody else may be open.
+    /// Whether any foreign order may be open.
     pub(crate) fn is_any_known(&self) -> bool {
         !self.orders.is_empty()
     }
@@ -68,25 +68,25 @@ impl Foreign {
         self.managed().next().is_some()
     }
 
-    /// Units of a token that managed orders may still pay.
+    /// Amount of a token that managed orders may still pay.
     pub(crate) fn paying(&self, token: TokenId) -> Amount {
         let paying = self.managed().filter(|m| m.sell_token == token);
         paying.map(|m| m.left(m.side == Side::Sell)).sum()
     }
 
-    /// Units of a token that managed orders may still bring.
+    /// Amount of a token that managed orders may still receive.
     pub(crate) fn bringing(&self, token: TokenId) -> Amount {
         let bringing = self.managed().filter(|m| m.buy_token == token);
         bringing.map(|m| m.left(m.side == Side::Buy)).sum()
     }
 
-    /// Whether an order of ours would trade with a managed one.
+    /// Whether one of our orders would trade with a managed one.
     pub(crate) fn is_crossed(&self, market: MarketId, side: Side, price: Price) -> bool {
         self.managed()
             .any(|m| m.market == market && m.side != side && side.reaches(price, m.price))
     }
 
-    /// When something is due for a managed order.
+    /// When the next step of a managed order is due.
     pub(crate) fn due(&self) -> Option<Time> {
         let waiting = self.managed().filter(|m| !m.in_flight);
         waiting.map(|m| m.next_step_at).min()
@@ -121,7 +121,7 @@ impl Managed {
     }
 }
 
-/// Ticks of a price that may lie between two: up for a bid, down for an ask.
+/// Ticks of a price that may be between two ticks: rounded up for a bid, down for an ask.
 fn price_towards_other(spec: &MarketSpec, report: &OrderReport) -> Price {
     let above = report.quote_amount.saturating_mul(spec.lot);
     let below = report
@@ -136,7 +136,7 @@ fn price_towards_other(spec: &MarketSpec, report: &OrderReport) -> Price {
 }
 
 impl State {
-    /// A report about somebody else's order.
+    /// Handles a report about a foreign order.
     pub(crate) fn observe_foreign(
         &mut self,
         now: Time,
@@ -146,8 +146,7 @@ impl State {
         self.observe_foreign_as(now, self.config.foreign, report, actions);
     }
 
-    /// A report about an order that was made elsewhere and is ours to manage, whatever the file says of
-    /// others.
+    /// Handles a report about a foreign order that is to be managed whatever `foreign_orders` is.
     pub(crate) fn manage_foreign(
         &mut self,
         now: Time,
@@ -173,7 +172,7 @@ impl State {
                 let covered = self.book_flow(now, market, side, step);
                 self.tell_foreign_fill(market, side, step, actions);
                 if !covered {
-                    let detail = format!("fills of {} take more than is held", report.hash);
+                    let detail = format!("fills of {} exceed the balance", report.hash);
                     self.violated("ledger_negative", detail, actions);
                 }
             }
@@ -204,7 +203,7 @@ impl State {
         self.foreign.orders.insert(hash, managed);
     }
 
-    /// What somebody else's order traded is no fill of ours: it is an explained flow.
+    /// A fill of a foreign order is not a fill of ours: it is booked as an explained flow.
     fn tell_foreign_fill(
         &mut self,
         market: MarketId,
@@ -230,7 +229,7 @@ impl State {
         }
     }
 
-    /// Cancels managed orders, and reads them in between, until they are seen dead or have expired.
+    /// Cancels managed orders, with reads in between, until they are seen to have ended or have expired.
     pub(crate) fn cancel_foreign(&mut self, now: Time, actions: &mut Vec<Action>) {
         let dead = self.clock.at_least(now).minus_ms(self.config.grace_ms);
         self.foreign
@@ -261,7 +260,7 @@ impl State {
         }
     }
 
-    /// The answer to a cancel or a reading of a managed order.
+    /// Handles the answer to a cancel or a read of a managed order.
     pub(crate) fn handle_foreign(
         &mut self,
         now: Time,

@@ -1,11 +1,11 @@
-//! Orders of other cambist instances on our account: ids of our form with another instance number.
+//! Orders of other instances on the account: ids of our form with another instance number.
 //!
-//! One that was created after our start is of a daemon that trades beside this one: nothing new is ordered
-//! until a person has looked. One that was created before may be of such a daemon, or may have been left
-//! by an earlier state folder of ours: nothing new is ordered until it has ended, or until the venue's clock
-//! has passed its expiry and grace; and for some seconds after one that has ended, because between two orders
-//! of a daemon that trades none is open. A person who knows that an instance is gone has its orders adopted:
-//! they are cancelled, and count until then. Nobody else's order is ever cancelled.
+//! An order that was created after our start belongs to a daemon that trades on the same account: no new orders until
+//! an operator intervenes. One that was created before may belong to such a daemon, or to an earlier state folder of
+//! this one: no new orders until it has ended, or until the venue's clock has passed its expiry and grace; and for some
+//! seconds after one has ended, because a daemon that trades has no open order between two orders. An operator who
+//! knows that an instance is gone adopts its orders: they are cancelled, and count until then. No other foreign order
+//! is ever cancelled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,34 +20,34 @@ use crate::time::{Time, VenueTime};
 use crate::engine::intents::unquoted::waits;
 use crate::engine::state::State;
 
-/// Orders remembered: of more, those that live longest.
+/// Orders that are remembered; of more, those that expire last.
 const KEPT: usize = 1_024;
-/// The venue's clock may be so far ahead of what was heard of it at the start: a header tells whole seconds,
-/// and one answer may be from a cache. What was created within it is waited for like what was before.
+/// The venue's clock may be this far ahead of the lower bound at the start: a header has whole seconds, and one answer
+/// may be from a cache. An order that was created within this time is treated like an earlier one.
 const SLACK_MS: u64 = 6_000;
-/// Whoever quotes makes an order more often than this: one that has ended is a sign of a daemon that trades for
-/// so long after it was created, because between two orders of it nothing is open.
+/// A quoting daemon creates an order more often than this: an order that has ended indicates a running daemon for this
+/// time after its creation.
 const RECENT_MS: u64 = 10_000;
-/// Orders named in a status.
+/// Orders listed in a status.
 const NAMED: usize = 20;
 
-/// What is known of other instances.
+/// State of other instances.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Instances {
-    /// What was created later is of a daemon that trades now.
+    /// An order created after this belongs to a daemon that is trading now.
     since: VenueTime,
-    /// Orders that may be alive, as they were last shown.
+    /// Orders that may be alive, as last listed.
     alive: BTreeMap<Hash, (ClientOrderId, OrderReport)>,
-    /// Until then one that has ended is waited for to be followed by another; 0 if there is none.
+    /// Until this time another order may follow one that has ended; 0 if there is none.
     quiet_at: VenueTime,
-    /// Orders created later that a level was raised for.
+    /// Orders created later for which the trading state was raised.
     raised: BTreeSet<Hash>,
-    /// Instances whose orders a person took for ours.
+    /// Instances whose orders an operator adopted.
     adopted: BTreeSet<u32>,
 }
 
 impl Instances {
-    /// Nothing is known but the time.
+    /// The state at a start at this venue time.
     pub(crate) fn new(venue_time: VenueTime) -> Self {
         Self {
             since: venue_time.plus_ms(SLACK_MS),
@@ -55,7 +55,7 @@ impl Instances {
         }
     }
 
-    /// When the last order that may be alive is certainly dead, and none has followed one that ended.
+    /// When the last order that may be alive is certainly dead, and no order has followed an ended one.
     pub(crate) fn gone_at(&self, grace_ms: u64) -> Option<VenueTime> {
         let until = self.alive.values().map(|(_, report)| expiry(report));
         let dead_at = until.max().map(|until| until.plus_ms(grace_ms));
@@ -63,7 +63,7 @@ impl Instances {
         dead_at.max(quiet_at)
     }
 
-    /// The orders that may be alive, the longest-lived first, as far as they are named.
+    /// The orders that may be alive, last expiry first, as far as they are listed.
     pub(crate) fn named(&self) -> Vec<OtherOrder> {
         let mut all: Vec<_> = self
             .alive
@@ -79,8 +79,8 @@ impl Instances {
         all
     }
 
-    /// Takes an order in that may be alive; whether it was known. With too many, the one that dies first is
-    /// left out: lists show it again while it is open, and it is not what is waited for.
+    /// Adds an order that may be alive; returns whether it was known. If there are too many, the one that expires first
+    /// is dropped: lists show it again while it is open, and waiting does not depend on it.
     fn remember(&mut self, id: ClientOrderId, report: &OrderReport) -> bool {
         let known = self
             .alive
@@ -98,12 +98,12 @@ impl Instances {
         known
     }
 
-    /// Whether another instance may be there.
+    /// Whether another instance may be running.
     pub(crate) fn is_any_there(&self) -> bool {
         !self.alive.is_empty() || self.quiet_at > VenueTime(0)
     }
 
-    /// Whether a person took any instance for ours.
+    /// Whether an operator adopted any instance.
     pub(crate) fn is_any_adopted(&self) -> bool {
         !self.adopted.is_empty()
     }
@@ -114,7 +114,7 @@ fn expiry(report: &OrderReport) -> VenueTime {
 }
 
 impl State {
-    /// A report about an order with the id of another instance.
+    /// Handles a report about an order with the id of another instance.
     pub(crate) fn observe_instance(
         &mut self,
         now: Time,
@@ -169,20 +169,20 @@ impl State {
         }));
     }
 
-    /// Why nothing new is ordered beside another instance, as long as it may be there.
+    /// Why no order is placed while another instance may be running.
     pub(crate) fn beside_instance(&self, now: Time) -> Option<Withheld> {
         let gone_at = self.instances.gone_at(self.config.grace_ms)?;
         let left_ms = gone_at.ms_since(self.clock.at_least(now));
         Some(waits(Control::OtherInstance, left_ms))
     }
 
-    /// Whether the opening has to wait: what orders of others trade meanwhile would be in it half.
+    /// Whether the opening has to wait: it could contain part of what others trade meanwhile.
     pub(crate) fn instances_bar_opening(&self) -> bool {
         let adopted = self.instances.is_any_adopted() && self.foreign.is_any_managed();
         self.instances.is_any_there() || adopted
     }
 
-    /// Forgets what is certainly dead.
+    /// Drops orders that are certainly dead.
     pub(crate) fn tend_instances(&mut self, now: Time) {
         let venue_now = self.clock.at_least(now);
         let dead = venue_now.minus_ms(self.config.grace_ms);
@@ -199,13 +199,13 @@ impl State {
         }
     }
 
-    /// A person has looked: what was created before is no news any more.
+    /// An operator resumed: orders created before are not reported again.
     pub(crate) fn forgive_instances(&mut self, now: Time) {
         self.instances.since = self.clock.at_least(now).plus_ms(SLACK_MS);
         self.instances.raised.clear();
     }
 
-    /// A person says that an instance is gone and its orders are ours.
+    /// An operator declares that an instance is gone, and adopts its orders.
     pub(crate) fn adopt_instance(
         &mut self,
         now: Time,
@@ -224,7 +224,7 @@ impl State {
         }
         if later || self.restrictions.level() > TradingState::Active {
             return Err(format!(
-                "instance {instance:08x} has made orders since this daemon began, or the level is raised: whoever trades beside this daemon has to end first"
+                "instance {instance:08x} has created orders since this daemon started, or the trading state is not active: stop the other daemon first"
             ));
         }
         self.instances.adopted.insert(instance);
@@ -234,7 +234,7 @@ impl State {
         }
         self.touch_all();
         Ok(format!(
-            "{} orders of instance {instance:08x} are ours now, and are cancelled",
+            "{} orders of instance {instance:08x} are adopted, and are cancelled",
             found.len()
         ))
     }

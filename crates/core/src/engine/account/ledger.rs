@@ -1,11 +1,10 @@
-//! Our own books: opening balances, every fill once, and comparison with the venue at moments when both
-//! sides of the comparison are known to describe the same instant.
+//! The ledger: opening balances, every fill once, and the comparison with the venue at moments when both are known to
+//! describe the same instant.
 //!
-//! Orders and balances come from different endpoints at different times. They agree on an instant when
-//! no fill was booked from before the balances were asked for until a pass over the orders that began
-//! after the balances had arrived: that is a *cut*. While fills come all the time there is none. Then the
-//! balances must still be what the ledger holds, give or take what was booked since they were asked for: a
-//! balance outside of that is a difference of at least its distance.
+//! Orders and balances come from different endpoints at different times. They describe the same instant if no fill was
+//! booked between the request for the balances and the end of an order scan that began after they arrived: this is a
+//! *cut*. While fills come all the time there is none. Then the balances must be what the ledger holds, plus or minus
+//! bookings since their request: a balance outside of that is a difference of at least its distance.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +24,10 @@ use crate::token::{Amount, TokenId};
 use crate::engine::account::booked_since::BookedSince;
 use crate::engine::intents::registry::Increment;
 
-/// What each of our orders and moves bound at most when the balances were asked for, and whether it
-/// surely did.
+/// The largest amount that each of our intents locked when the balances were requested, and whether it certainly did.
 pub(crate) type OwnLocks = BTreeMap<(TokenId, ClientOrderId), (Amount, bool)>;
 
-/// Balances waiting for a pass that confirms nothing happened around them.
+/// Balances that wait for a scan which confirms that nothing happened around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct PendingBalances {
     balances: Amounts,
@@ -37,7 +35,7 @@ struct PendingBalances {
     arrived: Time,
 }
 
-/// What a confirmed cut says.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReconciliationResult {
     /// The first one of all: these are the opening balances.
@@ -46,37 +44,37 @@ pub(crate) enum ReconciliationResult {
     Balanced,
     /// They differ.
     Differs(Differences),
-    /// Without a cut: they differ by this at least, whatever the balances contain of what was booked since
-    /// they were asked for; by nothing that can be told from it, if it is empty.
+    /// Without a cut: they differ by at least this, whatever bookings since the request the balances contain. Empty if
+    /// no difference follows.
     DiffersAtLeast(Differences),
 }
 
 /// Tokens of which ledger and venue differ.
 pub(crate) type Differences = BTreeMap<TokenId, Difference>;
 
-/// Our own books.
+/// The ledger.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     totals: Option<Totals>,
-    /// Rises with every booked fill.
+    /// Increases with every booked fill.
     fills: u64,
     venue: BTreeMap<TokenId, Balance>,
-    /// When the venue's balances were asked for.
+    /// When the venue's balances were requested.
     balances_requested_at: Option<Time>,
-    /// What our orders bound when the balances were asked for.
+    /// Amounts that our intents locked when the balances were requested.
     own_locked: OwnLocks,
-    /// Tokens of which somebody else locks some: more was locked than all of ours can have bound, and
-    /// never since exactly what they bound.
+    /// Tokens of which others lock some: more was locked than our intents can have locked, and it has never since been
+    /// exactly their amount.
     locked_by_others: BTreeSet<TokenId>,
-    /// What was booked since then. The venue's balances may not contain it.
+    /// Bookings since then. The venue's balances may not contain them.
     booked_since_request: BookedSince,
-    /// How our books and the venue's differed at the last cut, less what was explained since.
+    /// Differences at the last cut, less what was explained since.
     differing: Differences,
     pending: Option<PendingBalances>,
 }
 
 impl Ledger {
-    /// What earlier runs left; nothing before the first reconciliation of all.
+    /// The ledger of earlier runs; `None` before the first reconciliation of all.
     pub(crate) fn new(totals: Option<Totals>) -> Self {
         Self {
             totals,
@@ -84,30 +82,30 @@ impl Ledger {
         }
     }
 
-    /// Whether opening balances were ever taken.
+    /// Whether opening balances were taken.
     pub(crate) const fn is_open(&self) -> bool {
         self.totals.is_some()
     }
 
-    /// What the last reconciliation found to differ, less what was explained since.
+    /// Differences at the last reconciliation, less what was explained since.
     pub(crate) const fn differing(&self) -> &Differences {
         &self.differing
     }
 
-    /// Rises with every booked fill; taken when balances are asked for.
+    /// Increases with every booked fill; recorded when balances are requested.
     pub(crate) fn fills(&self) -> u64 {
         self.fills
     }
 
-    /// Books one increment. Returns false if it leaves less than nothing of what it takes; before the
-    /// opening only the count rises.
+    /// Books one increment. Returns false if an amount would fall below zero; before the opening only the count
+    /// increases.
     pub(crate) fn book(&mut self, spec: &MarketSpec, side: Side, step: Increment) -> bool {
         self.fills += 1;
         let Increment { base, quote, fee } = step;
         self.post(&Postings::of_trade(spec, side, Traded { base, quote, fee }))
     }
 
-    /// Books what changed; the venue's balances may not contain it.
+    /// Books a change that the venue's balances may not contain.
     fn post(&mut self, postings: &Postings) -> bool {
         let Some(totals) = &mut self.totals else {
             return true;
@@ -118,13 +116,13 @@ impl Ledger {
         postings.book(totals)
     }
 
-    /// The venue's balances may be older than they seem: no funds until they are read again.
+    /// The venue's balances may be older than they seem: no free funds until they are read again.
     pub(crate) fn doubt(&mut self) {
         self.balances_requested_at = None;
         self.pending = None;
     }
 
-    /// Books a flow that a person explains; nothing changes if there is less than leaves.
+    /// Books a flow that an operator explained; an error without change if more leaves than there is.
     pub(crate) fn adopt(&mut self, token: TokenId, amount: i128) -> Result<(), NotCovered> {
         let Some(totals) = &mut self.totals else {
             return Err(NotCovered { held: 0, amount });
@@ -136,13 +134,13 @@ impl Ledger {
         {
             self.differing.insert(token, left);
         }
-        // Balances asked for before may or may not contain it.
+        // Balances that were requested before may or may not contain it.
         self.fills += 1;
         self.booked_since_request.add(self.fills, token, amount);
         Ok(())
     }
 
-    /// Books what a move changed, as [`Ledger::book`] does a fill.
+    /// Books the changes of a join or an exit, like [`Ledger::book`] for a fill.
     pub(crate) fn book_move(
         &mut self,
         wanted: &UnsignedPoolTransaction,
@@ -155,7 +153,7 @@ impl Ledger {
         self.post(&Postings::of_pool(*kind, *pooled, *lp, moved))
     }
 
-    /// Takes in balances asked for at `asked`, when `fills_before` fills were booked.
+    /// Takes balances that were requested at `asked`, when `fills_before` fills were booked.
     pub(crate) fn balances(
         &mut self,
         asked: Time,
@@ -196,8 +194,8 @@ impl Ledger {
         });
     }
 
-    /// A pass over the orders that began at `begun` has ended. `all_seen` says that it showed every
-    /// order that may have been alive when the balances were taken.
+    /// An order scan that began at `begun` has ended. `all_seen` is whether it listed every order that may have been
+    /// alive when the balances were taken.
     pub(crate) fn pass_ended(
         &mut self,
         begun: Time,
@@ -236,8 +234,8 @@ impl Ledger {
         })
     }
 
-    /// By how much balances differ whatever they contain of what was booked since they were asked for. All
-    /// that happened before they arrived is booked.
+    /// By how much balances differ, whatever bookings since their request they contain. Everything that happened before
+    /// they arrived is booked.
     fn outside(&self, balances: &Amounts) -> Option<ReconciliationResult> {
         let totals = self.totals.as_ref()?;
         let tokens: BTreeSet<TokenId> = totals.keys().chain(balances.keys()).copied().collect();
@@ -254,7 +252,7 @@ impl Ledger {
         Some(ReconciliationResult::DiffersAtLeast(apart))
     }
 
-    /// When the candidate cut's balances arrived.
+    /// When the balances of the candidate cut arrived.
     pub(crate) fn candidate_arrived(&self) -> Option<Time> {
         self.pending.as_ref().map(|candidate| candidate.arrived)
     }
@@ -264,7 +262,7 @@ impl Ledger {
         self.balances_requested_at.map(|asked| now.ms_since(asked))
     }
 
-    /// What we hold by our own books; 0 before the opening, and while purchases are not found yet.
+    /// Balance by the ledger; 0 before the opening, and while purchases are not found yet.
     pub(crate) fn total(&self, token: TokenId) -> Amount {
         Amount::try_from(self.booked(token)).unwrap_or(0)
     }
@@ -277,16 +275,15 @@ impl Ledger {
             .unwrap_or(0)
     }
 
-    /// Tokens of which more was taken than was ever there, by what is booked.
+    /// Tokens whose booked sum is below zero.
     pub(crate) fn below_zero(&self) -> impl Iterator<Item = (TokenId, i128)> + '_ {
         let totals = self.totals.iter().flatten();
         let totals = totals.map(|(token, units)| (*token, *units));
         totals.filter(|(_, units)| *units < 0)
     }
 
-    /// The least and the most that may be held: our books and the venue's may differ by a fill that one
-    /// of them does not know yet, or by somebody else's hand. What they differed by at the last cut they
-    /// differ by still, whatever was filled since.
+    /// Lower and upper bound of a balance: ledger and venue may differ by a fill that one of them does not contain yet,
+    /// or by a foreign flow. A difference at the last cut persists, whatever was filled since.
     pub(crate) fn bounds(&self, token: TokenId) -> (Amount, Amount) {
         let ours = self.total(token);
         let there = self.venue.get(&token).map_or(0, |balance| balance.total);
@@ -294,9 +291,8 @@ impl Ledger {
         let expected = self.booked(token).saturating_add(apart.unexplained());
         let expected = Amount::try_from(expected).unwrap_or(0);
         let (least, most) = (ours.min(expected), ours.max(expected));
-        // What was booked since the venue was asked is in its balances whole or not at all, as far as
-        // both can be told from one number. Where neither explains them, some other hand was there, and
-        // what was booked comes on top.
+        // The venue's balances contain bookings since their request completely or not at all, as far as one number can
+        // show. If neither explains the balance, there was a foreign flow, and the bookings are added.
         let (paid, got) = self.booked_since_request.of(token);
         let before = expected.saturating_add(paid).checked_sub(got);
         if there == expected || Some(there) == before {
@@ -306,10 +302,10 @@ impl Ledger {
         (least.min(low), most.max(high))
     }
 
-    /// What a new order may bind: the smaller of our books and the venue's, less what foreign orders
-    /// lock there, less what our orders bind. Where others are known to have orders, only what ours
-    /// surely bound and bind `still` is taken for ours: what one of them released since the balances
-    /// were asked for may have been released before the venue looked.
+    /// Amount that a new order may lock: the smaller of ledger and venue, less the locks of foreign orders there, less
+    /// our own locks. If others are known to have orders, only the amount that our intents certainly locked then and
+    /// lock `still` counts as ours: a lock that one of them released since the request may have been released before
+    /// the venue's answer.
     pub(crate) fn free(
         &self,
         token: TokenId,
@@ -333,18 +329,18 @@ impl Ledger {
         self.total(token).min(there).saturating_sub(reserved)
     }
 
-    /// What is held by token; empty before the opening.
+    /// Balances by token; empty before the opening.
     pub(crate) fn totals(&self) -> Amounts {
         let tokens = self.totals.iter().flat_map(Totals::keys);
         tokens.map(|token| (*token, self.total(*token))).collect()
     }
 
-    /// Everything that is booked, by token; empty before the opening.
+    /// Booked sums by token; empty before the opening.
     pub(crate) fn all_booked(&self) -> Totals {
         self.totals.clone().unwrap_or_default()
     }
 
-    /// The venue's totals as last polled.
+    /// The venue's balances when last polled.
     pub(crate) fn venue_totals(&self) -> Amounts {
         self.venue
             .iter()
@@ -395,7 +391,7 @@ mod tests {
         assert_eq!(
             ledger.pass_ended(Time(6), true),
             None,
-            "a fill lies between"
+            "a fill was booked in between"
         );
         ledger.balances(Time(7), Time(8), 1, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
@@ -430,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn free_is_the_smaller_of_both_books_less_foreign_locks_and_reservations() {
+    fn free_is_the_smaller_balance_less_foreign_locks_and_reservations() {
         let mut ledger = opened(100);
         let whole = |_| Amount::MAX;
         assert_eq!(ledger.free(TOKEN, 30, false, whole), 70);
@@ -469,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn books_that_differed_at_a_cut_differ_still_after_a_fill() {
+    fn a_difference_at_a_cut_persists_after_a_fill() {
         let quote = crate::TokenSpec {
             id: TokenId(1),
             symbol: "B".to_owned(),
@@ -488,7 +484,7 @@ mod tests {
         let id = crate::MarketId(0);
         let spec = MarketSpec::new(id, "A-B", base, quote, 0, true).expect("a plain market");
         let mut ledger = opened(100);
-        // Somebody took 40.
+        // 40 were withdrawn.
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
         let cut = ledger.pass_ended(Time(6), true);
@@ -516,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn balances_that_were_asked_for_earlier_do_not_replace_newer_ones() {
+    fn balances_requested_earlier_do_not_replace_newer_ones() {
         let mut ledger = opened(100);
         ledger.balances(Time(8), Time(9), 0, OwnLocks::new(), &balance(80, 0));
         ledger.balances(Time(7), Time(10), 0, OwnLocks::new(), &balance(100, 0));
@@ -525,7 +521,7 @@ mod tests {
 
     /// While fills come all the time, the part of them that the balances contain is not known.
     #[test]
-    fn without_a_cut_a_balance_outside_of_what_fills_explain_differs() {
+    fn without_a_cut_a_balance_outside_the_fills_is_a_difference() {
         let after = |venue: Amount| {
             let mut ledger = opened(100);
             ledger.fills += 1;
@@ -550,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn balances_asked_for_before_a_flow_was_explained_are_not_compared() {
+    fn balances_requested_before_an_explained_flow_are_not_compared() {
         let mut ledger = opened(100);
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         ledger.adopt(TOKEN, 5).expect("more is held");
@@ -565,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sold_since_the_balances_counts_once_if_they_contain_it() {
+    fn sales_since_the_balances_count_once_if_they_contain_them() {
         let mut ledger = Ledger::new(Some(Totals::from([(TOKEN, 90)])));
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(90, 0));
         ledger.booked_since_request.add(1, TOKEN, -10);
@@ -573,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_withdrawal_what_was_sold_since_the_balances_counts_as_well() {
+    fn after_a_withdrawal_sales_since_the_balances_count_as_well() {
         let mut ledger = Ledger {
             totals: Some(Totals::from([(TOKEN, 100)])),
             ..Ledger::default()
@@ -598,14 +594,14 @@ mod tests {
         assert_eq!(
             ledger.bounds(TOKEN),
             (5, 60),
-            "100 less 40 that somebody took less 55 sold: the sale does not hide the taking"
+            "100 less 40 withdrawn less 55 sold: the sale does not hide the withdrawal"
         );
         ledger.balances(Time(3), Time(4), 1, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (45, 60));
     }
 
     #[test]
-    fn after_a_withdrawal_what_was_joined_since_the_balances_counts_as_well() {
+    fn after_a_withdrawal_joins_since_the_balances_count_as_well() {
         let mut ledger = opened(100);
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
         let wanted = UnsignedPoolTransaction {

@@ -1,4 +1,4 @@
-//! The account: ledger, reconciliation with the venue, storage ids, orders that are not ours.
+//! The account: ledger, reconciliation with the venue, storage ids, foreign orders.
 
 pub(crate) mod booked_since;
 pub(crate) mod booking;

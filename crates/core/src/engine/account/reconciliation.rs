@@ -1,10 +1,10 @@
-//! Reconciliation: the ledger against the venue's balances, and what follows from a difference.
+//! Reconciliation: comparison of the ledger with the venue's balances, and the effects of a difference.
 //!
-//! The first reconciliation of all takes the opening balances. Every later one, the first of a start
-//! included, compares: the ledger outlives the run, and what fills and settled joins or exits explain is in
-//! it. A difference is told, and nothing is guessed: it holds everything back at once if it was found at a
-//! start, or if it is worth more than `risk.mismatch_max`; otherwise after five minutes. It is over when
-//! ledger and venue agree, because a person has explained it or because it is gone.
+//! The first reconciliation of all takes the opening balances. Every later one compares, including the first of a
+//! start: the ledger outlives the run, and contains the changes by fills and by settled joins and exits. A difference
+//! is reported, and its cause is not guessed. It stops all new orders at once if it was found at a start, or if its
+//! value exceeds `risk.mismatch_max`; otherwise after five minutes. It ends when ledger and venue agree, because an
+//! operator has explained it or because it has disappeared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,33 +25,33 @@ use crate::engine::account::ledger::{Differences, ReconciliationResult};
 use crate::engine::state::State;
 use crate::market::value_at;
 
-/// A small difference may last for this long before it holds everything back.
+/// A small difference stops new orders after this time.
 const LASTING_MS: u64 = 300_000;
 
-/// What is known about ledger and venue.
+/// State of the comparison between ledger and venue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Reconciliation {
-    /// Ledger and venue have agreed since the start, or a person has explained why not.
+    /// Ledger and venue have agreed since the start, or an operator has explained the difference.
     agreed: bool,
-    /// Since when they differ at every reconciliation.
+    /// Since when they have differed at every reconciliation.
     since: Option<Time>,
-    /// Worth of what differs, by quote token.
+    /// Value of the differences, by quote token.
     worth: Amounts,
-    /// Why nothing new is sent.
+    /// Why no new orders are sent.
     hold: Option<BooksHold>,
-    /// What differed when that was last told.
+    /// Differences when last reported.
     told: Differences,
-    /// By how much they differ at least, until the next cut says exactly.
+    /// Proven lower bounds of differences, until the next cut gives exact ones.
     at_least: Differences,
 }
 
-/// What an amount of a token is worth.
+/// Value of an amount of a token.
 enum Worth {
-    /// So much of a quote token.
+    /// An amount of a quote token.
     Of(TokenId, Amount),
-    /// It is traded here, and nobody knows.
+    /// The token is traded here, but its value is unknown.
     Unknown,
-    /// It is traded nowhere here.
+    /// The token is not traded here.
     Untraded,
 }
 
@@ -62,7 +62,7 @@ impl Worth {
 }
 
 impl State {
-    /// A pass over the orders that confirms the candidate balances has ended.
+    /// A scan of orders has ended that confirms the candidate balances.
     pub(crate) fn reconciled(
         &mut self,
         now: Time,
@@ -110,7 +110,7 @@ impl State {
         }));
     }
 
-    /// Every base token is carried by the first market that trades it.
+    /// Opens the loss meters: every base token is carried by the first market that trades it.
     fn open_meters(&mut self) {
         let mut carried = BTreeSet::new();
         for market in &mut self.markets {
@@ -130,7 +130,7 @@ impl State {
         self.nothing_differs(actions);
     }
 
-    /// Ledger and venue agree, or everything that differed is explained.
+    /// Ledger and venue agree, or every difference is explained.
     fn nothing_differs(&mut self, actions: &mut Vec<Action>) {
         let differed = self.reconciliation.since.is_some();
         self.reconciliation = Reconciliation {
@@ -156,7 +156,7 @@ impl State {
         } else {
             None
         };
-        // What holds everything back does so until they agree, whatever the price does to its worth.
+        // A reason that stops orders remains until they agree, whatever the price does to its value.
         let hold = hold.or(self.reconciliation.hold);
         let changed = self.reconciliation.told != *tokens || self.reconciliation.hold != hold;
         (self.reconciliation.worth, self.reconciliation.hold) = (worth, hold);
@@ -174,8 +174,8 @@ impl State {
         }
     }
 
-    /// Balances were compared while fills came. What is proven stays until the next cut if it holds
-    /// everything back, since that makes fills cease; otherwise until it cannot be proven any more.
+    /// Balances were compared while fills came. A proven difference that stops orders remains until the next cut,
+    /// because fills then cease; another one remains until it cannot be proven any more.
     fn books_differ_at_least(
         &mut self,
         now: Time,
@@ -203,13 +203,13 @@ impl State {
         ))));
     }
 
-    /// As [`State::books_hold`], with what differs in the quote token of a market, and how much may.
+    /// As [`State::books_hold`], with the differences in the quote token of a market and their limit.
     pub(crate) fn books_withhold(&self, market: MarketId) -> Option<Withheld> {
         let hold = self.books_hold()?;
         let quote = self.market(market).spec.quote.id;
         let of = |amounts: &Amounts| amounts.get(&quote).and_then(|n| i128::try_from(*n).ok());
         let compared = Compared {
-            // What is found at a start, or lasts, stops trading whatever the limit is.
+            // A difference that was found at a start, or that lasts, stops trading whatever the limit is.
             key: match hold {
                 BooksHold::Start | BooksHold::Lasting => "",
                 BooksHold::Limit => "risk.mismatch_max",
@@ -224,12 +224,12 @@ impl State {
         Some(Withheld::compared(Control::BooksDiffer, compared))
     }
 
-    /// Why nothing new may be sent as far as the books go.
+    /// Why no new orders may be sent because of the books.
     pub(crate) fn books_hold(&self) -> Option<BooksHold> {
         self.reconciliation.hold
     }
 
-    /// What differs: exactly, as of the last cut, or at least, if that was proven since.
+    /// The differences: exact as of the last cut, or proven lower bounds since.
     fn differences(&self) -> &Differences {
         let at_least = &self.reconciliation.at_least;
         if at_least.is_empty() {
@@ -239,7 +239,7 @@ impl State {
         }
     }
 
-    /// What people and metrics see of it.
+    /// The comparison as reported in status and metrics.
     pub(crate) fn books_status(&self) -> BooksStatus {
         BooksStatus {
             confirmed: self.ready,
@@ -251,9 +251,8 @@ impl State {
         }
     }
 
-    /// Worth of differences by quote token, whichever way they go, rounded up; and whether it is within the
-    /// limit. A token that is traded here and cannot be valued is beyond it. What is traded nowhere here is
-    /// worth nothing to what is limited.
+    /// Absolute value of differences by quote token, rounded up, and whether it is within the limit. A token that is
+    /// traded here and cannot be valued exceeds it. A token that is not traded here has no value.
     fn worth_of(&self, tokens: &Differences) -> (Amounts, bool) {
         let mut worth = Amounts::new();
         let mut counted = true;
@@ -274,8 +273,8 @@ impl State {
         (worth, fits)
     }
 
-    /// What so much of a token is worth: of a base token at the mid, at the ceiling before there is one; of
-    /// shares what they cost.
+    /// Value of an amount of a token: of a base token at the mid, or at the ceiling before there is one; of pool shares
+    /// at their cost.
     fn worth_in_quote(&self, token: TokenId, size: Amount) -> Worth {
         let price = |index: usize| {
             let ceiling = self.config.markets[index].price_max.0.saturating_mul(2);
@@ -303,8 +302,8 @@ impl State {
         Worth::new(market.spec.quote.id, value)
     }
 
-    /// Books a flow that a person, or the venue's report of a managed order, explains. Nothing changes if
-    /// there is less than leaves.
+    /// Books a flow that an operator, or a report of a managed order, explains. An error without change if more leaves
+    /// than there is.
     pub(crate) fn explain(
         &mut self,
         token: TokenId,
@@ -313,7 +312,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) -> Result<(), String> {
         if !self.ledger.is_open() {
-            return Err("the opening balances are not taken yet, and will contain it".to_owned());
+            return Err("the opening balances are not known yet and will contain it".to_owned());
         }
         self.ledger
             .adopt(token, amount)
@@ -346,7 +345,7 @@ impl State {
             reason: reason.to_owned(),
         }));
         self.touch_all();
-        // What differs at least is compared again before anything new is sent.
+        // A lower bound is compared again before anything new is sent.
         let exact = self.reconciliation.at_least.is_empty();
         if exact && self.ledger.differing().is_empty() && self.ready {
             self.nothing_differs(actions);
@@ -356,8 +355,8 @@ impl State {
         Ok(())
     }
 
-    /// Takes over what the venue holds of every token that differs, with a person's reason: what was taken,
-    /// by token.
+    /// Adopts the venue's balance of every token that differs, with an operator's reason. Returns the booked amounts by
+    /// token.
     pub(crate) fn accept_differences(
         &mut self,
         reason: &str,

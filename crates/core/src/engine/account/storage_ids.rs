@@ -1,8 +1,8 @@
-//! Storage ids: rising, never reused, and never in a slot whose last use may still live; even for
-//! orders, odd for joins and exits.
+//! Storage ids: increasing, never reused, and never in a slot whose last use may still be alive; even for orders, odd
+//! for joins and exits.
 //!
-//! An account has 16,384 slots per sell token; an id belongs to slot `id mod 16384`. One
-//! counter of even numbers serves both: an odd id is the one after it. The store makes an id durable in the same transaction as what uses it.
+//! An account has 16,384 slots per sell token; an id belongs to slot `id mod 16384`. One counter of even numbers serves
+//! both: an odd id is the one after it. The store makes an id durable in the same transaction as what uses it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(crate) struct StorageIds {
     busy: BTreeMap<TokenId, BTreeSet<u32>>,
 }
 
-/// Which ids a use takes.
+/// The kind of intent that uses an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parity {
     /// Orders.
@@ -42,20 +42,19 @@ impl StorageIds {
         }
     }
 
-    /// Marks the slot of something that may be alive.
+    /// Marks the slot of an intent that may be alive.
     pub(crate) fn occupy(&mut self, token: TokenId, id: u32) {
         self.busy.entry(token).or_default().insert(id % SLOTS);
     }
 
-    /// Frees the slot of something that is proven dead.
+    /// Frees the slot of an intent that is proven dead.
     pub(crate) fn free(&mut self, token: TokenId, id: u32) {
         if let Some(busy) = self.busy.get_mut(&token) {
             busy.remove(&(id % SLOTS));
         }
     }
 
-    /// Takes the next id of a parity whose slot is free. `None` when every slot of it is taken or the
-    /// ids are used up.
+    /// Takes the next id of a parity whose slot is free. `None` if all its slots are occupied or the ids are used up.
     pub(crate) fn take(&mut self, token: TokenId, parity: Parity) -> Option<u32> {
         let busy = self.busy.entry(token).or_default();
         let next = self.next.entry(token).or_insert(0);

@@ -1,4 +1,4 @@
-//! What people tell the engine, and what it answers.
+//! Operator commands and their replies.
 
 use crate::action::Action;
 use crate::config::EngineConfig;
@@ -11,7 +11,7 @@ use crate::token::TokenId;
 use crate::engine::state::State;
 
 impl State {
-    /// Takes a wish or refuses it, and says which.
+    /// Executes a command; returns its reply, or why it is refused.
     pub(crate) fn execute(&mut self, now: Time, wish: &Command, actions: &mut Vec<Action>) {
         let done = match wish {
             Command::Drain => {
@@ -83,9 +83,9 @@ impl State {
     ) -> Result<String, String> {
         let held = self.restrictions.level();
         if level < held {
-            let (held, wanted) = (held.name(), level.name());
+            let held = held.name();
             return Err(format!(
-                "the level is {held} already; to make it {wanted}, lower it with a reason"
+                "the trading state is {held} already; cambist resume --reason TEXT makes it active"
             ));
         }
         self.raise(level, reason_or(reason, "operator"), actions);
@@ -127,20 +127,18 @@ impl State {
         self.touch_all();
         match (fits, reasons.join("; ")) {
             (true, held) if held.is_empty() => {
-                Ok("it is held back until a person lifts it".to_owned())
+                Ok("paused until cambist resume lifts the pause".to_owned())
             }
-            (true, held) if reasons.contains(&cause) => {
-                Ok(format!("it is held back already ({held})"))
-            }
+            (true, held) if reasons.contains(&cause) => Ok(format!("paused already ({held})")),
             (true, held) => Ok(format!(
-                "it is held back already ({held}); this reason is kept beside it"
+                "paused already ({held}); this reason is recorded as well"
             )),
             (false, held) if held.is_empty() => Err(format!(
-                "{} pauses are held already; pause a wider part",
+                "there are {} pauses already; pause a wider part",
                 Restrictions::PAUSES_MAX
             )),
             (false, held) => Ok(format!(
-                "it is held back already ({held}); there is no room for another reason"
+                "paused already ({held}); there is no room for another reason"
             )),
         }
     }
@@ -168,16 +166,16 @@ impl State {
         let wider = still.filter(|p| p.filter != filter && p.filter.contains(&filter));
         let wider = match wider.count() {
             0 => String::new(),
-            wider => format!("; {wider} wider pauses stay"),
+            wider => format!("; {wider} wider pauses remain"),
         };
         Ok(match lifted {
-            0 => format!("nothing to lift: no pause holds it back{wider}"),
-            1 => format!("1 pause is lifted once that is stored{wider}"),
-            many => format!("{many} pauses are lifted once that is stored{wider}"),
+            0 => format!("nothing to lift: there is no such pause{wider}"),
+            1 => format!("1 pause ends once that is stored{wider}"),
+            many => format!("{many} pauses end once that is stored{wider}"),
         })
     }
 
-    /// A filter that names what does not exist would hold nothing back, unnoticed.
+    /// A filter that names something unknown would pause nothing without notice.
     fn known(&self, filter: Filter) -> Result<(), String> {
         if let Some(market) = filter.market
             && usize::from(market.0) >= self.markets.len()
@@ -221,11 +219,11 @@ fn reason_or<'a>(reason: &'a str, otherwise: &'a str) -> &'a str {
     said(reason).unwrap_or(otherwise)
 }
 
-/// What allows something again needs a reason that can be read later.
+/// A command that allows trading again needs a reason for the record.
 pub(crate) fn said(reason: &str) -> Result<&str, String> {
     let reason = reason.trim();
     if reason.is_empty() {
-        Err("a reason is needed: it is recorded".to_owned())
+        Err("a reason is required; it is recorded".to_owned())
     } else {
         Ok(reason)
     }

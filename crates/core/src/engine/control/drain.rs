@@ -1,5 +1,5 @@
-//! Ending: cancel everything, prove that nothing rests, compare the books once more, then finish. Or
-//! leave: order nothing more, and say what may rest and until when.
+//! Draining: cancel everything, prove that nothing rests, compare the books once more, then finish. Or leave: place no
+//! new orders, and state what may rest and until when.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::State;
 use crate::list_scan::ListScan;
 
-/// An ending under way.
+/// A drain in progress.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -20,9 +20,9 @@ use crate::list_scan::ListScan;
 )]
 pub(crate) struct Drain {
     deadline: Time,
-    /// Nothing is cancelled.
+    /// Whether orders are left at the venue.
     leaves: bool,
-    /// A complete list showed nothing of ours that is open, and nothing may be alive.
+    /// A complete list showed no open order of ours, and no intent may be alive.
     proved: bool,
     /// The books were compared after that.
     compared: bool,
@@ -44,7 +44,7 @@ impl Drain {
 }
 
 impl State {
-    /// Begins to end. Saying it again changes nothing.
+    /// Starts draining. Repeating it changes nothing.
     pub(crate) fn begin_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.drain.as_ref().is_none_or(Drain::leaves) {
             let deadline = now.plus_ms(self.config.drain_deadline_ms);
@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    /// What an ending cancels and proves, for people.
+    /// What draining cancels and proves, as text.
     pub(crate) fn draining(&self) -> String {
         let orders = self.orders.iter().count();
         let moves = self.orders.lives().count() - orders;
@@ -74,7 +74,7 @@ impl State {
         )
     }
 
-    /// Begins to end without cancelling. What is on its way to the venue is waited for.
+    /// Starts leaving: ends without cancelling. Requests in flight are waited for.
     pub(crate) fn begin_leaving(
         &mut self,
         now: Time,
@@ -94,15 +94,15 @@ impl State {
             actions.push(Action::Notify(Notification::Draining));
             self.book_all_positions();
         }
-        Ok("nothing more is ordered or cancelled; what rests runs out by itself".to_owned())
+        Ok("no more orders are placed or cancelled; resting orders expire".to_owned())
     }
 
-    /// What rests is left alone.
+    /// Whether resting orders are left alone.
     pub(crate) fn is_leaving(&self) -> bool {
         self.drain.as_ref().is_some_and(Drain::leaves)
     }
 
-    /// Finishes when no answer to a submit or cancel is outstanding any more.
+    /// Finishes when no answer to a submit or cancel is outstanding.
     fn finish_leaving(&mut self, now: Time, actions: &mut Vec<Action>) {
         let waits = self
             .in_flight
@@ -129,7 +129,7 @@ impl State {
         actions.push(Action::Notify(note));
         self.status_due = now;
         self.tell_status(now, actions);
-        // That nothing is remembered would be no proof that nothing rests.
+        // An empty state would be no proof that nothing rests.
         actions.push(Action::Finished { proven: false });
     }
 
@@ -146,8 +146,8 @@ impl State {
     /// A complete list has been read.
     pub(crate) fn drain_proved(&mut self, pass: &ListScan, actions: &mut Vec<Action>) {
         let nothing_alive = self.nothing_alive();
-        // An open order is somebody else's unless it bears our id or was ours once: however many there
-        // are, they need not be remembered for that.
+        // An open order is foreign unless it has our id or was ours once: this needs no memory of foreign orders,
+        // however many there are.
         let ours =
             |hash: &Hash| self.unrecognised_own_ids.contains(hash) || self.orders.remembers(*hash);
         let open: Vec<_> = pass.open.iter().copied().filter(ours).collect();
@@ -156,10 +156,10 @@ impl State {
             return;
         }
         if !open.is_empty() {
-            // One that ended while the list was read is in it as it was: no proof, and no contradiction.
+            // An order that ended while the list was read is listed as it was: neither a proof nor a contradiction.
             let ended_since = |hash: &Hash| self.orders.ended_since(*hash, pass.begun);
             if !open.iter().all(ended_since) {
-                let detail = "the venue shows an open order that had ended here".to_owned();
+                let detail = "the venue lists an open order that had ended here".to_owned();
                 self.violated("open_after_end", detail, actions);
             }
             return;
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Finishes when all is proven, or when the deadline has passed.
+    /// Finishes when everything is proven, or when the deadline has passed.
     pub(crate) fn finish_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.is_leaving() {
             return self.finish_leaving(now, actions);
@@ -190,7 +190,7 @@ impl State {
         self.book_all_positions();
         self.book_pending(now, actions);
         let Some(drain) = &mut self.drain else { return };
-        // A deadline that passes between proof and comparison leaves the orders proven.
+        // If the deadline passes between proof and comparison, the orders are proven.
         let proven = drain.proved;
         self.status_due = now;
         self.tell_status(now, actions);

@@ -1,4 +1,4 @@
-//! The state of one moment for [`crate::inspection`]: what decisions would be made from, changing nothing.
+//! The state at one moment for [`crate::inspection`]: the inputs of decisions, without changing anything.
 
 use crate::inspection::{
     Inspection, MarketInspection, OrderInspection, OrderState, StrategyInspection,
@@ -13,7 +13,7 @@ use crate::engine::orders::decide::at_full_size;
 use crate::engine::state::State;
 
 impl State {
-    /// Everything at `now`. The strategies are copies: what they remember of this question is of no effect.
+    /// The state at `now`. The strategies are copies: their state after this call is dropped.
     pub(crate) fn inspect(&self, now: Time, strategies: &mut [Box<dyn Strategy>]) -> Inspection {
         let ids = self.markets.iter().map(|market| market.spec.id);
         Inspection {
@@ -35,7 +35,7 @@ impl State {
         let market = self.market(id);
         let prices = self.prices(id);
         let quoting_mid = self.quoting_mid(now, id, &prices);
-        // Asking takes the fills since the last decision out of the state.
+        // A decision removes the fills since the last one from the state.
         let mut copy = None;
         let slots = self.slots.iter().enumerate();
         let own_slots = slots.filter(|(_, slot)| slot.market == id);

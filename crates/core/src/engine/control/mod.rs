@@ -1,4 +1,4 @@
-//! Operator commands, draining, wake-up times, status.
+//! Operator commands, draining, timers, status.
 
 pub(crate) mod commands;
 pub(crate) mod drain;

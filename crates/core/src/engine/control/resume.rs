@@ -1,5 +1,5 @@
-//! A person allows trading again: the level is lowered, books that differ and hold trading back are taken
-//! over as the venue has them, and losses are forgotten only if that is asked for.
+//! Resuming by an operator: the trading state is lowered, the venue's balances are adopted if a difference stops
+//! trading, and losses are reset only if requested.
 
 use crate::action::Action;
 use crate::books::Entry;
@@ -12,7 +12,7 @@ use crate::engine::control::commands::said;
 use crate::engine::risk::loss_meter::LossMeter;
 use crate::engine::state::State;
 
-/// Losses of a market above nothing, or above their limits: which, how much, and how much may be.
+/// A market's loss above zero, or above its limit: which limit, the loss, and the limit's value.
 struct Lost {
     market: String,
     control: Control,
@@ -21,7 +21,7 @@ struct Lost {
 }
 
 impl State {
-    /// Lowers the level for a reason; while a limit of losses is exceeded only together with the losses.
+    /// Lowers the trading state with a reason; while a loss limit is exceeded, only together with a reset of losses.
     pub(crate) fn lower_by_hand(
         &mut self,
         now: Time,
@@ -33,12 +33,12 @@ impl State {
         let held = self.restrictions.level();
         if held == TradingState::Halted {
             return Err(
-                "trading is halted and the program is ending; lower the level when it has stopped"
+                "trading is halted and the program is ending; resume when it has stopped"
                     .to_owned(),
             );
         }
         if level > held {
-            return Err(format!("the level is only {}", held.name()));
+            return Err(format!("the trading state is only {}", held.name()));
         }
         if !forget {
             self.no_limit_is_exceeded()?;
@@ -50,15 +50,20 @@ impl State {
         if forget {
             done.push(self.forget_losses());
         }
-        // Before the level is lower: what is forgotten must not raise it again.
+        // Before the trading state is lowered: losses that are reset must not raise it again.
         self.book_pending(now, actions);
         if level < self.newest().state {
             self.lower(level, reason, actions);
             let name = level.name();
-            done.push(format!("the level becomes {name} once that is stored"));
+            done.push(format!(
+                "the trading state becomes {name} once that is stored"
+            ));
         }
         if done.is_empty() {
-            done.push(format!("nothing to lower: the level is {}", held.name()));
+            done.push(format!(
+                "nothing to lower: the trading state is {}",
+                held.name()
+            ));
         }
         Ok(done.join("; "))
     }
@@ -73,12 +78,12 @@ impl State {
         let each = each.map(|(token, amount)| self.amount_text(token, amount));
         let each: Vec<_> = each.collect();
         Ok(format!(
-            "the venue's books are taken over, {} booked as explained",
+            "the venue's balances are adopted, {} booked as explained",
             each.join(", ")
         ))
     }
 
-    /// Refuses while a market has lost more than it may: it would be stopped again at once.
+    /// An error while a market's loss exceeds its limit: trading would stop again at once.
     fn no_limit_is_exceeded(&self) -> Result<(), String> {
         let exceeded = self.losses(|lost, most| lost > most);
         let Some(Lost {
@@ -92,11 +97,11 @@ impl State {
         };
         let key = control.keys().first().copied().unwrap_or(control.name());
         Err(format!(
-            "{market} has lost {amount}, {key} is {most}: trading would stop again at once; raise the key and reload, or resume with --forget-losses, which counts losses anew"
+            "{market} has lost {amount}, {key} is {most}: trading would stop again at once; raise the key and reload, or resume with --forget-losses, which resets losses"
         ))
     }
 
-    /// Losses are counted anew from what is held now.
+    /// Resets losses: counting starts again from the current value.
     fn forget_losses(&mut self) -> String {
         let forgotten = self.losses(|lost, _| lost > 0);
         for market in &mut self.markets {
@@ -116,9 +121,9 @@ impl State {
         });
         let each: Vec<_> = each.collect();
         if each.is_empty() {
-            "no market has lost anything; losses are counted anew".to_owned()
+            "no market has a loss; losses are reset".to_owned()
         } else {
-            format!("losses are forgotten: {}", each.join(", "))
+            format!("losses are reset: {}", each.join(", "))
         }
     }
 
@@ -149,7 +154,7 @@ impl State {
         of_market.or_else(|| shares.find(|spec| spec.id == token))
     }
 
-    /// A signed amount for people.
+    /// A signed amount as text.
     pub(crate) fn amount_text(&self, token: TokenId, amount: i128) -> String {
         self.traded(token).map_or_else(
             || format!("{amount:+} base units of token {}", token.0),

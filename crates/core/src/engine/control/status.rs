@@ -1,4 +1,4 @@
-//! What people and metrics see, from the same state that decisions see.
+//! Status for operators and metrics, from the state that decisions use.
 
 use crate::action::Action;
 use crate::market::{MarketId, Side};
@@ -11,8 +11,8 @@ use crate::engine::market::BreakBeforeMake;
 use crate::engine::state::State;
 
 impl State {
-    /// Tells a change of both-sidedness at once and everything now and then, and after a command or a change
-    /// of what is held back: who asks then sees what it came to.
+    /// Reports a change of both-sided quotes at once, and the whole status at intervals and after a command or a change
+    /// of restrictions, so that a following query sees the result.
     pub(crate) fn tell_status(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
@@ -44,7 +44,7 @@ impl State {
         }
     }
 
-    /// Tells for how long a side was dark that had to be broken before it could be made again.
+    /// Reports for how long a side was dark because its order ended before its replacement was sent.
     fn tell_dark(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
         for side in Side::BOTH {
             let quoted = self.is_quoted(now, market, side);
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// A live order that is neither being cancelled nor past its validity.
+    /// Whether a side has a live order that is neither being cancelled nor expired.
     pub(crate) fn is_quoted(&self, now: Time, market: MarketId, side: Side) -> bool {
         let venue_now = self.clock.at_least(now);
         self.orders.of_market(market).any(|t| {

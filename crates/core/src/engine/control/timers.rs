@@ -1,4 +1,4 @@
-//! When the engine wants to be woken: the earliest time at which anything is due without being told.
+//! The wake-up time: the earliest time at which anything is due without an event.
 
 use crate::time::{Time, VenueTime};
 
@@ -6,7 +6,7 @@ use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::{RequestPurpose, State};
 
 impl State {
-    /// The earliest time at which something is due by itself.
+    /// The earliest time at which something is due.
     pub(crate) fn earliest(&self, now: Time) -> Time {
         let mut wake = self.status_due;
         let mut at = |time: Time| wake = wake.min(time);
@@ -90,7 +90,7 @@ impl State {
         if let Some(drain) = &self.drain {
             at(drain.deadline());
         }
-        // What was denied budget, and what is overdue for another reason, is tried again soon.
+        // What had no budget, or is overdue for another reason, is tried again soon.
         let again = now.plus_ms(20);
         if self.budget_denied {
             at(again);

@@ -1,5 +1,4 @@
-//! What is known of one market: the last accepted depth, own orders taken out, and whether anybody
-//! should price from it.
+//! State of one market's data: the last accepted depth, own orders removed, and whether it is fit for pricing.
 
 use std::collections::BTreeMap;
 
@@ -15,38 +14,38 @@ use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 use crate::withheld::{Compared, Unit};
 
-/// Refused snapshots with rising timestamps after which a restarted venue is believed.
+/// Refused snapshots with increasing timestamps after which a restarted venue is accepted.
 const RESYNC_AFTER: u32 = 3;
-/// Ended own orders that an old snapshot may still show are kept for so long,
+/// Ended own orders that an old snapshot may still contain are kept for this time,
 const PARTED_MS: u64 = 60_000;
 /// and no more than these.
 const PARTED_KEPT: usize = 256;
 
-/// An own order as a snapshot may show it.
+/// An own order as a snapshot may contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnLevel {
     pub(crate) side: Side,
     pub(crate) price: Price,
-    /// Base units it may have rested with.
+    /// Base units with which it may have rested.
     pub(crate) left: Amount,
 }
 
-/// The own orders that a snapshot may show: alive when it was drawn up, or sent before it arrived.
+/// The own orders that a snapshot may contain: alive when it was generated, or sent before it arrived.
 pub(crate) type OwnLevels = BTreeMap<ClientOrderId, OwnLevel>;
 
 /// The last accepted depth of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MarketBook {
     depth: Option<Depth>,
-    /// The own orders in it. They belong to the snapshot: what ends or begins later is still, or not
-    /// yet, in these levels.
+    /// The own orders in it. They belong to the snapshot: orders that end or begin later are still, or not yet, in
+    /// these levels.
     own: OwnLevels,
-    /// Own orders that ended or were filled in part, and when that was seen: a snapshot drawn up before
-    /// shows them whole.
+    /// Own orders that ended or were filled in part, and when this became known: an earlier snapshot contains them in
+    /// full.
     departed: BTreeMap<ClientOrderId, (Time, OwnLevel)>,
-    /// The accepted depth may have been drawn up as early as that,
+    /// Earliest time at which the accepted depth may have been generated,
     snapshot_at: Time,
-    /// and this is the time it told.
+    /// and its timestamp.
     snapshot_time: VenueTime,
     /// When its content last changed.
     content_changed_at: Time,
@@ -54,7 +53,7 @@ pub(crate) struct MarketBook {
     refused_at: VenueTime,
 }
 
-/// What the book is worth for pricing.
+/// The inputs of pricing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prices {
     pub(crate) bids: Vec<BookLevel>,
@@ -64,7 +63,8 @@ pub(crate) struct Prices {
 }
 
 impl MarketBook {
-    /// Takes in a snapshot drawn up no earlier than `drawn` that arrived at `now` and may show `own`.
+    /// Accepts or refuses a snapshot that was generated no earlier than `drawn`, arrived at `now` and may contain
+    /// `own`.
     pub(crate) fn take(
         &mut self,
         drawn: Time,
@@ -99,14 +99,14 @@ impl MarketBook {
         Ok(())
     }
 
-    /// The venue's clock is known to show `venue_now`: later than was thought when the depth came, it may
-    /// be, and then the depth is older.
+    /// The venue's clock is now known to be at least `venue_now`. If that is later than was known when the depth
+    /// arrived, the depth is older than it seemed.
     pub(crate) fn reckon(&mut self, now: Time, venue_now: VenueTime) {
         let drawn = now.minus_ms(venue_now.ms_since(self.snapshot_time));
         self.snapshot_at = self.snapshot_at.min(drawn);
     }
 
-    /// An own order has ended, or a part of it has.
+    /// An own order has ended, or was filled in part.
     pub(crate) fn part(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
         self.departed
             .retain(|_, (ended, _)| now.ms_since(*ended) < PARTED_MS);
@@ -116,7 +116,7 @@ impl MarketBook {
         self.departed.insert(id, (now, level));
     }
 
-    /// Adds what ended or was filled after a snapshot may have been drawn up.
+    /// Adds own orders that ended or were filled after a snapshot may have been generated.
     pub(crate) fn add_parted(&self, drawn: Time, own: &mut OwnLevels) {
         for (id, (_, level)) in self.departed.iter().filter(|(_, (at, _))| *at >= drawn) {
             let shown = own.entry(*id).or_insert(*level);
@@ -124,7 +124,7 @@ impl MarketBook {
         }
     }
 
-    /// It may be older than it seems: nobody prices from it until another one is taken in.
+    /// The depth may be older than it seems: it is not priced from until the next one is accepted.
     pub(crate) fn doubt(&mut self) {
         self.snapshot_at = Time(0);
     }
@@ -139,8 +139,8 @@ impl MarketBook {
         self.depth.as_ref().map(|depth| depth.timestamp)
     }
 
-    /// Whether the accepted depth shows less at an own order's level than is left of it. Beyond the
-    /// last level shown nothing is known.
+    /// Whether the accepted depth has less at an own order's level than the order's remainder. Beyond the last level
+    /// nothing is known.
     pub(crate) fn shows_less(&self, own: &OwnLevel) -> bool {
         let levels = self.depth.as_ref().map(|depth| match own.side {
             Side::Buy => &depth.bids,
@@ -158,7 +158,7 @@ impl MarketBook {
         })
     }
 
-    /// The book less our own orders.
+    /// The book without our own orders.
     pub(crate) fn prices(&self, spec: &MarketSpec) -> Prices {
         let Some(depth) = &self.depth else {
             return Prices::default();
@@ -190,7 +190,7 @@ impl MarketBook {
         Prices { bids, asks, mid }
     }
 
-    /// Why time alone makes the book worthless.
+    /// Why the depth is not fit for pricing because of its age.
     pub(crate) fn lapsed(
         &self,
         now: Time,
@@ -255,7 +255,7 @@ impl MarketBook {
     }
 }
 
-/// Sorted best first, no level twice, no size zero, not crossed.
+/// An error unless levels are sorted best first, unique, not empty, and not crossed.
 fn check_shape(depth: &Depth) -> Result<(), DepthFault> {
     let ordered = depth
         .bids
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_depth_is_older_when_the_venue_turns_out_to_be_later() {
+    fn a_depth_is_older_when_the_venue_clock_is_later() {
         let (mut book, now) = (MarketBook::default(), Time::from_ms(1_000));
         let depth = Depth {
             market: crate::MarketId(0),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_shows_less_than_rests_is_noticed_and_what_lies_beyond_it_is_not_judged() {
+    fn a_depth_with_less_than_an_own_order_is_detected_up_to_its_last_level() {
         let level = |price, size| DepthLevel {
             price: Price(price),
             size,
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_is_taken_out_of_older_snapshots_only() {
+    fn ended_orders_are_removed_from_older_snapshots_only() {
         let id = ClientOrderId {
             instance: 1,
             strategy: crate::StrategyId(0),

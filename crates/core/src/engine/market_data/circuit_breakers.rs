@@ -1,5 +1,5 @@
-//! What a new reference says about a market: how far it moved, what was lost by it, and whether those who
-//! trade with us know better. What follows is a pause, or a level.
+//! Circuit breakers: for each new reference price, how far it moved, the loss that results, and markouts of fills. The
+//! effect is a pause or a change of the trading state.
 
 use crate::action::Action;
 use crate::control::Control;
@@ -10,19 +10,19 @@ use crate::time::Time;
 
 use crate::engine::state::State;
 
-/// An engine that is woken this much later than it asked for was not there meanwhile: the host slept, or
-/// something held it up.
+/// If the engine is called this much later than the requested wake-up, the process did not run in between: the host
+/// slept, or the process was stopped.
 const SLEPT_MS: u64 = 5_000;
 
 impl State {
-    /// Looks at a market whose depth was just taken in.
+    /// Checks a market whose depth was just accepted.
     pub(crate) fn watch(&mut self, now: Time, id: MarketId, actions: &mut Vec<Action>) {
         let prices = self.prices(id);
         let limits = &self.config.markets[usize::from(id.0)];
         let age_max_ms = self.config.poll.depth_age_max_ms;
         let market = self.market(id);
         let usable = market.book.usable_mid(now, &prices, limits, age_max_ms);
-        // A runaway shows in any mid; money is counted at one that may be priced from.
+        // A runaway shows in any mid; losses are counted at a mid that is fit for pricing.
         if let Some(mid) = prices.mid {
             self.watch_move(now, id, mid, actions);
         }
@@ -44,7 +44,7 @@ impl State {
             self.pause_market(now, id, Control::LossStreak, actions);
         }
         if std::mem::take(&mut self.markets[index].losses.uncountable) {
-            let detail = format!("the value of market {} cannot be counted", id.0);
+            let detail = format!("the value of market {} overflows", id.0);
             self.violated("loss_uncountable", detail, actions);
         }
     }
@@ -60,13 +60,13 @@ impl State {
         }
     }
 
-    /// What reaching a loss limit does: the shorter its time, the milder.
+    /// Effect of reaching a loss limit: the shorter its period, the milder.
     fn lost(&mut self, now: Time, id: MarketId, control: Control, actions: &mut Vec<Action>) {
         actions.push(Action::Notify(Notification::RiskRefused {
             market: id,
             control,
         }));
-        // Whoever resumes sees what was lost, also when nothing runs any more.
+        // An operator who resumes sees the loss, even when no daemon runs any more.
         self.pending.moved(id);
         match control {
             Control::LossDay | Control::Drawdown => {
@@ -74,8 +74,8 @@ impl State {
             }
             Control::LossTotal => self.raise(TradingState::Halted, control.name(), actions),
             _ => {
-                // What engaged a pause is done with: it heals, and an hour may lose as much again. What is
-                // lost meanwhile engages the next one.
+                // A loss that engaged a pause is not counted again: the pause ends by itself, and the next hour may
+                // lose as much again. Losses during the pause engage the next one.
                 if self.pause_market(now, id, control, actions) {
                     self.market_mut(id).losses.baselines.forget_hour();
                 }
@@ -83,8 +83,9 @@ impl State {
         }
     }
 
-    /// More transmissions or completely filled orders than any budget explains. Partial fills do not count: the venue's
-    /// other traders decide into how many parts an order fills, and no budget bounds them.
+    /// Stops new orders if there were more transmissions or completely filled orders than any budget explains. Partial
+    /// fills do not count: other traders at the venue decide into how many parts an order is filled, and no budget
+    /// bounds that.
     pub(crate) fn latch_if_wild(&mut self, now: Time, actions: &mut Vec<Action>) {
         let most = self.config.risk.executions_per_min;
         let (sent, filled) = (&self.counters.transmissions, &self.counters.filled);
@@ -97,8 +98,8 @@ impl State {
         }
     }
 
-    /// Notices that time has passed unseen. What was known before is then known no more: nothing new is
-    /// ordered until orders, balances and books have been read again.
+    /// Detects a gap in time. Earlier data are then stale: no new orders until orders, balances and books have been
+    /// read again.
     pub(crate) fn notice_gap(&mut self, now: Time, actions: &mut Vec<Action>) {
         let late_ms = now.ms_since(self.next_wakeup_at);
         if late_ms < SLEPT_MS {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiring_order_rests_until_its_replacement_lives() {
+    fn an_expiring_order_rests_until_its_replacement_is_live() {
         let old = bid(1, 10_000, Standing::Live, true);
         let first = diff(&[want(10_000)], &[old], EXACT);
         assert_eq!(first.cancel, []);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_orders_do_not_count_and_leaving_ones_are_left_alone() {
+    fn unknown_orders_do_not_count_and_orders_being_cancelled_need_no_action() {
         let orders = [
             bid(1, 10_000, Standing::Doubtful, false),
             bid(2, 10_000, Standing::Leaving, false),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_to_leave_counts_and_is_given_up_with_its_quote() {
+    fn unsent_orders_count_and_are_dropped_with_their_quote() {
         let pending = bid(1, 10_000, Standing::Pending, false);
         assert_eq!(diff(&[want(10_000)], &[pending], EXACT), Diff::default());
         let moved = diff(&[want(9_000)], &[pending], EXACT);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_coming_is_never_cancelled_before_its_answer() {
+    fn orders_in_flight_are_never_cancelled_before_their_answer() {
         assert_eq!(
             diff(&[], &[bid(1, 10_000, Standing::Coming, false)], EXACT),
             Diff::default()

@@ -266,7 +266,7 @@ fn reply_name(outcome: &Outcome) -> &'static str {
         Reply::Tokens(_) => "tokens",
         Reply::Account { .. } => "an account",
         Reply::Pools(_) => "pools",
-        Reply::PoolBalance(_) => "what a pool holds",
+        Reply::PoolBalance(_) => "a pool's balances",
         Reply::PoolTransactions { .. } => "joins and exits",
     }
 }

@@ -111,7 +111,7 @@ impl State {
         if self.unrecognised_own_ids.len() < STRAYS_KEPT
             && self.unrecognised_own_ids.insert(report.hash)
         {
-            let detail = format!("order {id} is open at the venue and nobody knows it here");
+            let detail = format!("order {id} is open at the venue and not known here");
             self.violated("forgotten_order", detail, actions);
         }
     }
@@ -160,7 +160,7 @@ impl State {
             }));
         }
         if !covered {
-            let detail = format!("fills of {id} take more than the ledger holds");
+            let detail = format!("fills of {id} exceed the balance of the ledger");
             self.violated("ledger_negative", detail, actions);
         }
         self.market_mut(market).decision_due = true;

@@ -1,4 +1,4 @@
-//! Pool positions: joins and exits as intents, and what the venue reports of them.
+//! Pool positions: joins and exits as intents, and the venue's reports about them.
 
 pub(crate) mod positions;
 pub(crate) mod transaction_reports;

@@ -1,7 +1,7 @@
-//! Pools beside markets: what is known of them, and from a wish for shares to a join or an exit.
+//! Pools beside markets: their state, and from a target of shares to a join or an exit.
 //!
-//! Moves go the way of orders: gate → budget → storage ids → seal → gate → transmit. At most one move
-//! a pool is under way. What became of it is in `transaction_reports`.
+//! Joins and exits take the same way as orders: gate → budget → storage ids → seal → gate → transmit. At most one per
+//! pool is undecided. `transaction_reports` handles the reports about it.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,18 +30,18 @@ use crate::market::value_at;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pool {
     pub(crate) spec: PoolSpec,
-    /// Its place in the configuration.
+    /// Its index in the configuration.
     pub(crate) config_index: usize,
     pub(crate) config: PoolConfig,
-    /// What it held, and when that was drawn up at the latest.
+    /// Its balances, and when they were generated at the latest.
     balances: Option<(PoolBalances, Time)>,
-    /// When to ask again.
+    /// When to poll again.
     pub(crate) poll_at: Time,
-    /// After refused moves.
+    /// Pause after refused joins and exits.
     pub(crate) backoff: Backoff,
-    /// When the last move of this run ended.
+    /// When the last join or exit of this run ended.
     pub(crate) last_transaction_at: Option<Time>,
-    /// Why a wanted move was not made, by the last decision.
+    /// Why a needed join or exit was not made, in the last decision.
     pub(crate) withheld: Option<Withheld>,
 }
 
@@ -59,18 +59,18 @@ impl Pool {
         }
     }
 
-    /// What it held when last asked.
+    /// Balances when last polled.
     pub(crate) fn known(&self) -> Option<PoolBalances> {
         self.balances.map(|(balances, _)| balances)
     }
 
-    /// What it holds, if that is known and not too old.
+    /// Balances, if they are known and not too old.
     fn fresh(&self, now: Time) -> Option<PoolBalances> {
         let (balances, drawn) = self.balances?;
         (now.ms_since(drawn) <= self.config.age_max_ms).then_some(balances)
     }
 
-    /// That what it holds is not known, or was known too long ago.
+    /// The reason that the balances are unknown or too old.
     fn stale(&self, now: Time) -> Withheld {
         let age_ms = self.balances.map(|(_, drawn)| now.ms_since(drawn));
         let key = "market.pool.age_max_ms";
@@ -78,14 +78,14 @@ impl Pool {
         Withheld::compared(Control::StaleData, compared)
     }
 
-    /// Where the base token stands among the pooled ones.
+    /// Index of the base token among the pooled ones.
     pub(crate) fn base_at(&self, base: TokenId) -> usize {
         usize::from(self.spec.pooled[0] != base)
     }
 }
 
 impl State {
-    /// What a pool holds.
+    /// Handles the balances of a pool.
     pub(crate) fn handle_pool_balance(
         &mut self,
         now: Time,
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// What may be done with the pools. One that is not listed any more allows nothing.
+    /// Handles the list of pools. A pool that is no longer listed allows nothing.
     pub(crate) fn handle_pools(&mut self, outcome: &Outcome) {
         let Outcome::Reply(Reply::Pools(listed)) = outcome else {
             return;
@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    /// The pool as a strategy sees it; nothing while it is not known or too old.
+    /// The pool as strategies see it; `None` while its balances are unknown or too old.
     pub(crate) fn pool_view(&self, now: Time, id: MarketId) -> Option<PoolView> {
         let market = self.market(id);
         let pool = market.pool.as_ref()?;
@@ -134,8 +134,8 @@ impl State {
         ))
     }
 
-    /// Base and quote that our shares of the pool beside a market are due, rounded down, by what the pool
-    /// held when it was last asked. `None` while that is not known.
+    /// Base and quote due to our shares of the pool beside a market, rounded down, by the last polled balances. `None`
+    /// while these are not known.
     pub(crate) fn shares_due(&self, id: MarketId) -> Option<(Amount, Amount)> {
         let market = self.market(id);
         let Some(pool) = &market.pool else {
@@ -150,9 +150,8 @@ impl State {
         Some((due[base_at], due[1 - base_at]))
     }
 
-    /// The most that our shares beside a market may be worth in quote units: both tokens, because what a
-    /// pool holds of one becomes the other when the price moves, and the quote that a join under way
-    /// pays. Rounded up; `None` if it cannot be counted.
+    /// Upper bound of the value of our shares beside a market in quote units: both tokens, because one becomes the
+    /// other when the price moves, and the quote that an undecided join pays. Rounded up; `None` on overflow.
     pub(crate) fn shares_exposure(&self, market: &Market, mid: u64) -> Option<Amount> {
         let Some(pool) = &market.pool else {
             return Some(0);
@@ -165,13 +164,13 @@ impl State {
         if held == 0 {
             return Some(paying);
         }
-        // What as many would cost is what they are due, rounded up.
+        // The cost of the same number of shares is the amount due, rounded up.
         let cost = shares::join(&pool.balances?.0, held, 0)?.amounts;
         let base = value_at(&market.spec, cost[base_at], mid)?;
         base.checked_add(cost[1 - base_at])?.checked_add(paying)
     }
 
-    /// The pool as people and metrics see it.
+    /// The pool as reported in status and metrics.
     pub(crate) fn pool_status(&self, now: Time, id: MarketId) -> Option<PoolStatus> {
         let market = self.market(id);
         let pool = market.pool.as_ref()?;
@@ -203,7 +202,7 @@ impl State {
         })
     }
 
-    /// What the gate judges moves of a market's pool from.
+    /// The inputs of the gate for joins and exits of a market's pool.
     pub(crate) fn pool_situation(
         &self,
         now: Time,
@@ -220,8 +219,8 @@ impl State {
         })
     }
 
-    /// Turns a wish for shares into a move on its way to the store, if one is needed and none is under
-    /// way.
+    /// Turns a target of shares into a join or an exit, if one is needed and none is undecided, and passes it to the
+    /// store.
     pub(crate) fn propose_move(
         &mut self,
         now: Time,
@@ -282,7 +281,7 @@ impl State {
         Ok(Some(wanted))
     }
 
-    /// An odd id of every token, or of none.
+    /// An odd storage id for every token, or for none.
     fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Withheld> {
         let mut taken = Vec::with_capacity(tokens.len());
         for token in tokens {

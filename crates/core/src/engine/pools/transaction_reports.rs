@@ -1,7 +1,7 @@
-//! What reports prove about joins and exits. The rules of their lives are those of orders (`lifecycle`); the
-//! list of transactions takes the place of the list of orders.
+//! Evidence from reports about joins and exits. Their lifecycle rules are those of orders (`lifecycle`); the list of
+//! transactions takes the place of the list of orders.
 //!
-//! What a move changed is booked in the step that ends it, from the venue's word, once.
+//! The changes by a join or an exit are booked once, in the step that ends it, from the venue's report.
 
 use crate::action::Action;
 use crate::books::Entry;
@@ -16,11 +16,11 @@ use crate::time::Time;
 use crate::engine::state::State;
 use crate::list_scan::answered;
 
-/// Foreign moves remembered, so that each is told once.
+/// Foreign joins and exits that are remembered, so that each is reported once.
 const FOREIGN_KEPT: usize = 1_024;
 
 impl State {
-    /// A page of joins and exits.
+    /// Handles a page of joins and exits.
     pub(crate) fn handle_moves_page(
         &mut self,
         now: Time,
@@ -65,14 +65,15 @@ impl State {
             .collect();
         for (id, word) in absent {
             if word == VenueEvidence::Seen {
-                let detail = format!("the venue took move {id} and does not list it any more");
+                let detail =
+                    format!("the venue accepted pool transaction {id} and no longer lists it");
                 self.violated("move_vanished", detail, actions);
             }
             self.end(now, id, End::Fenced, actions);
         }
     }
 
-    /// Takes in what the venue reports about one join or exit.
+    /// Handles a report about one join or exit.
     fn observe_move(
         &mut self,
         now: Time,
@@ -88,7 +89,7 @@ impl State {
         };
         let was_unknown = tracked.life.shown();
         if tracked.wanted.kind != report.kind {
-            let detail = format!("move {id} is shown as {}", report.kind.name());
+            let detail = format!("pool transaction {id} is listed as {}", report.kind.name());
             self.violated("move_kind", detail, actions);
             return;
         }
@@ -138,23 +139,24 @@ impl State {
         self.pending.entry(Entry::Moved(note.clone()));
         actions.push(Action::Notify(Notification::PoolTransactionSettled(note)));
         if !kept {
-            let detail = format!("move {id} broke a limit that was signed: {moved:?}");
+            let detail = format!("pool transaction {id} exceeds a signed limit: {moved:?}");
             self.violated("move_limits", detail, actions);
         }
         if !covered {
-            let detail = format!("move {id} takes more than the ledger holds");
+            let detail = format!("pool transaction {id} exceeds the balance of the ledger");
             self.violated("ledger_negative", detail, actions);
         }
     }
 
-    /// A report about a move that is not among those that may be undecided.
+    /// Handles a report about a join or an exit that is not among those that may be undecided.
     fn observe_other_move(&mut self, report: &PoolTransactionReport, actions: &mut Vec<Action>) {
         let hash = report.hash;
         if let Some(ended) = self.orders.pool_transactions.ended_mut(hash) {
             if ended.concluded && report.status != PoolTransactionStatus::Cancelled {
                 ended.concluded = false;
                 let id = ended.id;
-                let detail = format!("move {id} is shown after it was concluded to be dead");
+                let detail =
+                    format!("pool transaction {id} is listed after it was concluded to be dead");
                 self.violated("move_after_end", detail, actions);
             }
         } else if report.created > self.pool_transactions_since
@@ -169,7 +171,7 @@ impl State {
         }
     }
 
-    /// Ends a move: a pause of the strategy's choice begins, whatever came of it.
+    /// Ends a join or an exit; the strategy's pause begins, whatever its result.
     pub(crate) fn end_move(
         &mut self,
         now: Time,

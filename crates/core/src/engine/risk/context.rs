@@ -1,4 +1,4 @@
-//! What the gate and the strategies judge from: the book, the mid, the permissions, the exposure.
+//! The inputs of gate and strategies: the book, the mid, the permissions, the exposure.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::engine::state::State;
 use crate::market::value_at;
 
 impl State {
-    /// The mid to quote from, in half ticks, or why nothing is quoted.
+    /// The mid to quote from, in half ticks, or why there are no quotes.
     pub(crate) fn quoting_mid(
         &self,
         now: Time,
@@ -31,12 +31,12 @@ impl State {
             .usable_mid(now, prices, limits, self.config.poll.depth_age_max_ms)
     }
 
-    /// The venue has said that the account may trade: before it has said anything, it may not.
+    /// Whether the venue reported that the account may trade; false before its first report.
     fn account_is_open(&self) -> bool {
         self.frozen == Some(false)
     }
 
-    /// Why nothing may be quoted, whatever the book shows.
+    /// Why nothing may be quoted, independent of the book.
     pub(crate) fn closed(&self, now: Time, market: MarketId) -> Option<Withheld> {
         if self.drain.is_some() {
             return Some(Control::Ending.into());
@@ -56,7 +56,7 @@ impl State {
         if !self.market(market).is_as_listed() {
             return Some(Control::Listing.into());
         }
-        // A loss could not be seen while what is held is worth nobody knows how much.
+        // A loss could not be measured while the value of some holdings is unknown.
         if self.shares_due(market).is_none() {
             return Some(Control::StaleData.into());
         }
@@ -64,7 +64,7 @@ impl State {
         barred.then(|| Control::Permission.into())
     }
 
-    /// How long an order or a move of unknown state may still keep the recovery waiting.
+    /// How long an intent of unknown state may still delay recovery.
     fn recovering(&self, now: Time) -> Withheld {
         let venue_now = self.clock.at_least(now);
         let unknown = self.orders.lives().map(|(_, life)| life);
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// What holds every market back, whatever else is allowed.
+    /// A reason that stops all markets.
     fn hold(&self) -> Option<Control> {
         let open = self.ready && !self.is_stopped();
         let differ = || self.books_hold().map(|_| Control::BooksDiffer);
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// What the gate judges from.
+    /// The inputs of the gate.
     pub(crate) fn situation(
         &self,
         now: Time,
@@ -118,8 +118,8 @@ impl State {
         }
     }
 
-    /// Value at the mid of everything held, pooled and bid for in the markets of a quote token; where no mid is
-    /// known, at the ceiling. `None` if it cannot be counted.
+    /// Value at the mid of all holdings, pool shares and bids in the markets of a quote token; without a mid, at the
+    /// ceiling. `None` on overflow.
     pub(crate) fn gross(&self, quote: TokenId) -> Option<Amount> {
         let mut counted = BTreeSet::new();
         let mut gross: Amount = 0;
@@ -145,13 +145,13 @@ impl State {
         Some(gross)
     }
 
-    /// As [`State::situation`], with the mid as it is now.
+    /// As [`State::situation`], with the current mid.
     pub(crate) fn situation_now(&self, now: Time, market: MarketId) -> RiskContext<'_> {
         let mid = self.quoting_mid(now, market, &self.prices(market));
         self.situation(now, usize::from(market.0), mid)
     }
 
-    /// The book of a market less every own order that may be in it.
+    /// The book of a market without all own orders that may be in it.
     pub(crate) fn prices(&self, market: MarketId) -> Prices {
         let state = self.market(market);
         state.book.prices(&state.spec)

@@ -1,8 +1,7 @@
-//! Every control of the gate: a name, and a pure function that compares and says whether an order passes.
+//! The controls of the gate: each is a name and a pure function that compares and returns whether an order passes.
 //!
-//! A control stands in the table of the moment at which it is asked; tables are asked from top to
-//! bottom. To add one is to write a line and a function here, a line in `control`, and a test on both
-//! sides of its limit.
+//! A control is in the table of the moment at which it is evaluated; tables are evaluated from top to bottom. To add
+//! one, add a line and a function here, a line in `control`, and a test on both sides of its limit.
 
 use crate::event::TradingState;
 use crate::fence;
@@ -13,7 +12,7 @@ use crate::withheld::{Compared, Unit};
 
 use crate::engine::risk::gate::{OrderCandidate, RiskContext};
 
-/// Whether an order passes; if not, the two numbers that say so.
+/// Passes, or the two numbers that were compared.
 pub(crate) type Verdict = Result<(), Compared>;
 
 /// One control.
@@ -29,7 +28,7 @@ const fn rule(
     Rule { control, judge }
 }
 
-/// Passes if that is so; where it is not, no numbers say why.
+/// Passes if `passes`; a refusal has no numbers.
 fn only_if(passes: bool) -> Verdict {
     if passes {
         Ok(())
@@ -38,7 +37,7 @@ fn only_if(passes: bool) -> Verdict {
     }
 }
 
-/// Passes up to the limit; what is not known does not pass.
+/// Passes up to the limit; an unknown value does not pass.
 fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> Verdict {
     match value {
         Some(value) if value <= limit => Ok(()),
@@ -55,7 +54,7 @@ fn below(key: &'static str, count: u32, limit: u32) -> Verdict {
     }
 }
 
-/// Whether anything of this kind may leave at all: asked always, first.
+/// Whether anything of this kind may be sent at all: always evaluated first.
 pub(crate) const READY: &[Rule] = &[
     rule(Control::Level, |s, _| {
         only_if(s.permits.level() == TradingState::Active)
@@ -72,7 +71,7 @@ pub(crate) const READY: &[Rule] = &[
     rule(Control::StaleData, is_fresh),
 ];
 
-/// Whether price, fee and life are sane: asked always, when there is a price to compare with.
+/// Whether price, fee and time to live are plausible: always evaluated if there is a price to compare with.
 pub(crate) const SANE: &[Rule] = &[
     rule(Control::PriceBand, is_in_price_band),
     rule(Control::PriceCollar, is_within_collar),
@@ -87,7 +86,7 @@ pub(crate) const SANE: &[Rule] = &[
     }),
 ];
 
-/// Asked of a new order: size, limits, funds and rates.
+/// Evaluated for a new order: size, limits, funds and rates.
 pub(crate) const NEW: &[Rule] = &[
     rule(Control::OrderAmount, has_amounts_the_venue_takes),
     rule(Control::OrderValue, |s, c| {
@@ -127,7 +126,7 @@ pub(crate) const NEW: &[Rule] = &[
     }),
 ];
 
-/// Asked at the last moment before bytes leave: time, and what was decided against what has left.
+/// Evaluated immediately before bytes are sent: time, and what was decided compared with what was sent.
 pub(crate) const LEAVING: &[Rule] = &[
     rule(Control::StaleData, leaves_in_time),
     rule(Control::ParentChild, fits_its_decision),
@@ -173,8 +172,7 @@ fn is_in_price_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     Ok(())
 }
 
-/// |price − mid/2| / (mid/2) ≤ collar, in half ticks. The collar guards both directions: a bid far below
-/// the market is as much a sign of a wrong unit as one far above.
+/// |price − mid/2| / (mid/2) ≤ collar, in half ticks. The collar applies in both directions: a bid far below the market indicates a wrong unit as much as one far above.
 fn is_within_collar(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     let (key, most) = ("market.collar_bps", s.limits.collar_bps);
     let Ok(mid) = s.mid else {
@@ -216,8 +214,8 @@ fn has_amounts_the_venue_takes(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> V
     within(Unit::Quote, c.quote, &s.spec.quote)
 }
 
-/// Whether every fill of every order that may be alive leaves the band whole. A token belongs to the
-/// account, not to a market: orders of all markets count, and those of others that are managed.
+/// Whether every fill of every order that may be alive keeps the inventory band. A token belongs to the account, not to
+/// a market: orders of all markets count, and managed foreign orders.
 fn stays_in_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     let token = s.spec.base.id;
     let (least, most) = s.ledger.bounds(token);
@@ -241,7 +239,7 @@ fn stays_in_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     }
 }
 
-/// Whether the band is whole when so much of what is held at least has gone.
+/// Whether the band holds when `going` has left the lower bound of the balance.
 pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) -> Verdict {
     let limit = s.limits.inventory_min;
     if least.checked_sub(going).is_some_and(|left| left >= limit) {
@@ -253,8 +251,8 @@ pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) 
     Err(Compared::new(Unit::Base, key, left, limit))
 }
 
-/// Whether everything signed and not behind its fence, this order included, is no more than a venue may
-/// fill that keeps what it says has ended.
+/// Whether everything signed whose fence has not passed, this order included, is within the cap for a venue that keeps
+/// ended orders.
 fn stays_within_signed(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     let token = s.spec.base.id;
     let signed = s.signed.total(token, s.venue_now, s.config.grace_ms);
@@ -262,7 +260,7 @@ fn stays_within_signed(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     at_most(Unit::Base, key, signed.checked_add(c.base), most)
 }
 
-/// Only what buys adds to the exposure. One that cannot be counted is too much.
+/// Only buys add to the exposure. An overflow exceeds the limit.
 fn stays_within_gross(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     match c.side {
         Side::Sell => Ok(()),
@@ -274,7 +272,7 @@ fn stays_within_gross(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     }
 }
 
-/// Whether so much exposure is allowed. One that cannot be counted is not, nor is any without a limit.
+/// Whether this exposure is allowed. An overflow is not, nor is any exposure without a limit.
 pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Verdict {
     let most = s.config.risk.gross_max.get(&s.spec.quote.id).copied();
     let key = "risk.gross_max_bps";
@@ -284,7 +282,7 @@ pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Ver
     }
 }
 
-/// The sold token covers the order. Its fee is taken from what is bought, so that it needs no cover.
+/// Whether the sold token covers the order. The fee is taken from the bought token and needs no cover.
 fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     let (unit, token, amount) = match c.side {
         Side::Buy => (Unit::Quote, s.spec.quote.id, c.quote),
@@ -293,8 +291,8 @@ fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     at_most(unit, "", Some(amount), s.free(token))
 }
 
-/// As many equal orders as quotes within the window, and no more: a comparison that forgets what it has
-/// just made is stopped at its second try.
+/// At most as many equal orders as quotes within the window: a comparison that does not know its own last order is
+/// stopped at its second try.
 fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     let like = crate::engine::risk::counters::OrderShape {
         market: s.spec.id,
@@ -323,8 +321,8 @@ fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     Err(Compared::new(Unit::Ms, key, c.life_ms, margin_ms))
 }
 
-/// Lots that left of a decision, this order included, are no more than were decided. The same bytes
-/// again are no more lots.
+/// Whether the lots that were sent of a decision, this order included, are at most those decided. The same bytes again
+/// do not count.
 fn fits_its_decision(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     only_if(c.sealed.is_some_and(|sealed| {
         sealed.life.attempts > 0 || s.tally.fits(sealed.life.batch, &sealed.order)

@@ -1,4 +1,4 @@
-//! What was made, sent, cancelled and filled lately, for the controls that count.
+//! Recent orders, transmissions, cancels and fills, for controls that count.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,9 +11,9 @@ use crate::time::Time;
 
 use crate::engine::risk::sliding_window::PerMinute;
 
-/// Orders remembered for the duplicate check.
+/// Orders kept for the duplicate check.
 const MADE_KEPT: usize = 1_024;
-/// Decisions remembered. One that is forgotten before its orders left keeps them here.
+/// Decisions kept. An order whose decision was dropped before it was sent is not sent.
 const PARENTS_KEPT: usize = 1_024;
 
 /// What makes two orders equal.
@@ -26,24 +26,24 @@ pub(crate) struct OrderShape {
     pub(crate) qty: Qty,
 }
 
-/// The part of a decision that one side of a strategy's market got.
+/// The part of a decision for one side of a strategy at a market.
 type Parent = (BatchId, MarketId, StrategyId, Side);
 
-/// Lots decided, and lots of them that have left.
+/// Lots decided, and lots of them that were sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Children {
     decided: u64,
     left: u64,
 }
 
-/// Counts of lately.
+/// Counts of the last minute.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Counters {
-    /// Orders made.
+    /// Orders created.
     pub(crate) orders: PerMinute,
     /// Cancels that a comparison decided.
     pub(crate) cancels: PerMinute,
-    /// Transmissions of orders, repeated ones included.
+    /// Transmissions of orders, including repeated ones.
     pub(crate) transmissions: PerMinute,
     /// Orders filled completely: each needs a submit, which the budget bounds.
     pub(crate) filled: PerMinute,
@@ -59,14 +59,14 @@ fn parent_of(batch: BatchId, order: &UnsignedOrder) -> Parent {
 }
 
 impl Counters {
-    /// Orders and cancels of the last minute, and the fills that they may be measured by.
+    /// Orders and cancels of the last minute, and its fills.
     pub(crate) fn messages_and_fills(&self, now: Time) -> (u32, u32) {
         let sent = self.transmissions.count(now);
         let messages = sent.saturating_add(self.cancels.count(now));
         (messages, self.fills.count(now).max(1))
     }
 
-    /// An order was made.
+    /// Records a created order.
     pub(crate) fn made(&mut self, now: Time, like: OrderShape) {
         self.orders.add(now);
         if self.made.len() >= MADE_KEPT {
@@ -75,7 +75,7 @@ impl Counters {
         self.made.push_back((now, like));
     }
 
-    /// How many equal orders were made within the window.
+    /// Number of equal orders created within the window.
     pub(crate) fn twins(&self, now: Time, like: &OrderShape, window_ms: u64) -> usize {
         let recent = self.made.iter().rev();
         recent
@@ -84,7 +84,7 @@ impl Counters {
             .count()
     }
 
-    /// A decision wants so many lots on a side.
+    /// Records the lots decided for a side.
     pub(crate) fn decided(
         &mut self,
         batch: BatchId,
@@ -103,14 +103,14 @@ impl Counters {
         }
     }
 
-    /// Whether an order still fits what its decision wanted. An unknown decision wanted nothing.
+    /// Whether an order is still within its decision. An unknown decision has no lots.
     pub(crate) fn fits(&self, batch: BatchId, order: &UnsignedOrder) -> bool {
         let children = self.parents.get(&parent_of(batch, order));
         children
             .is_some_and(|children| children.left.saturating_add(order.qty.0) <= children.decided)
     }
 
-    /// The first transmission of an order of this decision.
+    /// Records the first transmission of an order of this decision.
     pub(crate) fn left(&mut self, batch: BatchId, order: &UnsignedOrder) {
         if let Some(children) = self.parents.get_mut(&parent_of(batch, order)) {
             children.left = children.left.saturating_add(order.qty.0);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_of_a_decision_is_no_more_than_was_decided() {
+    fn no_more_is_sent_of_a_decision_than_was_decided() {
         let (mut tally, batch) = (Counters::default(), BatchId(1));
         tally.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
         tally.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_are_counted_within_their_window_only() {
+    fn equal_orders_are_counted_within_their_window_only() {
         let mut tally = Counters::default();
         tally.made(Time::from_ms(0), LIKE);
         tally.made(

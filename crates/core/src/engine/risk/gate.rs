@@ -1,8 +1,8 @@
-//! The gate before every transmission. Only this file can make an [`Approved`], and only what is
-//! approved is sealed or transmitted. There is no way around it and no switch that opens one.
+//! The pre-trade gate. Only this file can create an [`Approved`], and only approved values are sealed or transmitted.
+//! There is no bypass and no switch that creates one.
 //!
-//! Everything is judged at its worst: every order that may be alive counts as if it will fill. What is
-//! judged is in `controls`, one small function a control.
+//! Everything is judged at its worst: every order that may be alive counts as if it will fill. The conditions are in
+//! `controls`, one function for each.
 
 use crate::config::{EngineConfig, MarketConfig};
 use crate::control::Control;
@@ -22,7 +22,7 @@ use crate::engine::risk::counters::Counters;
 use crate::engine::risk::restrictions::RestrictionStore;
 use crate::engine::risk::signed_unexpired::Signed;
 
-/// Something that passed the gate. Cannot be made elsewhere.
+/// A value that passed the gate. It cannot be created elsewhere.
 #[derive(Debug)]
 pub(crate) struct Approved<T>(T);
 
@@ -42,7 +42,7 @@ pub(crate) struct Proposal {
     pub(crate) quote: Amount,
 }
 
-/// What is judged, whether it is still a proposal or already sealed.
+/// The order to judge, before or after it is sealed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OrderCandidate<'a> {
     pub(crate) strategy: StrategyId,
@@ -52,15 +52,15 @@ pub(crate) struct OrderCandidate<'a> {
     pub(crate) base: Amount,
     pub(crate) quote: Amount,
     pub(crate) max_fee_bips: u8,
-    /// From now to its expiry.
+    /// Time from now to its expiry.
     pub(crate) life_ms: u64,
     /// The sealed order itself.
     pub(crate) sealed: Option<&'a Tracked>,
-    /// How many equal quotes are wanted.
+    /// Number of equal quotes in the targets.
     pub(crate) alike: usize,
 }
 
-/// Everything a judgement is made from.
+/// The inputs of a judgement.
 pub(crate) struct RiskContext<'a> {
     pub(crate) now: Time,
     pub(crate) venue_now: VenueTime,
@@ -68,28 +68,27 @@ pub(crate) struct RiskContext<'a> {
     pub(crate) limits: &'a MarketConfig,
     pub(crate) spec: &'a MarketSpec,
     pub(crate) permits: &'a RestrictionStore,
-    /// What holds every market back: `Recovering` or `BooksDiffer`.
+    /// A reason that stops all markets: `Recovering` or `BooksDiffer`.
     pub(crate) hold: Option<Control>,
     /// Market enabled and account not frozen.
     pub(crate) permitted: bool,
-    /// The venue lists the market as it did at the start.
+    /// The listing of the market is that of the start.
     pub(crate) listed: bool,
-    /// Half ticks, or why nobody should price.
+    /// Half ticks, or why there is no mid to price from.
     pub(crate) mid: Result<u64, Withheld>,
-    /// Age of the last ended pass over the orders.
+    /// Age of the last complete scan of orders.
     pub(crate) orders_age_ms: Option<u64>,
     pub(crate) orders: &'a Orders,
     pub(crate) foreign: &'a Foreign,
     pub(crate) ledger: &'a Ledger,
     pub(crate) tally: &'a Counters,
     pub(crate) signed: &'a Signed,
-    /// Value of everything held and bid for in the markets of this quote token; `None` if it cannot be
-    /// counted.
+    /// Value of all holdings and bids in the markets of this quote token; `None` on overflow.
     pub(crate) gross: Option<Amount>,
 }
 
 impl RiskContext<'_> {
-    /// What a new order or move may bind of a token.
+    /// Amount of a token that a new intent may lock.
     pub(crate) fn free(&self, token: TokenId) -> Amount {
         let still = |id| self.orders.reserved_of(id, token);
         let reserved = self.orders.reserved(token);
@@ -97,7 +96,7 @@ impl RiskContext<'_> {
         self.ledger.free(token, reserved, others, still)
     }
 
-    /// Judges a new order against everything. `alike` says how many equal quotes are wanted.
+    /// Judges a new order by all controls. `alike` is the number of equal quotes in the targets.
     pub(crate) fn approve(
         &self,
         strategy: StrategyId,
@@ -120,8 +119,8 @@ impl RiskContext<'_> {
         Ok(Approved(new))
     }
 
-    /// Judges a sealed order again at the last moment before its bytes leave. Its own reservation is
-    /// already among the orders, so size, band and balance were bound when it was approved.
+    /// Judges a sealed order again immediately before its bytes are sent. Its own reservation is already counted, so
+    /// size, band and balance were checked when it was approved.
     pub(crate) fn approve_transmission(
         &self,
         tracked: &Tracked,
@@ -150,13 +149,13 @@ impl RiskContext<'_> {
     fn judge(&self, candidate: &OrderCandidate<'_>, stage: &[Rule]) -> Result<(), Withheld> {
         let ask = |rules: &[Rule]| rules.iter().try_for_each(|rule| self.ask(rule, candidate));
         ask(READY)?;
-        // Why there is no price is the book's to say.
+        // The reason for a missing mid is the book's.
         self.mid?;
         ask(SANE)?;
         ask(stage)
     }
 
-    /// What one control says.
+    /// Evaluates one control.
     fn ask(&self, rule: &Rule, candidate: &OrderCandidate<'_>) -> Result<(), Withheld> {
         let verdict = (rule.judge)(self, candidate);
         verdict.map_err(|compared| Withheld::compared(rule.control, compared))

@@ -1,5 +1,5 @@
-//! How much of every limit that fills up is used, so that operators see one before it is reached: a table of
-//! controls, each with what is used and what is allowed.
+//! Usage of limits that fill up, so that operators see it before a limit is reached: a table of controls, each with
+//! usage and limit.
 
 use crate::market::Side;
 use crate::notification::Control;
@@ -10,13 +10,13 @@ use crate::engine::state::State;
 
 const WHOLE_BPS: u128 = 10_000;
 
-/// What is used, and what is allowed.
+/// Usage and limit.
 type Used = (u128, u128);
 
 type OfMarket = fn(&State, Time, &Market) -> Used;
 type Together = fn(&State, Time) -> [Used; 2];
 
-/// Limits of one market that fill up; losses beside them.
+/// Limits of one market that fill up, without losses.
 const OF_MARKET: &[(Control, OfMarket)] = &[
     (Control::InventoryBand, |s, _, market| {
         let base = market.spec.base.id;
@@ -46,7 +46,7 @@ const OF_MARKET: &[(Control, OfMarket)] = &[
     }),
 ];
 
-/// Limits over everything that fill up. One that is switched off is never used.
+/// Limits over all markets that fill up. A limit that is off has no usage.
 const TOGETHER: &[(Control, Together)] = &[
     (Control::OrderToFill, |s, now| {
         let (messages, fills) = s.counters.messages_and_fills(now);
@@ -78,8 +78,7 @@ const TOGETHER: &[(Control, Together)] = &[
     }),
 ];
 
-/// A part of a limit in ten-thousandths, rounded up; of no limit at all, or of one that is 0, anything
-/// is more than everything.
+/// Usage in ten-thousandths of the limit, rounded up; of a limit that is absent or 0, any usage exceeds it.
 fn share((used, most): Used) -> u64 {
     let part = used.saturating_mul(WHOLE_BPS).checked_div(most);
     let part = part.unwrap_or(if used > 0 { u128::MAX } else { 0 });
@@ -103,7 +102,7 @@ impl State {
         used
     }
 
-    /// Limits over everything.
+    /// Limits over all markets.
     pub(crate) fn used_together(&self, now: Time) -> Vec<(Control, u64)> {
         let of = |(control, used): &(Control, Together)| {
             let most = used(self, now).into_iter().map(share).max();

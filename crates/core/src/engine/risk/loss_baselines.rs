@@ -1,9 +1,8 @@
-//! What the value of a market is compared with: the highest of the hour, the first of the day, the first
-//! of all runs, the peak. Values are integers of the meter's unit; it does not know how they came about.
+//! Baselines of losses: the highest value of the hour, the first of the day, the first of all runs, the peak. Values
+//! are integers in the meter's unit; how they are computed is not known here.
 //!
-//! They are absolute, and the store keeps them beside what is held ([`crate::books::Position`]): a run
-//! goes on with the values of the one before, and what fills and the price did in between, or before a
-//! kill, is in what is held by now.
+//! They are absolute, and the store keeps them with the position ([`crate::books::Position`]): a run continues with the
+//! values of the previous one, and fills and price changes in between, or before a kill, are part of the position.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +12,10 @@ use crate::time::{Time, VenueTime};
 
 use crate::engine::risk::sliding_window::Extremes;
 
-/// A store before version 5 did not say when within a quarter of an hour the highest value was.
+/// A store before version 5 did not record when within a quarter of an hour the highest value was observed.
 const QUARTER_MS: u64 = HOUR_MS / 4;
 
-/// By limit: values to compare with, or what is lost against them, less than nothing where there is a
-/// gain.
+/// By limit: baselines, or losses measured from them, negative for a gain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ByLimit {
     pub(crate) hour: i128,
@@ -40,31 +38,31 @@ impl ByLimit {
 /// Values that outlive the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// The day of venue time that `day_open` is of.
+    /// The day of venue time of `day_open`.
     pub(crate) day: u64,
     pub(crate) day_open: i128,
     pub(crate) total: i128,
     pub(crate) peak: i128,
 }
 
-/// The marks of one market.
+/// The baselines of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LossBaselines {
-    /// Since the first look of all runs.
+    /// Since the first measurement of all runs.
     kept: Option<Kept>,
-    /// What earlier runs lost, as a store before version 5 has it: until the first look.
+    /// Losses of earlier runs in a store before version 5; until the first measurement.
     carried: Option<LossBaseline>,
     /// The last value of this run.
     worth: Option<i128>,
     last_hour: Extremes,
-    /// High values of earlier runs' last hour.
+    /// High values of the last hour of earlier runs.
     earlier_hour: Vec<(VenueTime, i128)>,
-    /// The highest of the hour at the last look.
+    /// The highest value of the hour at the last measurement.
     high: i128,
 }
 
 impl LossBaselines {
-    /// Goes on with what earlier runs kept.
+    /// Continues with the values of earlier runs.
     pub(crate) fn resume(kept: Kept, before: Vec<(VenueTime, i128)>) -> Self {
         Self {
             kept: Some(kept),
@@ -73,7 +71,7 @@ impl LossBaselines {
         }
     }
 
-    /// Goes on from what earlier runs lost.
+    /// Continues from the losses of earlier runs.
     pub(crate) fn carry(lost: LossBaseline) -> Self {
         Self {
             carried: Some(lost),
@@ -81,22 +79,22 @@ impl LossBaselines {
         }
     }
 
-    /// The mid at which earlier runs lost what they did, if that is all that is known of them.
+    /// The mid of the losses of earlier runs, if nothing else is known of them.
     pub(crate) fn carried(&self) -> Option<&LossBaseline> {
         self.carried.as_ref()
     }
 
-    /// What outlives the run, if there was a look.
+    /// The values that outlive the run, if there was a measurement.
     pub(crate) const fn kept(&self) -> Option<Kept> {
         self.kept
     }
 
-    /// Whether this run has looked.
+    /// Whether this run has measured.
     pub(crate) const fn has_looked(&self) -> bool {
         self.worth.is_some()
     }
 
-    /// High values of the last hour, each higher than all after it.
+    /// High values of the last hour, each higher than all later ones.
     pub(crate) fn hour(&self, (now, venue_now): (Time, VenueTime)) -> Vec<(VenueTime, i128)> {
         let lately = self.last_hour.highs().map(|(begun, high)| {
             let seen = venue_now.minus_ms(now.ms_since(begun));
@@ -113,11 +111,11 @@ impl LossBaselines {
         highs
     }
 
-    /// Forgets what was lost: what is held is worth what the last look said.
+    /// Resets losses: the baselines become the last measured value.
     pub(crate) fn begin_anew(&mut self) {
         self.carried = None;
         self.forget_hour();
-        // Without a look there is nothing to compare with before the next one.
+        // Without a measurement there is nothing to compare with before the next one.
         self.kept = self.kept.zip(self.worth).map(|(kept, worth)| Kept {
             day: kept.day,
             day_open: worth,
@@ -126,14 +124,14 @@ impl LossBaselines {
         });
     }
 
-    /// Forgets what was lost within the hour.
+    /// Resets the losses of the hour.
     pub(crate) fn forget_hour(&mut self) {
         self.last_hour.clear();
         self.earlier_hour.clear();
         self.high = self.worth.unwrap_or(self.high);
     }
 
-    /// Moves every mark by what is explained.
+    /// Shifts every baseline by an explained amount.
     pub(crate) fn explain(&mut self, moved: i128) {
         let shift = |at: &mut i128| *at = at.saturating_add(moved);
         if let Some(kept) = &mut self.kept {
@@ -148,7 +146,7 @@ impl LossBaselines {
         shift(&mut self.high);
     }
 
-    /// Takes in a value. `then` is what is held now at the last mid of earlier runs, and `unit` one quote
+    /// Adds a value. `then` is the value of the current holdings at the last mid of earlier runs, `unit` one quote
     /// unit.
     pub(crate) fn look(
         &mut self,
@@ -169,7 +167,7 @@ impl LossBaselines {
             },
         };
         if kept.day != today {
-            // What the price did since the last run may have been today's.
+            // Price changes since the last run may have been of today.
             kept.day_open = if self.has_looked() {
                 worth
             } else {
@@ -186,7 +184,7 @@ impl LossBaselines {
         (self.kept, self.worth) = (Some(kept), Some(worth));
     }
 
-    /// The marks that follow from what earlier runs lost.
+    /// The baselines that follow from the losses of earlier runs.
     fn go_on(&mut self, lost: &LossBaseline, then: i128, unit: i128) -> Kept {
         let above = |lost: i128| then.saturating_add(lost.saturating_mul(unit));
         self.earlier_hour = vec![(lost.hour_at.plus_ms(QUARTER_MS), above(lost.hour))];
@@ -198,7 +196,7 @@ impl LossBaselines {
         }
     }
 
-    /// What is lost at the value last looked at; nothing before the first look.
+    /// Losses at the last measured value; all zero before the first one.
     pub(crate) fn lost(&self) -> ByLimit {
         let Some((kept, worth)) = self.kept.zip(self.worth) else {
             return ByLimit::default();

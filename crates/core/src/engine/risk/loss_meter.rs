@@ -1,10 +1,9 @@
-//! What a market has earned or lost, in integers: everything held and traded at the mid.
+//! Profit and loss of a market in integers: everything held and traded, at the mid.
 //!
-//! The unit of every value here is `1 / (2 · lot)` quote base units, in which base units times half
-//! ticks are whole numbers: nothing is rounded. A base token is carried by the first market that trades
-//! it, so that its holding counts once; what others trade of it counts where it was traded. Shares of the
-//! pool beside a market are worth what they are due of both tokens, rounded down: a join or an exit costs
-//! its fee and what it slipped, and nothing else.
+//! The unit of every value here is `1 / (2 · lot)` quote base units, in which base units times half ticks are whole
+//! numbers: nothing is rounded. A base token is carried by the first market that trades it, so that its balance counts
+//! once; trades of it at other markets count there. Shares of the pool beside a market are valued at the amounts of
+//! both tokens that they are due, rounded down: a join or an exit costs its fee and its slippage, and nothing else.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,37 +20,37 @@ use crate::engine::intents::registry::Increment;
 use crate::engine::risk::loss_baselines::{ByLimit, Kept, LossBaselines};
 use crate::engine::risk::markout::Markouts;
 
-/// A loss counts when so many looks in a row show it: one strange snapshot is no loss.
+/// A loss counts if this many measurements in a row show it: one wrong snapshot is no loss.
 const LOOKS: u8 = 2;
 
-/// What shares of a pool are due: base and quote.
+/// Base and quote due to shares of the pool.
 pub(crate) type Due = (Amount, Amount);
 
 /// The meter of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LossMeter {
-    /// Base units held here, and quote units that flowed; nothing before the opening.
+    /// Base units held here, and quote units that flowed; `None` before the opening.
     traded: Option<(i128, i128)>,
-    /// Base and quote that our shares of the pool are due; nothing is measured before it is known.
+    /// Base and quote due to our shares of the pool; nothing is measured before they are known.
     pooled: Option<Due>,
-    /// What they are due enters as no gain when it is known.
+    /// The first known amounts due are not a gain.
     pool_is_new: bool,
     pub(crate) baselines: LossBaselines,
     breaches_in_a_row: u8,
-    /// The last mid that was looked at.
+    /// The last measured mid.
     mid: Option<u64>,
-    /// The mid of the last look of all runs, and what shares of the pool were worth at it, in quote units.
+    /// The mid of the last measurement of all runs, and the value of pool shares at it, in quote units.
     stated: Option<(Rate, Option<i128>)>,
     pub(crate) markouts: Markouts,
-    /// There was a look since this was last taken back.
+    /// There was a measurement since this flag was last reset.
     pub(crate) looked: bool,
-    /// A sum did not fit.
+    /// A sum overflowed.
     pub(crate) uncountable: bool,
 }
 
 impl LossMeter {
-    /// A meter that goes on with what earlier runs left, or with what they lost by the word of a store
-    /// before version 5. `has_pool` says whether a pool is configured beside the market.
+    /// A meter that continues with the position of earlier runs, or with their losses from a store before version 5.
+    /// `has_pool` is whether a pool is configured beside the market.
     pub(crate) fn resume(
         spec: &MarketSpec,
         position: Option<&Position>,
@@ -92,7 +91,7 @@ impl LossMeter {
         meter
     }
 
-    /// Begins with the base that the market carries, if earlier runs left nothing.
+    /// Starts with the base that the market carries, if earlier runs left no position.
     pub(crate) fn open(&mut self, base: Amount) {
         if self.traded.is_none() {
             self.traded = Some((0, 0));
@@ -100,7 +99,7 @@ impl LossMeter {
         }
     }
 
-    /// Forgets what was lost.
+    /// Resets losses.
     pub(crate) fn begin_anew(&mut self) {
         self.breaches_in_a_row = 0;
         self.baselines.begin_anew();
@@ -116,8 +115,7 @@ impl LossMeter {
         }
     }
 
-    /// Books what a trade, a join or an exit changed; shares themselves are counted where they are
-    /// valued.
+    /// Books the changes by a trade, a join or an exit; shares themselves count where they are valued.
     pub(crate) fn post(&mut self, spec: &MarketSpec, postings: &Postings) {
         self.flow(
             Some(postings.of(spec.base.id)),
@@ -125,26 +123,26 @@ impl LossMeter {
         );
     }
 
-    /// A fill, to be measured against the mid a while later.
+    /// Records a fill for its markout.
     pub(crate) fn filled(&mut self, now: Time, side: Side, step: Increment) {
         if self.traded.is_some() {
             self.markouts.fill(now, side, step);
         }
     }
 
-    /// Base that came or went without a trade: no gain and no loss at the mid.
+    /// An external flow of base: neither gain nor loss at the mid.
     pub(crate) fn adopt(&mut self, spec: &MarketSpec, base: i128) {
         self.flow(Some(base), Some(0));
         self.explain(spec, base, 0);
     }
 
-    /// Shares came or went without a join or an exit; `due` is what those held now are due.
+    /// An external flow of shares; `due` are the amounts due to those held now.
     pub(crate) fn adopt_shares(&mut self, spec: &MarketSpec, due: Option<Due>) {
         let before = std::mem::replace(&mut self.pooled, due);
         if let (Some(due), Some(before)) = (due.and_then(signed), before.and_then(signed)) {
             self.explain(spec, due.0 - before.0, due.1 - before.1);
         } else {
-            // They enter when it is known what they are due, and what was there goes until then.
+            // They count from when their amounts due are known; the old ones are removed until then.
             if let Some((base, quote)) = before.and_then(signed) {
                 self.explain(spec, -base, -quote);
             }
@@ -152,8 +150,7 @@ impl LossMeter {
         }
     }
 
-    /// Moves everything that is compared with by what is explained, at the last mid that is known. Before
-    /// the first one nothing was measured.
+    /// Shifts all baselines by an explained amount, at the last known mid. Before the first mid nothing was measured.
     fn explain(&mut self, spec: &MarketSpec, base: i128, quote: i128) {
         let worth = match (self.mid, self.stated) {
             (Some(mid), _) => value(spec, base, quote, mid),
@@ -166,8 +163,8 @@ impl LossMeter {
         }
     }
 
-    /// Looks at the value at a mid; `due` is what our shares are due, if that is known. Returns the
-    /// limits that are exceeded for the second time in a row.
+    /// Measures the value at a mid; `due` are the amounts due to our shares, if known. Returns the limits that are
+    /// exceeded for the second time in a row.
     pub(crate) fn look(
         &mut self,
         at: (Time, VenueTime),
@@ -223,7 +220,7 @@ impl LossMeter {
         over
     }
 
-    /// Limits that are exceeded at the last look: which, what was lost, and how much may be.
+    /// Limits that are exceeded at the last measurement: which, the loss, and the limit's value.
     pub(crate) fn exceeded(
         &self,
         spec: &MarketSpec,
@@ -233,7 +230,7 @@ impl LossMeter {
         against.filter(|(_, lost, most)| lost > most)
     }
 
-    /// A value for people, rounded up to a whole quote unit; `no limit` for one that nothing reaches.
+    /// A value as text, rounded up to a quote unit; `no limit` for one that cannot be reached.
     pub(crate) fn shown(spec: &MarketSpec, value: i128) -> String {
         if value == i128::MAX {
             return "no limit".to_owned();
@@ -252,13 +249,13 @@ impl LossMeter {
         value(spec, base, cash, mid)
     }
 
-    /// What shares of the pool are worth in quote units, rounded up.
+    /// Value of the pool shares in quote units, rounded up.
     fn pool_worth(&self, spec: &MarketSpec, mid: u64) -> Option<i128> {
         let (base, quote) = signed(self.pooled?)?;
         Some(units(spec, value(spec, base, quote, mid)?))
     }
 
-    /// The last mid that was looked at.
+    /// The last measured mid.
     fn last_mid(&self, spec: &MarketSpec) -> Option<Rate> {
         Some(Rate {
             quote: spec.quote_per_lot_tick.checked_mul(self.mid?.into())?,
@@ -266,8 +263,7 @@ impl LossMeter {
         })
     }
 
-    /// Everything that a start needs to go on; nothing before the opening. What is compared with is rounded
-    /// up to whole quote units.
+    /// The state that a start continues from; `None` before the opening. Baselines are rounded up to quote units.
     pub(crate) fn position(
         &self,
         spec: &MarketSpec,
@@ -294,7 +290,7 @@ impl LossMeter {
         })
     }
 
-    /// Every loss beside its limit, in the unit above.
+    /// Every loss with its limit, in the unit above.
     pub(crate) fn against(
         &self,
         spec: &MarketSpec,
@@ -320,13 +316,13 @@ impl LossMeter {
     }
 }
 
-/// Quote units in the unit above; as many as fit.
+/// Quote units in the unit above; saturates.
 fn scaled(spec: &MarketSpec, quote: Amount) -> i128 {
     let scaled = quote.saturating_mul(2).saturating_mul(spec.lot);
     i128::try_from(scaled).unwrap_or(i128::MAX)
 }
 
-/// Value of base at a mid in half ticks, and of quote. `None` if it cannot be counted.
+/// Value of base at a mid in half ticks, and of quote. `None` on overflow.
 pub(crate) fn value(spec: &MarketSpec, base: i128, quote: i128, mid: u64) -> Option<i128> {
     let per_half_tick = i128::try_from(spec.quote_per_lot_tick).ok()?;
     let scale = i128::try_from(spec.lot.checked_mul(2)?).ok()?;
@@ -335,13 +331,12 @@ pub(crate) fn value(spec: &MarketSpec, base: i128, quote: i128, mid: u64) -> Opt
         .checked_add(quote.checked_mul(scale)?)
 }
 
-/// As above at a price that was known earlier, perhaps in other lots and ticks; rounded up to a whole
-/// quote unit.
+/// As above at an earlier price, possibly in other lots and ticks; rounded up to a quote unit.
 fn in_unit(spec: &MarketSpec, base: i128, quote: i128, mid: Rate) -> Option<i128> {
     value_at(base, quote, mid)?.checked_mul(scaled(spec, 1))
 }
 
-/// Whole quote units of a value, rounded up.
+/// A value in quote units, rounded up.
 fn units(spec: &MarketSpec, value: i128) -> i128 {
     value
         .saturating_neg()

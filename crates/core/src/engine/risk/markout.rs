@@ -1,5 +1,5 @@
-//! Whether those who trade with us know better: fills are measured against the mid a while after they
-//! were learnt, and so many in a row that went against us are told.
+//! Markouts: the mid some time after the detection of each fill against the fill's price. Too many losing fills in a
+//! row indicate adverse selection and are reported.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::token::Amount;
 use crate::engine::intents::registry::Increment;
 use crate::engine::risk::loss_meter::value;
 
-/// Fills that wait for their markout.
+/// Most fills that wait for their markout.
 const WAITING_MAX: usize = 256;
 
 /// A fill whose markout is not known yet.
@@ -25,7 +25,7 @@ struct Waiting {
     quote: Amount,
 }
 
-/// Fills of one market, and how many went against us in a row.
+/// Fills of one market, and the number of losing ones in a row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Markouts {
     waiting: VecDeque<Waiting>,
@@ -33,7 +33,7 @@ pub(crate) struct Markouts {
 }
 
 impl Markouts {
-    /// A fill was learnt.
+    /// Records a detected fill.
     pub(crate) fn fill(&mut self, now: Time, side: Side, step: Increment) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
@@ -46,7 +46,7 @@ impl Markouts {
         });
     }
 
-    /// Measures fills whose time has come against the mid. True if too many in a row went against us.
+    /// Takes the markouts that are due at the mid. True if too many fills in a row were losing.
     pub(crate) fn mark(
         &mut self,
         now: Time,
@@ -73,7 +73,7 @@ impl Markouts {
 }
 
 impl Waiting {
-    /// Whether the mid is worse than the price of the fill by so much.
+    /// Whether the mid is worse than the price of the fill by at least `bps`.
     fn is_against(&self, spec: &MarketSpec, mid: u64, bps: u32) -> bool {
         let (Ok(base), Ok(quote)) = (i128::try_from(self.base), i128::try_from(self.quote)) else {
             return true;

@@ -1,4 +1,4 @@
-//! Pre-trade controls, loss limits, markouts, trading state: what may be sent, and how much of each limit is used.
+//! Pre-trade controls, loss limits, markouts, trading state, and the usage of each limit.
 
 pub(crate) mod context;
 pub(crate) mod controls;

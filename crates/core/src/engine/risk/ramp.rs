@@ -1,4 +1,4 @@
-//! A start with less than full size, stepping up after healthy time.
+//! The ramp: starting below full size, and stepping up after healthy time.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,20 +8,20 @@ use crate::time::Time;
 
 const FULL_BPS: u32 = 10_000;
 
-/// How far the start has come.
+/// State of the ramp.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ramp {
-    /// When the first step began; `None` until quoting begins.
+    /// Start of the first step; `None` until quoting begins.
     begun: Option<Time>,
 }
 
 impl Ramp {
-    /// Quoting is allowed: the first step begins.
+    /// Quoting is allowed: the first step starts.
     pub(crate) fn begin(&mut self, now: Time) {
         self.begun.get_or_insert(now);
     }
 
-    /// Something was not as it should be.
+    /// A fault occurred: the ramp restarts.
     pub(crate) fn begin_again(&mut self, now: Time) {
         if self.begun.is_some() {
             self.begun = Some(now);
@@ -36,7 +36,7 @@ impl Ramp {
         config.start_bps.saturating_add(gained).min(FULL_BPS)
     }
 
-    /// When the share grows next.
+    /// When the share increases next.
     pub(crate) fn grows_at(&self, now: Time, config: &RampConfig) -> Option<Time> {
         let begun = self.begun?;
         if self.share_bps(now, config) >= FULL_BPS || config.step_bps == 0 {
@@ -54,7 +54,7 @@ pub(crate) fn scaled(qty: Qty, share_bps: u32) -> Qty {
     Qty(u64::try_from(part).unwrap_or(qty.0))
 }
 
-/// The full size of which a share is so much: the least that is scaled to it again.
+/// The smallest full size that is scaled to `qty` at this share.
 pub(crate) fn full_size(qty: Qty, share_bps: u32) -> Qty {
     let whole = u128::from(qty.0) * u128::from(FULL_BPS);
     let full = whole.div_ceil(u128::from(share_bps.clamp(1, FULL_BPS)));
@@ -72,7 +72,7 @@ mod tests {
     };
 
     #[test]
-    fn the_share_steps_up_with_healthy_time_and_begins_anew() {
+    fn the_share_steps_up_with_healthy_time_and_restarts() {
         let mut ramp = Ramp::default();
         assert_eq!(ramp.share_bps(Time::from_ms(9_000), &CONFIG), 2_500);
         ramp.begin(Time::from_ms(9_000));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_scaled_comes_back_from_its_full_size() {
+    fn scaling_the_full_size_returns_the_quantity() {
         for share_bps in 1..=FULL_BPS {
             for qty in [0, 1, 2, 3, 7, 99, 12_345, 1 << 40] {
                 let full = full_size(Qty(qty), share_bps);

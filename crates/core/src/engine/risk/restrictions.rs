@@ -1,7 +1,7 @@
-//! Levels and pauses inside the engine: what forbids holds at once, what allows holds when it is stored.
+//! Trading state and pauses in the engine: a restriction applies at once, lifting one applies when it is stored.
 //!
-//! At most one write is under way; wishes that come meanwhile are stored together after it. A write that
-//! failed is tried again, and what it forbids is in force all the same.
+//! At most one write is in progress; changes that come meanwhile are stored together after it. A write that failed is
+//! retried, and its restrictions apply all the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,23 @@ use crate::time::{Time, VenueTime};
 
 use crate::engine::state::State;
 
-/// First pause before a failed write is tried again; it doubles.
+/// First delay before a failed write is retried; it doubles.
 const RETRY_MS: u64 = 1_000;
-/// Longest pause between two tries.
+/// Longest delay between two tries.
 const RETRY_MAX_MS: u64 = 60_000;
-/// Healed pauses are counted for so long.
+/// Ended pauses count for this time.
 const DAY_MS: u64 = 86_400_000;
 
-/// What is wanted and not durable yet.
+/// A change that is not durable yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PendingWrite {
     levels: Restrictions,
     cause: String,
-    /// A person allows something again.
+    /// Whether an operator allows trading again.
     lowers: bool,
 }
 
-/// Level and pauses: in force, and on their way to the store.
+/// Trading state and pauses: in force, and those being stored.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RestrictionStore {
     durable: Restrictions,
@@ -39,7 +39,7 @@ pub(crate) struct RestrictionStore {
     writing: bool,
     retry_at: Option<Time>,
     failures: u32,
-    /// Pauses that ended before this have been told.
+    /// Pauses that ended before this have been reported.
     lapsed_before: VenueTime,
 }
 
@@ -52,13 +52,13 @@ impl RestrictionStore {
         }
     }
 
-    /// The level that decisions obey: one on its way to the store already forbids.
+    /// The trading state that decisions obey: one that is being stored already restricts.
     pub(crate) fn level(&self) -> TradingState {
         let wanted = self.pending.as_ref().map(|wanted| wanted.levels.state);
         self.durable.state.max(wanted.unwrap_or_default())
     }
 
-    /// The level in force.
+    /// The durable restrictions.
     pub(crate) fn durable(&self) -> &Restrictions {
         &self.durable
     }
@@ -67,7 +67,7 @@ impl RestrictionStore {
         std::iter::once(&self.durable).chain(self.pending.iter().map(|wanted| &wanted.levels))
     }
 
-    /// Whether a pause, stored or on its way there, holds an order back.
+    /// Whether a pause, stored or being stored, applies to an order.
     pub(crate) fn hold_back(
         &self,
         now: VenueTime,
@@ -79,12 +79,12 @@ impl RestrictionStore {
             .any(|levels| levels.hold_back(now, market, side, strategy))
     }
 
-    /// When a failed write is tried again.
+    /// When a failed write is retried.
     pub(crate) fn retry_at(&self) -> Option<Time> {
         self.retry_at
     }
 
-    /// When the next pause heals.
+    /// When the next pause ends.
     pub(crate) fn heals_at(&self) -> Option<VenueTime> {
         let ends = self.durable.pauses.iter().filter_map(|pause| pause.until);
         ends.filter(|until| *until > self.lapsed_before).min()
@@ -92,8 +92,7 @@ impl RestrictionStore {
 }
 
 impl State {
-    /// Asks for a level; it forbids new orders at once. One that a person is having lowered, and that
-    /// is not stored yet, is raised again.
+    /// Raises the trading state; it restricts at once. A lowering that is not stored yet is undone.
     pub(crate) fn raise(&mut self, level: TradingState, cause: &str, actions: &mut Vec<Action>) {
         if level > self.newest().state {
             let raised = |levels: &mut Restrictions| levels.state = level;
@@ -101,8 +100,8 @@ impl State {
         }
     }
 
-    /// A control holds a market back for a while; too often within a day, and it stops everything. False
-    /// if it holds it back already.
+    /// A control pauses a market; too often within a day, and new orders stop everywhere. False if the pause already
+    /// exists.
     pub(crate) fn pause_market(
         &mut self,
         now: Time,
@@ -157,7 +156,7 @@ impl State {
         wanted.map_or(&self.restrictions.durable, |wanted| &wanted.levels)
     }
 
-    /// Changes what is wanted and has it stored. True if that changed anything.
+    /// Changes the pending restrictions and has them stored. True if anything changed.
     pub(crate) fn change_levels(
         &mut self,
         cause: &str,
@@ -181,7 +180,7 @@ impl State {
         true
     }
 
-    /// A person lowers the level: it is lower when that is stored.
+    /// An operator lowers the trading state: it is lower once stored.
     pub(crate) fn lower(&mut self, level: TradingState, reason: &str, actions: &mut Vec<Action>) {
         if level < self.newest().state {
             let lower = |levels: &mut Restrictions| levels.state = level;
@@ -244,7 +243,7 @@ impl State {
         self.obey_halt(now, actions);
     }
 
-    /// The store could not make them durable: what they forbid is in force, and they are tried again.
+    /// The store could not make them durable: their restrictions apply, and the write is retried.
     pub(crate) fn handle_levels_failed(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.restrictions.writing = false;
         self.restrictions.failures = self.restrictions.failures.saturating_add(1);
@@ -264,14 +263,14 @@ impl State {
         self.obey_halt(now, actions);
     }
 
-    /// Halted is the end, whether the store could be told or not.
+    /// A halt ends the program, whether or not it could be stored.
     fn obey_halt(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.restrictions.level() == TradingState::Halted {
             self.begin_drain(now, actions);
         }
     }
 
-    /// What time alone changes: pauses that heal, writes that are due again.
+    /// Changes by time alone: pauses that end, writes that are due again.
     pub(crate) fn tend_levels(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.restrictions.retry_at.is_some_and(|at| at <= now) {
             self.store_levels(actions);
@@ -287,7 +286,7 @@ impl State {
             if ended.is_some_and(|until| until <= venue_now) {
                 actions.push(Action::Notify(Notification::Unpaused {
                     filter: pause.filter,
-                    cause: "its time has passed".to_owned(),
+                    cause: "its time is over".to_owned(),
                 }));
             }
         }
@@ -295,7 +294,7 @@ impl State {
         self.touch_all();
     }
 
-    /// Forgets healed pauses that no limit counts any more; part of every change.
+    /// Removes ended pauses that no limit counts any more; part of every change.
     pub(crate) fn forget_old_pauses(levels: &mut Restrictions, venue_now: VenueTime) {
         let day_ago = venue_now.minus_ms(DAY_MS);
         levels

@@ -1,9 +1,8 @@
-//! What is signed and not behind its fence, whatever became of it.
+//! Signed orders whose fence has not passed, whatever the venue reported of them.
 //!
-//! Bounds that count orders that may be alive believe the venue about an order's end: cancelled, filled,
-//! refused. A venue that acknowledges a cancel and keeps the order has more of ours than that. Until
-//! expiry and grace have passed on its clock nothing that it says makes a signature worthless, so that
-//! every signed order counts here in full from the moment it is made.
+//! Limits on orders that may be alive trust the venue about the end of an order: cancelled, filled, refused. A venue
+//! that acknowledges a cancel and keeps the order has more than that. Until expiry and grace have passed on its clock,
+//! no report makes a signature worthless, so every signed order counts here in full from its creation.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +16,12 @@ use crate::token::{Amount, TokenId};
 
 use crate::engine::state::State;
 
-/// Base units signed, by base token and the second in which they expire.
+/// Base units signed, by base token and second of expiry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Signed(BTreeMap<TokenId, BTreeMap<u32, Amount>>);
 
 impl Signed {
-    /// What earlier runs signed.
+    /// Amounts signed by earlier runs.
     pub(crate) fn of(before: &[(TokenId, u32, Amount)]) -> Self {
         let mut signed = Self::default();
         for (token, valid_until_s, base) in before {
@@ -31,20 +30,20 @@ impl Signed {
         signed
     }
 
-    /// An order is about to be signed, or was signed by an earlier run.
+    /// Adds an order that is about to be signed, or was signed by an earlier run.
     pub(crate) fn add(&mut self, token: TokenId, base: Amount, valid_until_s: u32) {
         let expiring = self.0.entry(token).or_default();
         let sum = expiring.entry(valid_until_s).or_default();
         *sum = sum.saturating_add(base);
     }
 
-    /// As [`Signed::add`], of an order.
+    /// As [`Signed::add`], for an order.
     pub(crate) fn add_order(&mut self, order: &UnsignedOrder) {
         let (token, base) = order.base();
         self.add(token, base, order.valid_until_s);
     }
 
-    /// Base units of a token that a venue could still fill, both sides together.
+    /// Base units of a token that the venue could still fill, both sides together.
     pub(crate) fn total(&self, token: TokenId, venue_now: VenueTime, grace_ms: u64) -> Amount {
         let expiring = self.0.get(&token).into_iter().flatten();
         expiring
@@ -58,7 +57,7 @@ impl Signed {
         Some(VenueTime::from_s((*first_s).into()).plus_ms(grace_ms))
     }
 
-    /// Forgets what is dead; whether anything was.
+    /// Removes dead ones; returns whether there were any.
     pub(crate) fn tend(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
         let mut freed = false;
         for expiring in self.0.values_mut() {
@@ -74,7 +73,7 @@ impl Signed {
 }
 
 impl State {
-    /// Forgets what is dead, and has quotes decided anew that waited for it.
+    /// Removes dead ones, and has quotes that waited for them decided again.
     pub(crate) fn tend_signed(&mut self, now: Time) {
         let venue_now = self.clock.at_least(now);
         if self.signed.tend(venue_now, self.config.grace_ms) {
@@ -84,7 +83,7 @@ impl State {
         }
     }
 
-    /// When quotes are next decided anew that wait for what is signed to expire.
+    /// When quotes that wait for expiries are next decided again.
     pub(crate) fn signed_frees_at(&self) -> Option<VenueTime> {
         let waiting = self.markets.iter();
         waiting
@@ -110,7 +109,7 @@ mod tests {
     const GRACE_MS: u64 = 3_000;
 
     #[test]
-    fn what_is_signed_counts_until_its_fence_and_no_longer() {
+    fn signed_orders_count_until_their_fence() {
         let mut signed = Signed::default();
         signed.add(TOKEN, 5, 10);
         signed.add(TOKEN, 7, 10);
@@ -124,7 +123,7 @@ mod tests {
         assert!(!signed.tend(VenueTime(13_000), GRACE_MS));
         assert_eq!(total(&signed, 0), 23, "nothing is dead yet");
         assert!(signed.tend(VenueTime(13_001), GRACE_MS));
-        assert_eq!(total(&signed, 0), 11, "forgotten");
+        assert_eq!(total(&signed, 0), 11, "dropped");
         assert_eq!(signed.frees_at(TOKEN, GRACE_MS), Some(VenueTime(15_000)));
         assert_eq!(signed.frees_at(TokenId(9), GRACE_MS), None);
     }

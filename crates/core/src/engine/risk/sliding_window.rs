@@ -1,5 +1,5 @@
-//! Numbers seen lately: extremes within a window, and counts within a minute. Memory is bounded by steps,
-//! however often something is seen.
+//! Sliding windows: extremes within a window, and counts within a minute. Memory is bounded by steps, however often
+//! values are added.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// A window is remembered in so many steps at most; each keeps its extremes.
+/// Most steps of a window; each keeps its extremes.
 const STEPS: u64 = 64;
 
 /// One step of a window.
@@ -25,8 +25,8 @@ pub(crate) struct Extremes {
 }
 
 impl Extremes {
-    /// Takes in a number. Returns the lowest and the highest of the window; what left it less than a
-    /// step ago may still count.
+    /// Adds a number. Returns the lowest and the highest of the window; values that left it less than a step ago may
+    /// still count.
     pub(crate) fn take(&mut self, now: Time, seen: i128, window_ms: u64) -> (i128, i128) {
         let width_ms = (window_ms / STEPS).max(1);
         let oldest = now.minus_ms(window_ms.saturating_add(width_ms));
@@ -48,12 +48,12 @@ impl Extremes {
         (low.unwrap_or(seen), high.unwrap_or(seen))
     }
 
-    /// When every step began, and its highest, oldest first.
+    /// Start and highest value of every step, oldest first.
     pub(crate) fn highs(&self) -> impl Iterator<Item = (Time, i128)> + '_ {
         self.steps.iter().map(|step| (step.begun, step.high))
     }
 
-    /// Moves everything that was seen.
+    /// Shifts all values.
     pub(crate) fn shift(&mut self, by: i128) {
         for step in &mut self.steps {
             step.low = step.low.saturating_add(by);
@@ -61,20 +61,20 @@ impl Extremes {
         }
     }
 
-    /// Forgets what was seen.
+    /// Removes all values.
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
     }
 }
 
-/// How often something happened within the last minute, by the second.
+/// Number of occurrences within the last minute, by the second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PerMinute {
     seconds: VecDeque<(u64, u32)>,
 }
 
 impl PerMinute {
-    /// Counts one.
+    /// Counts one occurrence.
     pub(crate) fn add(&mut self, now: Time) {
         let second = now.as_ms() / 1_000;
         while self
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_however_often_it_looks() {
+    fn memory_is_bounded_for_any_number_of_values() {
         let mut seen = Extremes::default();
         let mut counted = PerMinute::default();
         for at in 0..600_000 {

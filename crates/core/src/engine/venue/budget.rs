@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_cancels_take_the_reserve() {
+    fn only_cancels_use_the_reserve() {
         let mut budget = Budget::new(Time(0), config());
         let polls = (0..20)
             .filter(|_| budget.take(Time(0), Endpoint::Depth))
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_come_back_at_the_rate() {
+    fn tokens_return_at_the_rate() {
         let mut budget = Budget::new(Time(0), config());
         while budget.take(Time(0), Endpoint::Cancel) {}
         assert!(!budget.take(Time::from_ms(99), Endpoint::Cancel));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_may_have_spent_comes_back_at_the_rate() {
+    fn tokens_of_an_earlier_run_return_at_the_rate() {
         let mut budget = Budget::new(Time(0), config());
         budget.spend_all(Time(0));
         assert!(!budget.take(Time::from_ms(150), Endpoint::Cancel));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_429_sends_the_endpoint_to_rest() {
+    fn a_429_pauses_the_endpoint() {
         let mut budget = Budget::new(Time(0), config());
         budget.punish(Time(0), Endpoint::Depth);
         assert!(!budget.take(Time::from_ms(1_999), Endpoint::Depth));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_forget_a_wrong_time_that_honest_answers_contradict_and_fences_do_not() {
+    fn ages_leave_out_a_wrong_time_that_correct_answers_contradict_and_fences_do_not() {
         let (clock, now) = misled(6);
         let true_now = ORIGIN.plus_ms(now.as_ms());
         assert!(clock.for_ages(now) >= true_now, "nothing looks younger");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_fit_or_disagree_prove_nothing_against_the_bound() {
+    fn answers_that_fit_or_disagree_do_not_correct_the_bound() {
         let mut clock = VenueClock::new(Time(0), ORIGIN.plus_ms(10_000));
         for n in 1..=20_u64 {
             let now = Time::from_ms(n * 1_000);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_answer_takes_the_correction_back() {
+    fn a_later_answer_removes_the_correction() {
         let (mut clock, now) = misled(6);
         let later = clock.at_least(now);
         clock.observe(now, later);

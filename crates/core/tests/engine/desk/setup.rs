@@ -1,4 +1,4 @@
-//! What most tests begin with: tokens, a market, limits, quotes, and strategies that want them.
+//! Common inputs of tests: tokens, a market, limits, quotes, and strategies with constant targets.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub const OTHER: TokenId = TokenId(2);
 pub const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
 pub const LOT: Amount = 100;
 
-/// Wants the same quotes every time.
+/// Has the same quotes as targets in every decision.
 pub struct Always(pub Vec<(Side, u64, u64)>);
 
 impl Strategy for Always {
@@ -27,7 +27,7 @@ impl Strategy for Always {
     }
 }
 
-/// Wants a bid that many ticks below the mid.
+/// Has a bid this many ticks below the mid as target.
 pub struct Below(pub u64);
 
 impl Strategy for Below {
@@ -133,7 +133,7 @@ pub fn config() -> EngineConfig {
     }
 }
 
-/// The two quotes most tests want: 100 lots each side, a tick inside the book.
+/// The two quotes of most tests: 100 lots each side, a tick inside the book.
 pub const BOTH: [(Side, u64, u64); 2] = [(Side::Buy, 9_995, 100), (Side::Sell, 10_005, 100)];
 /// Only the bid.
 pub const BID: [(Side, u64, u64); 1] = [(Side::Buy, 9_995, 100)];

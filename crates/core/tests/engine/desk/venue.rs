@@ -1,4 +1,4 @@
-//! The other side of the desk: what the venue shows of itself, and how it takes what was sent.
+//! The venue of the bench: its answers, and how it accepts requests.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::Desk;
 use super::setup::{BASE, LOT, OTHER, QUOTE, listed, spec};
 
 impl Desk {
-    /// The book as the venue shows it: one strange level a side and our open orders.
+    /// The venue's book: one foreign level a side and our open orders.
     fn levels(&self, market: MarketId, side: Side) -> Vec<DepthLevel> {
         let strange = match side {
             Side::Buy => self.depth.0,
@@ -119,7 +119,7 @@ impl Desk {
         self.answer(request, Outcome::Reply(reply));
     }
 
-    /// The venue takes the oldest waiting submit and lists it.
+    /// The venue accepts the oldest waiting submit and lists it.
     pub fn accept(&mut self) -> ClientOrderId {
         let (request, id) = self.submits.pop_front().expect("a submit waits");
         self.show(id, OrderStatus::Processing, 0);
@@ -149,7 +149,7 @@ impl Desk {
         id
     }
 
-    /// Puts an order on the list, or changes it there. `lots` are filled at its own price, free of fee.
+    /// Adds an order to the list, or changes it there. `lots` are filled at its own price, without fee.
     pub fn show(&mut self, id: ClientOrderId, status: OrderStatus, lots: u64) {
         let (hash, order) = self.sealed[&id].clone();
         let spec = spec();
@@ -175,7 +175,7 @@ impl Desk {
         self.list.push(report);
     }
 
-    /// The venue takes the oldest waiting cancel.
+    /// The venue accepts the oldest waiting cancel.
     pub fn accept_cancel(&mut self) {
         let (request, hash) = self.cancels.pop_front().expect("a cancel waits");
         let id = *self

@@ -1,4 +1,4 @@
-//! The gate for joins and exits: the same questions as for orders, and those of pools.
+//! The gate for joins and exits: the controls of orders that apply, and those of pools.
 
 use crate::config::PoolConfig;
 use crate::fence;
@@ -14,13 +14,13 @@ use super::{Approved, OrderCandidate, RiskContext};
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::risk::controls::{READY, not_above_gross, not_below_band};
 
-/// What moves of a pool are judged from, beside the situation of its market.
+/// The inputs for joins and exits of a pool, besides the context of its market.
 pub(crate) struct PoolSituation<'a> {
     pub(crate) spec: &'a PoolSpec,
     pub(crate) config: &'a PoolConfig,
-    /// Where the base token stands among the pooled ones.
+    /// Index of the base token among the pooled ones.
     pub(crate) base_at: usize,
-    /// What it holds, known and fresh.
+    /// Balances, known and fresh.
     pub(crate) balances: PoolBalances,
     /// Our shares.
     pub(crate) held: Amount,
@@ -40,19 +40,19 @@ impl PoolSituation<'_> {
     }
 }
 
-/// A new move before it has ids.
+/// A new join or exit before it has ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) kind: PoolTransactionKind,
     pub(crate) limits: Limits,
-    /// What an exit brings in the pool as it is; zeros for a join.
+    /// Amounts due to an exit at the current balances; zeros for a join.
     pub(crate) due: [Amount; 2],
-    /// Shares held afterwards, if all goes as wanted.
+    /// Shares held afterwards if it succeeds.
     pub(crate) after: Amount,
 }
 
 impl Wanted {
-    /// The move from what is held to `shares`; `None` if that is the same.
+    /// The join or exit from `held` to `shares`; `None` if they are equal.
     pub(crate) fn between(
         pool: &PoolSituation<'_>,
         shares: Amount,
@@ -88,7 +88,7 @@ impl Wanted {
 }
 
 impl RiskContext<'_> {
-    /// Judges a new move against everything.
+    /// Judges a new join or exit by all controls.
     pub(crate) fn approve_move(
         &self,
         pool: &PoolSituation<'_>,
@@ -131,8 +131,8 @@ impl RiskContext<'_> {
         Ok(Approved(new))
     }
 
-    /// Judges a sealed move again at the last moment before its bytes leave. What it binds is already
-    /// reserved; what may have changed is whether the pool is still worth trading with.
+    /// Judges a sealed join or exit again immediately before its bytes are sent. Its amounts are already reserved; what
+    /// may have changed is whether the pool's price is still acceptable.
     pub(crate) fn approve_move_transmission(
         &self,
         pool: &PoolSituation<'_>,
@@ -151,7 +151,7 @@ impl RiskContext<'_> {
         Ok(Approved(tracked.wanted.client_id))
     }
 
-    /// A move trades both tokens: what forbids either side of the market forbids it.
+    /// A join or an exit trades both tokens: a restriction of either side of the market forbids it.
     fn may_move(&self, strategy: StrategyId) -> Result<(), Withheld> {
         let candidate = |side| OrderCandidate {
             strategy,
@@ -169,8 +169,8 @@ impl RiskContext<'_> {
         sides.try_for_each(|side| READY.iter().try_for_each(|rule| self.ask(rule, &side)))
     }
 
-    /// A pool whose price is not the market's is about to be traded against, or lies: both are losses to
-    /// whoever joins or leaves meanwhile.
+    /// A pool whose price differs from the market's will be arbitraged, or its data are wrong: both are losses for a
+    /// join or an exit now.
     fn price_is_shared(&self, pool: &PoolSituation<'_>) -> Result<u64, Withheld> {
         let mid = self.mid?;
         let [base, quote] = [
@@ -203,7 +203,7 @@ impl RiskContext<'_> {
                 return Err(Withheld::compared(Control::Balance, compared));
             }
         }
-        // The base is counted where it is held; the quote becomes a part of the exposure.
+        // Base counts where it is held; quote becomes part of the exposure.
         let after = self
             .gross
             .and_then(|g| g.checked_add(amounts[1 - pool.base_at]));
@@ -217,7 +217,7 @@ impl RiskContext<'_> {
         if new.limits.lp > self.free(lp) {
             return Err(Control::Balance.into());
         }
-        // A fee must not eat what the exit is for: it comes out of the last token.
+        // The fee is taken from the last token and must not consume what the exit yields.
         if pool.config.fee_max > new.limits.amounts[1] {
             let (fee, out) = (pool.config.fee_max, new.limits.amounts[1]);
             let unit = [Unit::Quote, Unit::Base][pool.base_at];
@@ -236,7 +236,7 @@ impl RiskContext<'_> {
         Ok(())
     }
 
-    /// Whether the band is whole after base went into the pool.
+    /// Whether the band holds after base has moved into the pool.
     fn leaves_band(&self, base: Amount) -> Result<(), Withheld> {
         let token = self.spec.base.id;
         let (least, _) = self.ledger.bounds(token);

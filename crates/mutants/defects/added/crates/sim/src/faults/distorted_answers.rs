@@ -1,10 +1,10 @@
-//! Planted defects of the shell's reading: what they make of an answer on its way to the engine.
+//! Planted defects of the shell: distortions of answers on their way to the engine.
 
 use cambist_core::Reason;
 use cambist_core::order::{OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply, UnknownCause};
 
-/// Changes an answer if such a defect is armed.
+/// Distorts an answer if such a defect is armed.
 pub(crate) fn distort(outcome: &mut Outcome) {
     match outcome {
         Outcome::Reply(Reply::Order(report)) => distort_report(report),

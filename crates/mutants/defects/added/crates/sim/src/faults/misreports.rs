@@ -1,16 +1,16 @@
-//! Planted defects of the exchange: what it tells of its trades and answers, before anybody reads it.
+//! Planted defects of the exchange: distortions of its trades and answers before they are processed.
 
 use cambist_core::{Hash, OrderStatus, Price};
 use cambist_venue::{Executed, Refusal, Response};
 
-/// What such a defect has to remember.
+/// State of such a defect.
 #[derive(Debug, Default)]
 pub(crate) struct Misreport {
     cancelled: Option<Hash>,
 }
 
 impl Misreport {
-    /// Changes an answer and the trades that came with it, if such a defect is armed.
+    /// Distorts an answer and its trades if such a defect is armed.
     pub(crate) fn distort(
         &mut self,
         answer: &mut Result<Response, Refusal>,
