@@ -106,7 +106,7 @@ const BAND: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
-        meaning: "What the band holds after a top-up. Rounded down to whole lots.",
+        meaning: "Amount of the band after a top-up. Rounded down to whole lots.",
     },
     Parameter {
         name: "max_amount",
@@ -149,7 +149,7 @@ impl Band {
             ));
         }
         if band.margin_avg_bps < fee_bps {
-            let why = format!("{} does not cover fee_bps {fee_bps}", band.margin_avg_bps);
+            let why = format!("{} is below fee_bps {fee_bps}", band.margin_avg_bps);
             return Err(params.conflict("avg_margin_bps", why));
         }
         band.margin_min_bps = band.margin_min_bps.max(fee_bps);

@@ -1,6 +1,6 @@
 //! Golden decisions and properties of bands.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
 
@@ -66,7 +66,7 @@ fn empty_bands_are_filled_to_the_average() {
 }
 
 #[test]
-fn what_rests_inside_a_band_stays_where_it_is() {
+fn orders_inside_a_band_stay() {
     let scene = Scene::new(249_900, 250_100, 10, 50_000)
         .with_own(Buy, 249_000, 5_000)
         .with_own(Buy, 248_100, 30_000)
@@ -87,7 +87,7 @@ fn a_band_below_its_minimum_is_topped_up_to_its_average() {
 }
 
 #[test]
-fn only_overflow_and_strays_are_cancelled_outermost_first() {
+fn only_overflow_and_orders_outside_bands_are_cancelled_outermost_first() {
     let scene = Scene::new(249_900, 250_100, 10, 50_000)
         .with_own(Buy, 249_700, 9_000)
         .with_own(Buy, 249_200, 9_000)
@@ -135,7 +135,7 @@ fn an_expiring_order_and_its_replacement_count_once() {
 }
 
 #[test]
-fn what_is_held_goes_to_the_innermost_band_first() {
+fn holdings_go_to_the_innermost_band_first() {
     // 2500 USDC pay for 1 ETH at 2495 and for 0.002 of the next, which is dust.
     check(
         &Scene::new(249_900, 250_100, 0, 2_500),
@@ -146,7 +146,7 @@ fn what_is_held_goes_to_the_innermost_band_first() {
 }
 
 #[test]
-fn a_narrow_band_takes_the_tick_it_has_or_none() {
+fn a_narrow_band_uses_its_only_tick_or_none() {
     let narrow = |avg: u32| {
         bands(&format!(
             "[[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = {avg}\nmax_margin_bps = 20\n\
@@ -173,7 +173,7 @@ fn a_seed_price_beyond_the_other_side_does_not_make_a_taker() {
 }
 
 #[test]
-fn unreasonable_bands_are_refused_by_name() {
+fn invalid_bands_are_refused_by_name() {
     let band = |side: &str, margins: [u32; 3], amounts: [&str; 3]| {
         let [min, avg, max] = margins;
         let [least, usual, most] = amounts;
@@ -335,14 +335,14 @@ fn the_fee_moves_the_inner_edge_and_must_be_covered() {
     let refused = INFO.build_from(&table(21).parse().unwrap(), &market());
     assert_eq!(
         refused.err().unwrap().to_string(),
-        "buy_bands[0].avg_margin_bps: 20 does not cover fee_bps 21"
+        "buy_bands[0].avg_margin_bps: 20 is below fee_bps 21"
     );
 }
 
 /// A pair of stable tokens: no bid above the peg's lower price, no ask below its upper one, and no quotes when the mid
 /// has left the peg.
 #[test]
-fn a_peg_is_kept_and_left_when_it_breaks() {
+fn a_peg_limits_prices_and_stops_quotes_when_it_breaks() {
     let table = "buy_price_max = 2495\nsell_price_min = 2505\ndepeg_bps = 100\n\
                  [[buy_bands]]\nmin_margin_bps = 5\navg_margin_bps = 10\nmax_margin_bps = 50\n\
                  min_amount = 1\navg_amount = 1\nmax_amount = 2\n\

@@ -1,10 +1,10 @@
 //! Curve: the levels of a constant-product pool, as orders on the book.
 //!
-//! What is held, and a virtual amount of both tokens, are the reserves; their ratio is the price. Each
-//! level offers what the curve trades within one step, at the far end of the step and moved out by the
-//! spread, so that no fill lets the product of the reserves fall. It needs no reference price: it sells as
-//! the price rises and buys as it falls, and does so again in the other direction. The more virtual
-//! liquidity, the more each step trades and the smaller the range of prices that what is held lasts for.
+//! The reserves are the holdings plus a virtual amount of both tokens; their ratio is the price. Each level offers the
+//! amount that the curve trades within one step, at the far end of the step and moved out by the spread, so that no
+//! fill reduces the product of the reserves. It needs no reference price: it sells as the price rises and buys as it
+//! falls, and does so again in the other direction. With more virtual liquidity each step trades more, and the holdings
+//! last for a smaller range of prices.
 //!
 //! Source: `cambist_quant::lp::curve`.
 
@@ -25,7 +25,7 @@ const AMOUNT: Kind = Kind::Decimal {
     max: "1000000000",
 };
 
-/// The registry's line.
+/// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: "curve",
     summary: "The levels of a constant-product pool as orders on the book: prices and sizes follow \
@@ -43,14 +43,14 @@ const OWN: [Parameter; 7] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: Some("0"),
-        meaning: "Added to what is held of base. Rounded down to whole lots.",
+        meaning: "Virtual amount added to the base holdings. Rounded down to whole lots.",
     },
     Parameter {
         name: "virtual_quote",
         unit: "quote tokens",
         kind: AMOUNT,
         default: Some("0"),
-        meaning: "Added to what is held of quote. The price is the ratio of both sums: at the \
+        meaning: "Virtual amount added to the quote holdings. The price is the ratio of both sums: at the \
                   market's price, virtual_quote is virtual_base times it.",
     },
     Parameter {
@@ -65,24 +65,24 @@ const OWN: [Parameter; 7] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 1, max: 1_000 },
         default: Some("10"),
-        meaning: "How far apart levels are, at least one tick. A level trades what the curve does \
-                  within a step.",
+        meaning: "Distance between levels, at least one tick. A level trades the amount that the \
+                  curve trades within a step.",
     },
     Parameter {
         name: "spread_bps",
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("5"),
-        meaning: "How much better than the curve every price is: what a fill earns, the maker fee \
-                  included.",
+        meaning: "Distance of every price from the curve: the profit of a fill, from which the maker \
+                  fee is paid.",
     },
     Parameter {
         name: "divergence_max_bps",
         unit: "bps of the mid",
         kind: Kind::Bps { min: 1, max: BPS },
         default: Some("200"),
-        meaning: "Nothing is quoted while the curve's price is further than this from the mid: what \
-                  is held does not fit the market's price.",
+        meaning: "Nothing is quoted while the curve's price is further than this from the mid, because \
+                  the holdings do not match the market's price.",
     },
     Parameter {
         name: "order_refresh_tolerance_bps",
@@ -107,7 +107,7 @@ pub struct Curve {
     limits: PriceLimits,
 }
 
-/// The curve at what is held: prices in ticks, base in lots.
+/// The curve of the current holdings: prices in ticks, base in lots.
 #[derive(Clone, Copy, Debug)]
 struct State {
     shape: Shape,
@@ -116,7 +116,7 @@ struct State {
 }
 
 impl Curve {
-    /// Reads the parameters; amounts to base units.
+    /// Reads the parameters and converts amounts to base units.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
         Ok(Self {
             virtual_base: base_floor(params, "virtual_base", market)?,
@@ -130,7 +130,7 @@ impl Curve {
         })
     }
 
-    /// The curve of what is held, if its price fits the market's.
+    /// The curve of the current holdings, if its price is near the market's.
     fn state(&self, view: &View<'_>) -> Result<State, Withheld> {
         let base = view.holdings.base.saturating_add(self.virtual_base);
         let quote = view.holdings.quote.saturating_add(self.virtual_quote);
@@ -154,7 +154,7 @@ impl Curve {
         Ok(State { shape, price, step })
     }
 
-    /// Wanted prices and sizes of one side, nearest first, covered by what is held; or why there are none.
+    /// Target prices and sizes of one side, nearest first, covered by the holdings; or why there are none.
     fn wanted(
         &self,
         view: &View<'_>,
@@ -233,7 +233,7 @@ fn float(amount: Amount) -> f64 {
     amount as f64
 }
 
-/// A float that is a whole number from 1, below 2^53.
+/// A float that is an integer from 1, below 2^53.
 fn whole(value: f64) -> Option<u64> {
     #[allow(
         clippy::cast_possible_truncation,

@@ -1,6 +1,6 @@
-//! The curve's numbers, what it does with what is held, and that no fill lets it lose.
+//! Prices and sizes of the curve, its use of the holdings, and that no fill loses.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
 
@@ -39,7 +39,7 @@ fn levels_sell_and_buy_what_the_curve_does() {
 }
 
 #[test]
-fn what_does_not_fit_the_market_is_not_quoted() {
+fn a_curve_far_from_the_market_is_not_quoted() {
     let why = |scene: &Scene| {
         let targets = scene.decide(&mut curve("divergence_max_bps = 100\n"));
         targets.withheld(Buy).map(|why| (why.control, why.value))
@@ -63,7 +63,7 @@ fn what_does_not_fit_the_market_is_not_quoted() {
     assert_eq!(none(VIRTUAL), [Control::StrategyFunds; 2]);
 }
 
-/// Whatever fills, in whatever order and part: base times quote, virtual amounts included, never falls.
+/// Fills in any order, whole or in part, never reduce base times quote, virtual amounts included.
 #[test]
 fn no_fill_lets_the_product_of_the_reserves_fall() {
     let mut fills = 0;
@@ -84,7 +84,7 @@ fn no_fill_lets_the_product_of_the_reserves_fall() {
             let targets = scene.decide(&mut strategy);
             let side = if random.chance(5) { Buy } else { Sell };
             let quotes = targets.quotes().iter().filter(|quote| quote.side == side);
-            // As a book fills: from the nearest, the last in part.
+            // Fills from the nearest level on, the last one in part.
             let count = 1 + random.below(4);
             for (index, quote) in (1..).zip(quotes).take_while(|(index, _)| *index <= count) {
                 let part = if index == count {
@@ -121,7 +121,7 @@ fn no_fill_lets_the_product_of_the_reserves_fall() {
     assert!(fills > 3_000, "only {fills} fills");
 }
 
-/// What the tests of the registry try: each parameter has to change a decision.
+/// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[Sample {
     table: "virtual_base = 990\nvirtual_quote = 2477500\nbuy_price_max = 2499\nsell_price_min = 2501\n\
             moving_band_bps = 1\n",

@@ -55,8 +55,8 @@ const OWN: [Parameter; 18] = [
             of: &[GLFT, AVELLANEDA_STOIKOV],
         },
         default: Some("\"glft\""),
-        meaning: "Which model. avellaneda_stoikov needs a horizon and leans harder; it is there \
-                  for comparison.",
+        meaning: "The model. avellaneda_stoikov needs a horizon and skews more; it serves for \
+                  comparison.",
     },
     Parameter {
         name: "order_amount",
@@ -79,18 +79,18 @@ const OWN: [Parameter; 18] = [
     },
     Parameter {
         name: "inventory_target_base_bps",
-        unit: "bps of everything held",
+        unit: "bps of all holdings",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("5000"),
-        meaning: "Value of base over the value of everything held that the quotes lead to.",
+        meaning: "Target share of base in the value of all holdings.",
     },
     Parameter {
         name: "inventory_bound",
         unit: "orders",
         kind: Kind::Integer { min: 1, max: 200 },
         default: Some("10"),
-        meaning: "How far holdings may move from the target: nothing is bid that would lead \
-                  above it, nothing offered that would lead below.",
+        meaning: "How far holdings may move from the target: no bid whose fill would exceed it, \
+                  no ask whose fill would fall below.",
     },
     Parameter {
         name: "risk_aversion",
@@ -100,32 +100,32 @@ const OWN: [Parameter; 18] = [
             max: "100",
         },
         default: Some("0.01"),
-        meaning: "The higher, the more the quotes lean against inventory. 0 does not lean before \
-                  the bound is near.",
+        meaning: "The higher, the more the quotes are skewed against inventory. 0 skews only \
+                  near the bound.",
     },
     Parameter {
         name: "volatility_bps",
         unit: "bps of the mid for each square root of a second",
         kind: POSITIVE,
         default: None,
-        meaning: "Volatility until enough mids were seen (half of volatility_window_s), and \
-                  while they say nothing. 1 is 2.9 % a day.",
+        meaning: "Volatility until half of volatility_window_s was observed, and while the mid \
+                  does not move. 1 is 2.9 % a day.",
     },
     Parameter {
         name: "intensity_per_s",
         unit: "1/s",
         kind: POSITIVE,
         default: None,
-        meaning: "Fills of an order at the mid for each second, until own fills say more; \
-                  believed like five fills.",
+        meaning: "Fills per second of an order at the mid: a prior with the weight of five \
+                  fills, which own fills correct.",
     },
     Parameter {
         name: "decay_per_bps",
         unit: "1/bps",
         kind: POSITIVE,
         default: None,
-        meaning: "How fast fills become fewer with the distance: by the factor e for each \
-                  1/decay bps. About 1/decay is the half-spread before costs.",
+        meaning: "How fast fills decrease with the distance: by the factor e for each 1/decay \
+                  bps. The half-spread before costs is about 1/decay.",
     },
     Parameter {
         name: "estimate_range",
@@ -146,7 +146,7 @@ const OWN: [Parameter; 18] = [
             max: 7_200,
         },
         default: Some("600"),
-        meaning: "Mids of so many seconds, one a second, make the volatility.",
+        meaning: "Time window of the volatility estimate, which uses one mid a second.",
     },
     Parameter {
         name: "intensity_half_life_s",
@@ -156,7 +156,7 @@ const OWN: [Parameter; 18] = [
             max: 2_592_000,
         },
         default: Some("3600"),
-        meaning: "After so long, what own orders rested and filled counts half.",
+        meaning: "Half-life of own resting time and fills in the estimate.",
     },
     Parameter {
         name: "fee_bps",
@@ -166,7 +166,7 @@ const OWN: [Parameter; 18] = [
             max: "100",
         },
         default: None,
-        meaning: "What the exchange charges a maker for a fill; it widens both sides.",
+        meaning: "The exchange's maker fee; it widens both sides.",
     },
     Parameter {
         name: "impact_bps",
@@ -187,7 +187,7 @@ const OWN: [Parameter; 18] = [
             max: "100",
         },
         default: Some("0"),
-        meaning: "Drift of the mid that is expected; above 0 the quotes lean to holding more.",
+        meaning: "Expected drift of the mid; above 0 the quotes favour larger holdings.",
     },
     Parameter {
         name: "horizon_s",
@@ -197,15 +197,15 @@ const OWN: [Parameter; 18] = [
             max: 86_400,
         },
         default: Some("0"),
-        meaning: "Time until inventory is valued at the mid, the same at every decision; 0 is \
-                  without an end (glft only). The longer, the more avellaneda_stoikov leans.",
+        meaning: "Time until inventory is valued at the mid, the same at every decision; 0 means \
+                  no end (glft only). The longer, the more avellaneda_stoikov skews.",
     },
     Parameter {
         name: "minimum_spread_bps",
         unit: "bps of the mid",
         kind: Kind::Bps { min: 1, max: 5_000 },
         default: Some("1"),
-        meaning: "No order is nearer to the mid than this, whatever the model says.",
+        meaning: "Smallest distance of an order from the mid, whatever the model computes.",
     },
     Parameter {
         name: "order_refresh_tolerance_bps",
@@ -254,7 +254,7 @@ impl Glft {
         }
         let horizon = params.whole("horizon_s")?;
         if model == Model::AvellanedaStoikov && horizon == 0 {
-            return Err(params.conflict("horizon_s", "avellaneda_stoikov needs one above 0"));
+            return Err(params.conflict("horizon_s", "must be above 0 for avellaneda_stoikov"));
         }
         let settings = Settings {
             model,

@@ -1,6 +1,6 @@
 //! Published numbers of the models as prices, estimates from simulated observations, and properties.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
 use cambist_core::Time;
@@ -63,7 +63,7 @@ fn near(got: &[f64], expected: &[f64]) {
 /// Distances by inventory as computed by other programs: with the paper's parameters, Q = 30, 600 s; and with those of
 /// Avellaneda and Stoikov's experiment, Q = 10, 1 s.
 #[test]
-fn prices_are_the_exact_table_s() {
+fn prices_match_the_exact_table() {
     let mut paper = glft(PAPER);
     for (inventory, bid, ask) in [
         (0, 3.313_045, 3.313_045),
@@ -91,7 +91,7 @@ fn prices_are_the_exact_table_s() {
 }
 
 #[test]
-fn avellaneda_and_stoikov_lean_as_published() {
+fn avellaneda_and_stoikov_skew_as_published() {
     let table = format!("model = \"avellaneda_stoikov\"\n{EXPERIMENT}");
     // Half-spread γσ²τ/2 + ln(1+γ/k)/γ = 0.2 + 0.645385, reservation price mid − qγσ²τ.
     let (bids, asks) = distances(&scene(3), &mut glft(&table));
@@ -178,7 +178,7 @@ fn an_order_near_its_level_keeps_its_price() {
 }
 
 #[test]
-fn nothing_is_quoted_that_would_lead_beyond_the_bound() {
+fn no_quote_could_exceed_the_bound() {
     let table = PAPER.replace("inventory_bound = 30", "inventory_bound = 3");
     let table = format!("{table}order_levels = 3\n");
     let sides = |above| {
@@ -204,7 +204,7 @@ fn nothing_is_quoted_that_would_lead_beyond_the_bound() {
 }
 
 #[test]
-fn what_the_model_cannot_answer_is_not_quoted() {
+fn without_a_finite_result_nothing_is_quoted() {
     // A day left, and a tenth of it in the skew of every order: the bid would be far below zero.
     let table = EXPERIMENT
         .replace("horizon_s = 1\n", "horizon_s = 86400\n")
@@ -257,7 +257,7 @@ fn what_the_model_cannot_answer_is_not_quoted() {
 }
 
 #[test]
-fn parameters_that_do_not_go_together_are_refused_by_name() {
+fn contradicting_parameters_are_refused_by_name() {
     for (changed, to, message) in [
         (
             "order_amount = 1\n",
@@ -267,7 +267,7 @@ fn parameters_that_do_not_go_together_are_refused_by_name() {
         (
             "horizon_s = 600\n",
             "model = \"avellaneda_stoikov\"\n",
-            "horizon_s: avellaneda_stoikov needs one above 0",
+            "horizon_s: must be above 0 for avellaneda_stoikov",
         ),
         (
             "inventory_bound = 30\n",
@@ -405,7 +405,7 @@ fn intensity_is_that_of_own_fills() {
 }
 
 #[test]
-fn what_was_seen_survives_a_snapshot() {
+fn observations_survive_a_snapshot() {
     let table = PAPER.replace(
         "estimate_range = 1\n",
         "estimate_range = 20\nvolatility_window_s = 60\n",
@@ -441,11 +441,15 @@ fn what_was_seen_survives_a_snapshot() {
         assert_eq!(text(&moving.decide(&mut restored)), expected);
         differs |= text(&moving.decide(&mut fresh)) != expected;
     }
-    assert!(differs, "what was seen decides something");
+    assert!(differs, "observations must affect a decision");
     assert_eq!(straight.save(), restored.save());
 
     assert!(!restored.restore(&[9, 9]) && !restored.restore(b"nonsense"));
-    assert_eq!(restored.save(), glft(&table).save(), "it begins afresh");
+    assert_eq!(
+        restored.save(),
+        glft(&table).save(),
+        "observations are dropped"
+    );
     assert!(restored.restore(&[]));
     let other = table.replace("volatility_window_s = 60", "volatility_window_s = 61");
     let mut other_window = glft(&other);
@@ -453,12 +457,12 @@ fn what_was_seen_survives_a_snapshot() {
     assert_eq!(
         other_window.save(),
         glft(&other).save(),
-        "another window begins afresh"
+        "another window drops observations"
     );
 }
 
 #[test]
-fn a_time_of_another_origin_delays_nothing() {
+fn a_time_of_another_origin_causes_no_delay() {
     let mut strategy = glft(PAPER);
     let mut moving = scene(0);
     moving.now = Time::from_ms(9_000_000_000);
@@ -470,7 +474,7 @@ fn a_time_of_another_origin_delays_nothing() {
 }
 
 #[test]
-fn random_markets_get_sound_quotes() {
+fn quotes_in_random_markets_are_valid() {
     let table = "order_amount = 0.5\norder_levels = 3\nvolatility_bps = 1\nintensity_per_s = 0.1\n\
                  decay_per_bps = 0.1\nfee_bps = 2\nvolatility_window_s = 60\n";
     let mut strategy = glft(table);

@@ -80,8 +80,8 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the mid",
         kind: SPREAD,
         default: Some("1"),
-        meaning: "No order is nearer to the mid than this and fee_bps together; a resting one that \
-                  the mid has come nearer to is not kept, whatever the refresh tolerance says.",
+        meaning: "Smallest distance from the mid, together with fee_bps. A resting order that the \
+                  mid has come nearer to is not kept, whatever the refresh tolerance.",
     },
     FEE,
     Parameter {
@@ -118,28 +118,28 @@ const OWN: [Parameter; 16] = [
         unit: "",
         kind: LEVELS,
         default: Some("[]"),
-        meaning: "The bids one by one, in place of bid_spread_bps and the order_ keys above.",
+        meaning: "The bids level by level, in place of bid_spread_bps and the order_ keys above.",
     },
     Parameter {
         name: "ask_levels",
         unit: "",
         kind: LEVELS,
         default: Some("[]"),
-        meaning: "The asks one by one, in place of ask_spread_bps and the order_ keys above.",
+        meaning: "The asks level by level, in place of ask_spread_bps and the order_ keys above.",
     },
     Parameter {
         name: "inventory_skew_enabled",
         unit: "",
         kind: Kind::Bool,
         default: Some("false"),
-        meaning: "Whether sizes lean towards the target share of base.",
+        meaning: "Whether sizes are skewed towards the target share of base.",
     },
     Parameter {
         name: "inventory_target_base_bps",
-        unit: "bps of everything held",
+        unit: "bps of all holdings",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("5000"),
-        meaning: "Value of base over the value of everything held that the skew leads to.",
+        meaning: "Target share of base in the value of all holdings.",
     },
     Parameter {
         name: "inventory_range_multiplier",
@@ -158,7 +158,7 @@ const OWN: [Parameter; 16] = [
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("0"),
         meaning: "A side whose resting orders are as many as its levels and all within this of \
-                  the wanted prices keeps its prices.",
+                  their target prices keeps its prices.",
     },
     Parameter {
         name: "filled_order_delay_ms",
@@ -168,7 +168,7 @@ const OWN: [Parameter; 16] = [
             max: 3_600_000,
         },
         default: Some("60000"),
-        meaning: "After a fill, for how long that side asks for nothing new; what rests stays.",
+        meaning: "Time after a fill for which that side places no new orders; resting orders stay.",
     },
     Parameter {
         name: "hanging_orders_cancel_bps",
@@ -483,7 +483,7 @@ fn skew_range(params: &Params, levels: &[Vec<Level>; 2]) -> Result<Option<(u32, 
         .ok_or_else(|| {
             params.conflict(
                 "inventory_range_multiplier",
-                format!("{multiplier} times all orders is not a countable range"),
+                format!("{multiplier} times the size of all orders is too large"),
             )
         })?;
     Ok(Some((target_bps, Qty(range))))

@@ -1,6 +1,6 @@
 //! Golden decisions and properties of the ladder.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
 use cambist_core::strategy::Quote;
@@ -66,7 +66,7 @@ fn levels_on_one_tick_are_one_order() {
 }
 
 #[test]
-fn what_is_held_covers_the_nearest_levels_first() {
+fn holdings_cover_the_nearest_levels_first() {
     check(
         &Scene::new(249_900, 250_100, 1, 3_000),
         "order_levels = 2\norder_level_spread_bps = 10\norder_amount = 1\n"
@@ -77,7 +77,7 @@ fn what_is_held_covers_the_nearest_levels_first() {
 }
 
 #[test]
-fn sizes_lean_to_the_target() {
+fn sizes_skew_towards_the_target() {
     let skewed = "inventory_skew_enabled = true\ninventory_range_multiplier = 2\n";
     // 10 ETH and 25000 USDC at 2500 are in balance.
     check(
@@ -139,7 +139,7 @@ fn a_side_within_the_tolerance_keeps_its_prices() {
 }
 
 #[test]
-fn after_a_fill_the_side_asks_for_nothing_new_for_a_while() {
+fn after_a_fill_the_side_places_nothing_new_for_the_delay() {
     let mut strategy = ladder("filled_order_delay_ms = 5000\norder_levels = 2\n");
     let mut scene = scene()
         .with_own(Buy, 249_510, 1)
@@ -269,7 +269,7 @@ fn no_distance_is_accepted_that_would_not_earn_the_fee() {
 }
 
 #[test]
-fn an_order_goes_one_tick_before_the_others_where_that_is_further_away() {
+fn an_order_is_one_tick_in_front_of_the_others_where_that_is_further_away() {
     let mut wide = Scene::new(249_000, 251_000, 10, 25_000);
     let optimised =
         "order_optimization_enabled = true\norder_levels = 2\norder_level_spread_bps = 10\n";
@@ -310,7 +310,7 @@ fn an_order_goes_one_tick_before_the_others_where_that_is_further_away() {
 }
 
 #[test]
-fn no_bid_is_above_the_most_that_is_paid() {
+fn no_bid_is_above_buy_price_max() {
     // A pair with a value of 2494: bids are at most that, asks not below 2506.
     let peg = "buy_price_max = 2494\nsell_price_min = 2506\n";
     let quotes = "buy 249400 x 10000 @0\nsell 250600 x 10000 @0\n";
@@ -397,7 +397,7 @@ fn an_order_that_hangs_ends_when_it_is_filled_or_cancelled() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_by_name() {
+fn contradictions_are_refused_by_name() {
     for (more, message) in [
         (
             "minimum_spread_bps = 21\n",
@@ -499,7 +499,7 @@ fn more_base_never_means_more_bids_or_fewer_asks() {
 }
 
 #[test]
-fn a_restart_in_the_middle_changes_nothing() {
+fn a_restart_changes_no_decision() {
     for seed in 0..300 {
         let mut random = Random(seed);
         let mut straight = random_ladder(&mut random);
@@ -522,7 +522,7 @@ fn a_restart_in_the_middle_changes_nothing() {
 }
 
 #[test]
-fn a_memory_that_is_not_understood_is_refused() {
+fn invalid_saved_state_is_refused() {
     let mut strategy = ladder("");
     let saved = strategy.save();
     assert!(strategy.restore(&[]));

@@ -34,8 +34,8 @@ const WHOLE: Amount = 10_000;
 /// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: LP_MANAGER,
-    summary: "Holds a share of the holdings in the pool beside the market: joins below one bound, \
-              exits above another, rests after each. Needs [market.pool]; quotes nothing.",
+    summary: "Keeps a share of the holdings in the pool beside the market: joins below one bound, \
+              exits above another, pauses after each. Needs [market.pool]; quotes nothing.",
     promise: Promise::PoolShares,
     parameters: &[
         Parameter {
@@ -43,8 +43,8 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "of holdings",
             kind: Kind::Bps { min: 0, max: 9_999 },
             default: Some("2000"),
-            meaning: "Share of the worth of base, quote and pool shares together that joins and exits \
-                      lead to.",
+            meaning: "Target share of the pool shares in the value of base, quote and pool shares \
+                      together.",
         },
         Parameter {
             name: "enter_below_bps",
@@ -71,7 +71,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 604_800,
             },
             default: Some("60"),
-            meaning: "Rest after every join and exit, whatever came of it.",
+            meaning: "Pause after every join and exit, whatever its result.",
         },
         Parameter {
             name: "pause_above_bps",
@@ -88,8 +88,8 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: "1000000000000",
             },
             default: Some("0"),
-            meaning: "Most that one join or exit is worth; a longer way is gone in steps. 0 goes it at \
-                      once.",
+            meaning: "Largest value of one join or exit; a larger difference takes several steps. 0 means \
+                      no limit.",
         },
         Parameter {
             name: "income_half_life_s",

@@ -1,6 +1,6 @@
 //! Every rule of the strategy, on both sides of its bound.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 use crate::testing::{Sample, Scene, market, pool};
@@ -20,7 +20,7 @@ fn wanted(table: &str, scene: &Scene) -> Option<Amount> {
 const PLAIN: &str = "target_share_bps = 2000\nenter_below_bps = 1500\nleave_above_bps = 2500\n";
 
 #[test]
-fn it_joins_below_and_exits_above_and_leaves_alone_between() {
+fn it_joins_below_and_exits_above_and_does_nothing_between() {
     // 50,000 held outside the pool; a pool share is worth 500.
     let joins = wanted(PLAIN, &scene(0)).unwrap();
     assert_eq!(joins, 20, "a fifth of 50,000 at 500 a share");
@@ -33,14 +33,14 @@ fn it_joins_below_and_exits_above_and_leaves_alone_between() {
 }
 
 #[test]
-fn a_share_of_nothing_is_left_whole() {
+fn a_target_of_zero_exits_completely() {
     let none = "target_share_bps = 0\nenter_below_bps = 0\nleave_above_bps = 0\n";
     assert_eq!(wanted(none, &scene(0)), None);
     assert_eq!(wanted(none, &scene(1)), Some(0));
 }
 
 #[test]
-fn it_rests_after_a_move_and_waits_for_one_under_way() {
+fn it_pauses_after_a_transaction_and_waits_for_an_open_one() {
     let mut scene = scene(0);
     let table = format!("{PLAIN}cool_down_s = 60\n");
     let mut pool = scene.pool.unwrap();
@@ -56,7 +56,7 @@ fn it_rests_after_a_move_and_waits_for_one_under_way() {
 }
 
 #[test]
-fn it_waits_while_pool_and_book_disagree() {
+fn it_waits_while_pool_and_book_differ() {
     let table = format!("{PLAIN}pause_above_bps = 50\n");
     let mut scene = scene(0);
     let mut pool = scene.pool.unwrap();
@@ -72,14 +72,14 @@ fn it_waits_while_pool_and_book_disagree() {
 }
 
 #[test]
-fn a_long_way_is_gone_in_steps() {
+fn a_large_difference_takes_several_steps() {
     let table = format!("{PLAIN}step_value = 1500\n");
     assert_eq!(wanted(&table, &scene(0)), Some(3));
     assert_eq!(wanted(&table, &scene(100)), Some(97));
 }
 
 #[test]
-fn without_a_pool_or_with_an_empty_one_it_says_nothing() {
+fn without_a_pool_or_with_an_empty_one_it_has_no_target() {
     let mut scene = scene(0);
     scene.pool = None;
     assert_eq!(wanted(PLAIN, &scene), None);

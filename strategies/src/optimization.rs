@@ -27,8 +27,8 @@ pub const PARAMETERS: [Parameter; 2] = [
             max: "1000000000",
         },
         default: Some("0"),
-        meaning: "So much of the others' best orders is ignored when looking for it. Rounded down \
-                  to whole lots.",
+        meaning: "Quantity of the others' best orders that is not worth outbidding. Rounded down to \
+                  whole lots.",
     },
 ];
 

@@ -23,7 +23,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
-        meaning: "While the mid is below, nothing is offered (only bids). 0 is off. Rounded up to a \
+        meaning: "While the mid is below, there are no asks. 0 is off. Rounded up to a \
                   tick.",
     },
     Parameter {
@@ -31,7 +31,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
-        meaning: "While the mid is above, nothing is bid (only asks). 0 is off. Rounded down to a \
+        meaning: "While the mid is above, there are no bids. 0 is off. Rounded down to a \
                   tick.",
     },
     Parameter {
@@ -39,7 +39,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
-        meaning: "No bid above this, wherever the mid is: bids that would be rest at it. 0 is off. \
+        meaning: "Highest price of a bid, wherever the mid is; bids above it are placed at it. 0 is off. \
                   Rounded down to a tick.",
     },
     Parameter {
@@ -47,7 +47,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
-        meaning: "No ask below this, wherever the mid is: asks that would be rest at it. 0 is off. \
+        meaning: "Lowest price of an ask, wherever the mid is; asks below it are placed at it. 0 is off. \
                   Rounded up to a tick.",
     },
     Parameter {
@@ -56,15 +56,15 @@ pub const PARAMETERS: [Parameter; 7] = [
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("0"),
         meaning: "While the mid is further than this from the middle of buy_price_max and \
-                  sell_price_min (the peg), nothing is quoted and what rests is cancelled. 0 is off.",
+                  sell_price_min (the peg), nothing is quoted and resting orders are cancelled. 0 is off.",
     },
     Parameter {
         name: "moving_band_bps",
         unit: "bps of the mid",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("0"),
-        meaning: "While the mid is further than this above where it was when the band was last set, \
-                  nothing is bid; further below, nothing is offered. 0 is off.",
+        meaning: "While the mid is more than this above the mid at which the band was last set, there \
+                  are no bids; while more than this below, no asks. 0 is off.",
     },
     Parameter {
         name: "moving_band_s",

@@ -1,6 +1,6 @@
 //! Price limits alone: both sides of every limit.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
 
@@ -39,7 +39,7 @@ fn the_depeg_stop_stops_both_sides_beyond_it_and_not_at_it() {
 }
 
 #[test]
-fn no_bid_is_above_the_most_and_no_ask_below_the_least() {
+fn no_bid_is_above_its_limit_and_no_ask_below_its_limit() {
     let limits = limits("buy_price_max = 0.999\nsell_price_min = 1.011\n").unwrap();
     for (side, price, limit) in [
         (Buy, 98, 98),

@@ -37,8 +37,8 @@ const SOURCE: &[Parameter] = &[
         },
         default: None,
         meaning: "mid: of the book, without own orders. micro_price: between the best prices, \
-                  nearer to the side that holds less. depth: mean of buying and selling amount at \
-                  once. pool: of the pool beside the market. fixed: price.",
+                  nearer to the side with less quantity. depth: mean price of buying and of selling \
+                  amount at once. pool: price of the pool beside the market. fixed: price.",
     },
     Parameter {
         name: "weight",
@@ -55,7 +55,7 @@ const SOURCE: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: Some("0"),
-        meaning: "What is bought and sold, for depth: a book that holds less has no such price.",
+        meaning: "Amount bought and sold, for depth; a book with less has no such price.",
     },
     Parameter {
         name: "price",
@@ -76,8 +76,8 @@ pub const PARAMETERS: [Parameter; 4] = [
             max: 8,
         },
         default: Some("[]"),
-        meaning: "Sources of the fair price, which takes the place of the mid. Without any it is the \
-                  mid.",
+        meaning: "Sources of the fair price, which replaces the mid. Without sources the mid is \
+                  used.",
     },
     Parameter {
         name: "reference_rule",
@@ -86,7 +86,7 @@ pub const PARAMETERS: [Parameter; 4] = [
             of: &[MEDIAN, WEIGHTED],
         },
         default: Some("\"median\""),
-        meaning: "How several sources make one price.",
+        meaning: "How several sources are combined.",
     },
     Parameter {
         name: "reference_sources_min",
@@ -100,8 +100,8 @@ pub const PARAMETERS: [Parameter; 4] = [
         unit: "bps of their median",
         kind: Kind::Bps { min: 1, max: BPS },
         default: Some("100"),
-        meaning: "Nothing is quoted while two sources differ by more than this: nobody can tell \
-                  which of them is wrong.",
+        meaning: "Nothing is quoted while two sources differ by more than this, because it is not \
+                  known which of them is wrong.",
     },
 ];
 
@@ -152,7 +152,7 @@ impl Reference {
             least => usize::try_from(least).unwrap_or(usize::MAX),
         };
         if least > sources.len() {
-            let why = format!("more than the {} sources there are", sources.len());
+            let why = format!("more than the {} configured sources", sources.len());
             return Err(params.conflict("reference_sources_min", why));
         }
         Ok(Self {

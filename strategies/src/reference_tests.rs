@@ -1,6 +1,6 @@
 //! Every source, both rules, and both sides of every guard.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Price;
 
@@ -65,7 +65,7 @@ fn every_source_has_its_price() {
 }
 
 #[test]
-fn a_missing_source_is_missing() {
+fn a_missing_source_is_never_neutral() {
     let missing =
         |sources: &str, scene: &Scene| price(&format!("reference = [{sources}]\n"), scene);
     let none = Err((Some("reference"), Some(0), Some(1)));
@@ -104,7 +104,7 @@ fn a_missing_source_is_missing() {
 }
 
 #[test]
-fn several_sources_make_one_price_if_they_agree() {
+fn several_sources_give_one_price_if_they_agree() {
     let fixed = |prices: &[(&str, u32)]| {
         let one = |(price, weight): &(&str, u32)| {
             format!("{{ source = \"fixed\", price = {price}, weight = {weight} }}")
@@ -140,7 +140,7 @@ fn sources_without_what_they_need_are_refused_by_name() {
         ),
         (
             "reference = [{ source = \"pool\" }]\nreference_sources_min = 2\n",
-            "reference_sources_min: more than the 1 sources there are",
+            "reference_sources_min: more than the 1 configured sources",
         ),
         (
             "reference = [{ source = \"oracle\" }]\n",

@@ -1,6 +1,6 @@
 //! Checks of every strategy in the registry: its declaration is valid and every parameter has an effect.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
 use cambist_core::control::Control;
@@ -228,7 +228,7 @@ fn every_declaration_is_sound() {
 
 /// In any market: a side without targets has a reason, and that reason names one of the strategy's own keys.
 #[test]
-fn every_strategy_says_why_it_wants_nothing() {
+fn every_strategy_states_why_a_side_has_no_target() {
     for (info, sample) in samples()
         .into_iter()
         .flat_map(|(info, samples)| samples.iter().map(move |sample| (info, sample)))
@@ -260,7 +260,7 @@ fn every_strategy_says_why_it_wants_nothing() {
 }
 
 #[test]
-fn what_a_strategy_says_holds_the_numbers_it_compared() {
+fn reasons_hold_the_numbers_that_were_compared() {
     let why = |strategy: &str, table: &str, scene: &Scene, side| {
         let table: Table = table.parse().unwrap();
         let mut built = find(strategy)

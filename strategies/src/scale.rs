@@ -95,7 +95,7 @@ fn whole_tokens(units: u128, decimals: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::parameter::{Kind, Parameter};
     use crate::testing::market;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_counts() {
+    fn decimals_are_read_exactly() {
         let market = market();
         for (value, lots, down, up) in [
             ("1", 10_000, 100, 100),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_number_is_refused() {
+    fn non_decimal_values_are_refused() {
         for (value, message) in [
             (
                 "-1",

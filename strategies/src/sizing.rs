@@ -17,8 +17,8 @@ pub const FEE: Parameter = Parameter {
     unit: "bps",
     kind: Kind::Bps { min: 0, max: 100 },
     default: Some("0"),
-    meaning: "What the exchange charges a maker for a fill; no order is so near to the mid that a fill \
-              would not earn it.",
+    meaning: "The exchange's maker fee; no order is so near to the mid that a fill would not earn \
+              it.",
 };
 
 /// The price `margin_bps` away from the mid, rounded away from it: never nearer than configured.

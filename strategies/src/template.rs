@@ -93,7 +93,7 @@ impl Strategy for Template {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
     use crate::testing::{Sample, Scene, market, text};

@@ -1,6 +1,6 @@
 //! Shared helpers of the strategies' tests: a market, views made from text, decisions as text, random views.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fmt::Write;
 

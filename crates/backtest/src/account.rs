@@ -208,24 +208,24 @@ fn unlock(locked: &mut BTreeMap<TokenId, Amount>, token: TokenId, freed: Amount)
 
 /// An order as the exchange reports it.
 pub fn report(order: &AccountOrder, markets: &[MarketSpec]) -> OrderReport {
-    let asked = &order.order;
-    let (base, quote) = match asked.side {
-        Side::Buy => (asked.buy_amount, asked.sell_amount),
-        Side::Sell => (asked.sell_amount, asked.buy_amount),
+    let order_request = &order.order;
+    let (base, quote) = match order_request.side {
+        Side::Buy => (order_request.buy_amount, order_request.sell_amount),
+        Side::Sell => (order_request.sell_amount, order_request.buy_amount),
     };
-    let market = markets.get(usize::from(asked.market.0));
+    let market = markets.get(usize::from(order_request.market.0));
     OrderReport {
-        hash: hash_of(asked.client_id.number),
-        client_id: Some(asked.client_id),
+        hash: hash_of(order_request.client_id.number),
+        client_id: Some(order_request.client_id),
         market: market.map(|spec| spec.name.clone()).unwrap_or_default(),
-        side: asked.side,
+        side: order_request.side,
         status: order.status,
         base_amount: base,
         quote_amount: quote,
         base_filled: order.base_filled,
         quote_filled: order.quote_filled,
         fee: order.fee,
-        valid_until_s: asked.valid_until_s,
+        valid_until_s: order_request.valid_until_s,
         valid_since: order.created,
     }
 }

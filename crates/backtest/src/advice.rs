@@ -26,7 +26,7 @@ pub fn advice(report: &Report) -> Vec<String> {
             .last()
             .map_or("", |change| change.cause.as_str());
         advice.push(format!(
-            "Trading ended at level {} ({cause}): what follows it was not quoted.",
+            "The trading state became {} ({cause}): nothing was quoted after that.",
             report.level
         ));
     }
@@ -39,13 +39,13 @@ pub fn advice(report: &Report) -> Vec<String> {
     }
     if report.rate_limited > 0 {
         advice.push(format!(
-            "The exchange refused {} requests as too many: the budget of the configuration is above its limit.",
+            "The exchange refused {} requests because of its rate limit: the configured request budget is above it.",
             report.rate_limited
         ));
     }
     if report.duration_s < SHORT_S {
         advice.push(format!(
-            "The run covers {:.1} hours: it shows one mood of the market.",
+            "The run covers {:.1} hours: too short to cover different market conditions.",
             report.duration_s / 3_600.0
         ));
     }
@@ -55,7 +55,7 @@ pub fn advice(report: &Report) -> Vec<String> {
 fn markouts(report: &Report) -> Option<String> {
     if report.fills < FILLS_MIN {
         return Some(format!(
-            "There were {} fills: too few to conclude anything from them.",
+            "There were {} fills: too few for a conclusion.",
             report.fills
         ));
     }
@@ -64,20 +64,22 @@ fn markouts(report: &Report) -> Option<String> {
         .clone()
         .find(|m| m.horizon_s == 10 && m.side == "all")?;
     let (low, high) = ten.low_bps.zip(ten.high_bps)?;
-    let told = format!(
+    let estimate = format!(
         "the mean 10 s markout is {:+.1} bps (95 %: {low:+.1} to {high:+.1}, n = {})",
         ten.mean_bps, ten.fills
     );
     if high < 0.0 {
         Some(format!(
-            "The mid moves against us after fills: {told}. Widen the quotes by about that, or requote faster."
+            "The mid moves against us after fills: {estimate}. Widen the quotes by about that, or requote faster."
         ))
     } else if low > 0.0 {
         Some(format!(
-            "The mid moves in our favour after fills: {told}. Tighter quotes may earn more."
+            "The mid moves in our favour after fills: {estimate}. Tighter quotes may earn more."
         ))
     } else {
-        Some(format!("After fills the mid moves neither way: {told}."))
+        Some(format!(
+            "After fills the mid does not move significantly: {estimate}."
+        ))
     }
 }
 
@@ -95,7 +97,7 @@ fn causes(report: &Report, pnl: &PnlRow) -> Vec<String> {
     }
     if holdings.abs() > 2.0 * quoting.abs() && holdings != 0.0 {
         advice.push(format!(
-            "Most of the result is what the mid did to the holdings ({holdings:+.2} {quote}): it says little about quoting. Compare with a narrower inventory band."
+            "Most of the result comes from price changes of the holdings ({holdings:+.2} {quote}): it says little about the quoting. Compare with a narrower inventory band."
         ));
     }
     advice

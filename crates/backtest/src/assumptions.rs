@@ -94,7 +94,7 @@ impl Assumptions {
         ] {
             if range.min_us > range.max_us {
                 return Err(format!(
-                    "the {name} goes from {} µs to {} µs: the first must not be the longer one",
+                    "the {name} ranges from {} µs to {} µs: the minimum must not exceed the maximum",
                     range.min_us, range.max_us
                 ));
             }
@@ -102,18 +102,20 @@ impl Assumptions {
         if let Some(limit) = self.rate_limit
             && (limit.per_s == 0 || limit.burst == 0)
         {
-            return Err("a rate limit of 0 lets nothing through".to_owned());
+            return Err(
+                "a rate limit must allow at least 1 request a second and 1 at once".to_owned(),
+            );
         }
         if self.depth_levels == 0 {
-            return Err("the exchange's depth must have one level at least".to_owned());
+            return Err("the exchange's depth must have at least one level".to_owned());
         }
         if self.maker_fee_bips > 10_000 || self.taker_fee_bips > 10_000 {
-            return Err("a fee is at most 10000 ten-thousandths".to_owned());
+            return Err("a fee must be at most 10000 ten-thousandths".to_owned());
         }
         Ok(())
     }
 
-    /// The assumptions in sentences, for reports. `snapshots` says that the data are snapshots.
+    /// The assumptions in sentences, for reports. `snapshots` is whether the data are snapshots.
     pub fn sentences(&self, snapshots: bool) -> Vec<String> {
         let latency = |range: LatencyRange| {
             if range.min_us == range.max_us {
@@ -125,7 +127,7 @@ impl Assumptions {
         let mut sentences = vec![
             "The recorded market does not react to our orders.".to_owned(),
             format!(
-                "A request takes {} to the exchange, its response {} back.",
+                "A request takes {} to the exchange, its response takes {}.",
                 latency(self.request_latency),
                 latency(self.response_latency)
             ),
@@ -135,14 +137,14 @@ impl Assumptions {
                 ms(self.seal_us)
             ),
             format!(
-                "What happened to an order shows in lists, balances and depth {} later.",
+                "Changes of an order appear in lists, balances and depth {} later.",
                 ms(self.visibility_lag_us)
             ),
         ];
         sentences.push(match self.rate_limit {
             None => "The exchange does not limit requests.".to_owned(),
             Some(limit) => format!(
-                "The exchange takes {} requests a second on each endpoint, {} at once.",
+                "The exchange allows {} requests a second on each endpoint, {} at once.",
                 limit.per_s, limit.burst
             ),
         });
@@ -152,10 +154,10 @@ impl Assumptions {
         ));
         sentences.push(match self.queue {
             QueueModel::Estimated(Model::RiskAverse) => {
-                "An order joins behind everything at its price and moves forward by trades alone.".to_owned()
+                "An order joins behind everything at its price and moves forward only by trades.".to_owned()
             }
             QueueModel::Estimated(model) => format!(
-                "An order joins behind everything at its price; of what is cancelled there, the queue model {model:?} takes a part from in front of it."
+                "An order joins behind everything at its price; the queue model {model:?} attributes part of the cancelled quantity to orders in front of it."
             ),
             QueueModel::Fifo => {
                 "Queue positions are exact: the recording names every order.".to_owned()
@@ -163,16 +165,16 @@ impl Assumptions {
         });
         sentences.push(match self.fill_rule {
             FillRule::Available => {
-                "An order fills by no more than was traded or newly shown at its price or beyond."
+                "An order fills by at most the quantity that was traded or newly listed at its price or beyond."
                     .to_owned()
             }
             FillRule::WholeOrder => {
-                "An order fills whole as soon as it is reached, whatever was traded.".to_owned()
+                "An order fills completely as soon as its price is reached, whatever quantity was traded.".to_owned()
             }
         });
         if snapshots {
             sentences.push(if self.traded_share_ppm == 0 {
-                "What happened between two snapshots is not known: an order fills only when a snapshot shows the other side at its price.".to_owned()
+                "Events between two snapshots are not known: an order fills only when a snapshot has the other side at its price.".to_owned()
             } else {
                 format!(
                     "Of every decrease of the best level between two snapshots, {} % count as traded.",
@@ -184,7 +186,7 @@ impl Assumptions {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
+#[expect(clippy::cast_precision_loss, reason = "for display")]
 fn ms(us: u64) -> String {
     format!("{} ms", us as f64 / 1_000.0)
 }

@@ -189,7 +189,7 @@ fn nice_step(least: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_where_nothing_is_known_and_absent_without_values() {
+    fn missing_values_break_lines_and_empty_series_have_no_chart() {
         let at = |second: i64| Timestamp(second * 1_000_000_000);
         let span = (at(0), at(10));
         let line = |points| Line {

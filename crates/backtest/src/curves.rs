@@ -13,7 +13,7 @@ const POINTS_MAX: usize = 2_048;
 pub struct Thinned<T> {
     kept: Vec<T>,
     every: u64,
-    seen: u64,
+    count: u64,
 }
 
 impl<T> Default for Thinned<T> {
@@ -21,7 +21,7 @@ impl<T> Default for Thinned<T> {
         Self {
             kept: Vec::new(),
             every: 1,
-            seen: 0,
+            count: 0,
         }
     }
 }
@@ -29,9 +29,9 @@ impl<T> Default for Thinned<T> {
 impl<T> Thinned<T> {
     /// Adds a value.
     pub fn push(&mut self, value: T) {
-        let wanted = self.seen.is_multiple_of(self.every);
-        self.seen += 1;
-        if !wanted {
+        let outputs = self.count.is_multiple_of(self.every);
+        self.count += 1;
+        if !outputs {
             return;
         }
         if self.kept.len() == POINTS_MAX {
@@ -41,7 +41,7 @@ impl<T> Thinned<T> {
                 index % 2 == 1
             });
             self.every *= 2;
-            if !(self.seen - 1).is_multiple_of(self.every) {
+            if !(self.count - 1).is_multiple_of(self.every) {
                 return;
             }
         }
@@ -54,8 +54,8 @@ impl<T> Thinned<T> {
     }
 
     /// The number of values that were added.
-    pub const fn seen(&self) -> u64 {
-        self.seen
+    pub const fn count(&self) -> u64 {
+        self.count
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
             thinned.push(value);
             assert!(thinned.kept().len() <= POINTS_MAX);
         }
-        assert_eq!(thinned.seen(), 100_000);
+        assert_eq!(thinned.count(), 100_000);
         let kept = thinned.kept();
         assert!(kept.len() > POINTS_MAX / 2, "{}", kept.len());
         let step = kept[1] - kept[0];

@@ -1,6 +1,6 @@
 //! The engine, and the translation between its events and actions and the simulated exchange.
 //!
-//! The only file here that knows the engine's events and actions.
+//! The only file here that depends on the engine's events and actions.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Outgoing {
 
 /// What follows from the engine's actions.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum Output {
     /// Send a request.
     Send(RequestId, Outgoing),
     /// Store a batch, and hand over this input once it is stored.
@@ -142,8 +142,8 @@ impl EngineLink {
         (link, Input(Event::Start(Box::new(start))))
     }
 
-    /// Handles an input; what follows is appended to `wanted`.
-    pub fn handle(&mut self, now: Time, input: &Input, wanted: &mut Vec<Wanted>) {
+    /// Handles an input; what follows is appended to `outputs`.
+    pub fn handle(&mut self, now: Time, input: &Input, outputs: &mut Vec<Output>) {
         let mut actions = std::mem::take(&mut self.actions);
         if let Some(observer) = &mut self.observer {
             observer.event(now, &input.0);
@@ -155,7 +155,7 @@ impl EngineLink {
         for action in actions.drain(..) {
             match action {
                 Action::Send { request, query } => {
-                    wanted.push(Wanted::Send(request, Outgoing::Query(query)));
+                    outputs.push(Output::Send(request, Outgoing::Query(query)));
                 }
                 Action::Seal { batch, intents } => {
                     let mut hashes = Vec::with_capacity(intents.len());
@@ -165,15 +165,15 @@ impl EngineLink {
                             self.sealed.insert(order.client_id, order);
                         }
                     }
-                    wanted.push(Wanted::Store(Input(Event::Sealed { batch, hashes })));
+                    outputs.push(Output::Store(Input(Event::Sealed { batch, hashes })));
                 }
                 Action::Transmit { request, order, .. } => {
                     let sealed = self.sealed.get(&order).cloned();
                     let order = sealed.expect("what leaves was sealed, and there are no pools");
-                    wanted.push(Wanted::Send(request, Outgoing::Submit(Box::new(order))));
+                    outputs.push(Output::Send(request, Outgoing::Submit(Box::new(order))));
                 }
                 Action::StoreRestrictions { levels, .. } => {
-                    wanted.push(Wanted::Store(Input(Event::RestrictionsStored(levels))));
+                    outputs.push(Output::Store(Input(Event::RestrictionsStored(levels))));
                 }
                 Action::Notify(note) => {
                     if let Notification::Ended { order, .. } = &note {
@@ -183,7 +183,7 @@ impl EngineLink {
                 }
                 // Nothing is kept after the run.
                 Action::Book(_) => {}
-                Action::Finished { .. } => wanted.push(Wanted::Finished),
+                Action::Finished { .. } => outputs.push(Output::Finished),
             }
         }
         self.actions = actions;

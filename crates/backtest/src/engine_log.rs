@@ -59,7 +59,7 @@ pub struct EngineLog {
     pub depths: u64,
     pub depths_refused: u64,
     /// Trades that the engine has not detected, by order: time and base units.
-    unlearnt: BTreeMap<u64, VecDeque<(Time, Amount)>>,
+    undetected: BTreeMap<u64, VecDeque<(Time, Amount)>>,
     pub detection: Histogram<u64>,
 }
 
@@ -76,7 +76,7 @@ impl EngineLog {
             mismatches: 0,
             depths: 0,
             depths_refused: 0,
-            unlearnt: BTreeMap::new(),
+            undetected: BTreeMap::new(),
             detection: Histogram::new_with_bounds(1, DETECTION_MAX_US, 3)
                 .expect("one to an hour in microseconds at three digits is a valid range"),
         }
@@ -84,17 +84,17 @@ impl EngineLog {
 
     /// Records a trade at the exchange.
     pub fn traded(&mut self, now: Time, order: u64, base: Amount) {
-        self.unlearnt
+        self.undetected
             .entry(order)
             .or_default()
             .push_back((now, base));
     }
 
     /// Adds a notification.
-    pub fn observe(&mut self, now: Time, note: &Notification) {
-        self.session.observe(now, note);
-        match note {
-            Notification::Filled(fill) => self.learnt(now, fill),
+    pub fn observe(&mut self, now: Time, notification: &Notification) {
+        self.session.observe(now, notification);
+        match notification {
+            Notification::Filled(fill) => self.detected(now, fill),
             Notification::DepthTaken { .. } => self.depths += 1,
             Notification::DepthRefused { .. } => self.depths_refused += 1,
             Notification::RiskRefused { control, .. } => {
@@ -132,9 +132,9 @@ impl EngineLog {
     }
 
     /// The engine booked a fill: computes the time since the trade.
-    fn learnt(&mut self, now: Time, fill: &Fill) {
+    fn detected(&mut self, now: Time, fill: &Fill) {
         let number = fill.order.number;
-        let Some(waiting) = self.unlearnt.get_mut(&number) else {
+        let Some(waiting) = self.undetected.get_mut(&number) else {
             return;
         };
         let mut left = fill.base;
@@ -151,13 +151,13 @@ impl EngineLog {
             }
         }
         if waiting.is_empty() {
-            self.unlearnt.remove(&number);
+            self.undetected.remove(&number);
         }
     }
 
     /// Number of trades that the engine had not detected.
-    pub fn unlearnt(&self) -> u64 {
-        self.unlearnt
+    pub fn undetected(&self) -> u64 {
+        self.undetected
             .values()
             .map(|trades| trades.len() as u64)
             .sum()

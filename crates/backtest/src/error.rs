@@ -13,7 +13,7 @@ pub enum BacktestError {
     FillModel(#[from] OptionsError),
     /// The tick or lot of the recording is finer than that of the market.
     #[error(
-        "market {market}: the data's {what} {data} is no multiple of the market's {own}; {remedy}"
+        "market {market}: the data's {what} {data} is not a multiple of the market's {own}; {remedy}"
     )]
     Grid {
         /// Market name.
@@ -31,7 +31,7 @@ pub enum BacktestError {
     #[error("{0}")]
     Unsupported(String),
     /// No rows within the requested time.
-    #[error("the data of {market} hold nothing within the time asked for")]
+    #[error("the data of {market} have no rows within the requested time")]
     Empty {
         /// Market name.
         market: String,

@@ -53,9 +53,9 @@ pub struct SimulatedExchange {
     /// The actual state.
     account: Account,
     /// The state that lists, balances and depth report, if it differs.
-    shown: Option<Account>,
+    reported_account: Option<Account>,
     /// Changes that are not reported yet.
-    hidden: VecDeque<(Timestamp, Change)>,
+    unreported: VecDeque<(Timestamp, Change)>,
     lag_nanos: i64,
     depth_levels: usize,
     fee_bips: [u16; 2],
@@ -114,9 +114,9 @@ impl SimulatedExchange {
                 .collect::<Result<_, BacktestError>>()?,
             specs: markets.iter().map(|market| market.0.clone()).collect(),
             tokens,
-            shown: (lag_nanos > 0).then(|| account.clone()),
+            reported_account: (lag_nanos > 0).then(|| account.clone()),
             account,
-            hidden: VecDeque::new(),
+            unreported: VecDeque::new(),
             lag_nanos,
             depth_levels: assumptions.depth_levels,
             fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
@@ -131,9 +131,9 @@ impl SimulatedExchange {
     /// Applies an event of the recorded market.
     #[inline]
     pub fn apply_event(&mut self, market: usize, event: &Event) {
-        let found = &mut self.markets[market];
-        found.version += 1;
-        found.simulator.apply_event(event, &mut self.reports);
+        let market_state = &mut self.markets[market];
+        market_state.version += 1;
+        market_state.simulator.apply_event(event, &mut self.reports);
         if !self.reports.is_empty() {
             self.take_reports(market);
         }
@@ -141,9 +141,11 @@ impl SimulatedExchange {
 
     /// Applies a snapshot of the recorded market.
     pub fn apply_snapshot(&mut self, market: usize, snapshot: &Snapshot) {
-        let found = &mut self.markets[market];
-        found.version += 1;
-        found.simulator.apply_snapshot(snapshot, &mut self.reports);
+        let market_state = &mut self.markets[market];
+        market_state.version += 1;
+        market_state
+            .simulator
+            .apply_snapshot(snapshot, &mut self.reports);
         if !self.reports.is_empty() {
             self.take_reports(market);
         }
@@ -175,7 +177,7 @@ impl SimulatedExchange {
         self.change(now, Change::Taken(Box::new(taken)));
         self.places.insert(number, order.market);
         self.expiries.insert((order.valid_until_s, number));
-        let asked = NewOrder {
+        let order_request = NewOrder {
             id: OrderId(number),
             side: order.side,
             price: order.price,
@@ -186,9 +188,11 @@ impl SimulatedExchange {
                 OrderKind::TakerOnly => TimeInForce::ImmediateOrCancel,
             },
         };
-        let found = &mut self.markets[market];
-        found.version += 1;
-        found.simulator.submit(now, &asked, &mut self.reports);
+        let market_state = &mut self.markets[market];
+        market_state.version += 1;
+        market_state
+            .simulator
+            .submit(now, &order_request, &mut self.reports);
         self.take_reports(market);
         let status = self.account.get(number).map(|order| order.status);
         Ok((hash, status.unwrap_or(OrderStatus::Failed)))
@@ -226,10 +230,12 @@ impl SimulatedExchange {
     /// Removes an open order from its market.
     fn close(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
         if let Some(market) = self.places.get(&number) {
-            let found = &mut self.markets[usize::from(market.0)];
-            found.version += 1;
+            let market_state = &mut self.markets[usize::from(market.0)];
+            market_state.version += 1;
             let mut reports = Vec::new();
-            found.simulator.cancel(now, OrderId(number), &mut reports);
+            market_state
+                .simulator
+                .cancel(now, OrderId(number), &mut reports);
         }
         self.end(now, number, status);
     }
@@ -242,15 +248,15 @@ impl SimulatedExchange {
         self.change(now, Change::Ended(number, status));
         let before = venue_time(now).minus_ms(self.kept_ms);
         self.account.prune(before);
-        if let Some(shown) = &mut self.shown {
-            shown.prune(before);
+        if let Some(reported_account) = &mut self.reported_account {
+            reported_account.prune(before);
         }
     }
 
     fn change(&mut self, now: Timestamp, change: Change) {
         self.account.apply(&change, &self.specs);
-        if self.shown.is_some() {
-            self.hidden
+        if self.reported_account.is_some() {
+            self.unreported
                 .push_back((now.plus_nanos(self.lag_nanos), change));
         }
     }
@@ -316,8 +322,8 @@ impl SimulatedExchange {
 
     /// Answers a query at the exchange's time.
     pub fn answer(&mut self, now: Timestamp, query: &Query) -> Result<Reply, Reason> {
-        self.show(now);
-        let account = self.shown.as_ref().unwrap_or(&self.account);
+        self.report_due(now);
+        let account = self.reported_account.as_ref().unwrap_or(&self.account);
         Ok(match query {
             Query::Depth(market) => {
                 let market = usize::from(market.0);
@@ -354,13 +360,15 @@ impl SimulatedExchange {
     }
 
     /// Applies changes to the reported state whose visibility lag has passed.
-    fn show(&mut self, now: Timestamp) {
-        let Some(shown) = &mut self.shown else { return };
-        while let Some((at, _)) = self.hidden.front()
+    fn report_due(&mut self, now: Timestamp) {
+        let Some(reported_account) = &mut self.reported_account else {
+            return;
+        };
+        while let Some((at, _)) = self.unreported.front()
             && *at <= now
         {
-            if let Some((_, change)) = self.hidden.pop_front() {
-                shown.apply(&change, &self.specs);
+            if let Some((_, change)) = self.unreported.pop_front() {
+                reported_account.apply(&change, &self.specs);
             }
         }
     }
@@ -368,34 +376,37 @@ impl SimulatedExchange {
     /// The depth of a market: recorded levels and our orders. Recorded levels that cross our orders have traded with
     /// them and are left out.
     fn depth(&mut self, now: Timestamp, market: usize) -> Depth {
-        let account = self.shown.as_ref().unwrap_or(&self.account);
-        let found = &mut self.markets[market];
-        found
+        let account = self.reported_account.as_ref().unwrap_or(&self.account);
+        let market_state = &mut self.markets[market];
+        market_state
             .simulator
-            .write_snapshot(self.depth_levels, &mut found.levels);
-        let spec = &found.spec;
+            .write_snapshot(self.depth_levels, &mut market_state.levels);
+        let spec = &market_state.spec;
         let mut sides = Side::BOTH.map(|side| {
-            let levels = found.levels.side(side).iter();
+            let levels = market_state.levels.side(side).iter();
             let each = levels.map(|level| (level.price, level.qty.0));
             each.collect::<Vec<_>>()
         });
         for order in account.open().filter(|order| order.order.market == spec.id) {
-            let asked = &order.order;
-            let base = spec.base_amount(asked.qty).unwrap_or(0);
+            let order_request = &order.order;
+            let base = spec.base_amount(order_request.qty).unwrap_or(0);
             let left = spec.lots_floor(base.saturating_sub(order.base_filled)).0;
-            let (own, other) = match asked.side {
+            let (own, other) = match order_request.side {
                 Side::Buy => (0, 1),
                 Side::Sell => (1, 0),
             };
-            sides[other].retain(|(price, _)| !asked.side.reaches(asked.price, *price));
-            let better = |price: &Price| match asked.side {
-                Side::Buy => *price > asked.price,
-                Side::Sell => *price < asked.price,
+            sides[other]
+                .retain(|(price, _)| !order_request.side.reaches(order_request.price, *price));
+            let better = |price: &Price| match order_request.side {
+                Side::Buy => *price > order_request.price,
+                Side::Sell => *price < order_request.price,
             };
             let at = sides[own].partition_point(|(price, _)| better(price));
             match sides[own].get_mut(at) {
-                Some((price, lots)) if *price == asked.price => *lots = lots.saturating_add(left),
-                _ => sides[own].insert(at, (asked.price, left)),
+                Some((price, lots)) if *price == order_request.price => {
+                    *lots = lots.saturating_add(left)
+                }
+                _ => sides[own].insert(at, (order_request.price, left)),
             }
         }
         let level = |(price, lots): &(Price, u64)| DepthLevel {
@@ -404,14 +415,14 @@ impl SimulatedExchange {
         };
         let [bids, asks] = sides.map(|side| side.iter().map(level).collect());
         // A snapshot is valid for the time it was taken; a book of incremental changes is valid until the next change.
-        let timestamp = if found.is_snapshots {
-            venue_time(found.levels.exchange_time)
+        let timestamp = if market_state.is_snapshots {
+            venue_time(market_state.levels.exchange_time)
         } else {
             venue_time(now)
         };
         Depth {
             market: spec.id,
-            version: found.version,
+            version: market_state.version,
             timestamp,
             bids,
             asks,

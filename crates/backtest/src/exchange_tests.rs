@@ -1,6 +1,6 @@
 //! The simulated exchange: funds, ends of orders, lists and depth.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::order::{ClientOrderId, FillBy};
 use cambist_core::request::OrdersPage;
@@ -118,7 +118,7 @@ fn status(
 }
 
 #[test]
-fn orders_bind_their_funds_until_they_end() {
+fn orders_lock_their_funds_until_they_end() {
     let mut exchange = exchange(&Assumptions::default());
     let taken = exchange.submit(at(1), &order(1, Side::Sell, 102, 60));
     assert_eq!(taken, Ok((hash_of(1), OrderStatus::Processing)));
@@ -177,7 +177,7 @@ fn fills_pay_at_the_price_with_the_fee_in_what_is_bought() {
 }
 
 #[test]
-fn what_would_take_fails_and_what_is_too_old_is_refused() {
+fn post_only_orders_that_would_take_fail_and_expired_ones_are_refused() {
     let mut exchange = exchange(&Assumptions::default());
     let crossing = exchange.submit(at(1), &order(1, Side::Buy, 101, 1));
     assert_eq!(crossing, Ok((hash_of(1), OrderStatus::Failed)));
@@ -218,7 +218,7 @@ fn depth_shows_our_orders_among_the_recorded_ones() {
 }
 
 #[test]
-fn lists_and_depth_lag_behind_and_balances_with_them() {
+fn lists_balances_and_depth_lag() {
     let mut exchange = exchange(&Assumptions {
         visibility_lag_us: 2_000_000,
         ..Assumptions::default()
@@ -246,7 +246,7 @@ fn lists_and_depth_lag_behind_and_balances_with_them() {
 }
 
 #[test]
-fn pages_are_newest_first_and_old_ends_are_forgotten() {
+fn pages_are_newest_first_and_old_ended_orders_are_removed() {
     let mut exchange = exchange(&Assumptions::default());
     for number in 1..=5 {
         let second = i64::try_from(number).unwrap();

@@ -53,7 +53,7 @@ impl Feed {
             "tick",
             grid.tick,
             own.tick,
-            "set market.price_decimals to what the data have",
+            "set market.price_decimals to the number of decimals in the data",
         )?;
         let lot_factor = factor(
             "lot",

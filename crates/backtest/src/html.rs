@@ -58,7 +58,7 @@ impl Page<'_> {
             escape(self.program)
         );
         self.tiles(&mut page);
-        list(&mut page, "What the numbers suggest", &report.advice);
+        list(&mut page, "Advice", &report.advice);
         self.charts(&mut page);
         self.tables(&mut page);
         list(&mut page, "Assumed", &report.assumed);
@@ -155,11 +155,11 @@ impl Page<'_> {
         let shown = marks.len() as u64;
         let title = format!("{}: quotes and fills against the mid", spec.name);
         section(page, &title, &lines, &marks, self.span);
-        if shown < curves.fills.seen() {
+        if shown < curves.fills.count() {
             _ = writeln!(
                 page,
                 "<p>{shown} of {} fills are drawn.</p>",
-                curves.fills.seen()
+                curves.fills.count()
             );
         }
         let held = Line {
@@ -229,10 +229,10 @@ impl Page<'_> {
             ("acknowledged", orders.acknowledged),
             ("cancelled", orders.cancelled),
             ("filled whole", orders.filled),
-            ("fills, orders that rested", report.maker_fills),
-            ("fills, orders that took", report.taker_fills),
+            ("fills as maker", report.maker_fills),
+            ("fills as taker", report.taker_fills),
             ("requests sent", report.requests.sent),
-            ("refused as too many", report.rate_limited),
+            ("refused by the rate limit", report.rate_limited),
         ];
         let rows: Vec<_> = rows
             .iter()
@@ -255,7 +255,7 @@ impl Page<'_> {
         ]];
         table(
             page,
-            "Time from a fill to the engine's knowledge of it",
+            "Time from a fill to its detection",
             &["median", "p99", "longest", "never learnt"],
             &rows,
         );

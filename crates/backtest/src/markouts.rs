@@ -120,7 +120,7 @@ impl Markouts {
     }
 
     /// Takes the mids that are due.
-    pub fn look(&mut self, now: Timestamp, mid: impl Fn(MarketId) -> Option<u64>) {
+    pub fn take_due(&mut self, now: Timestamp, mid: impl Fn(MarketId) -> Option<u64>) {
         for horizon in &mut self.horizons {
             while let Some(pending) = horizon.pending.front().copied()
                 && pending.due <= now
@@ -180,7 +180,7 @@ fn markout_bps(side: Side, price: Price, mid: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use cambist_core::postings::Traded;
     use cambist_fill_model::Liquidity;
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn mids_are_compared_at_their_times_and_their_error_is_told() {
+    fn markouts_use_mids_at_their_times_and_state_their_error() {
         let mut markouts = Markouts::default();
         assert_eq!(markouts.next_due(), NEVER);
         markouts.traded(&fill(0, Side::Buy, 10_000));
@@ -208,10 +208,10 @@ mod tests {
         let at = |second: i64| Timestamp(second * 1_000_000_000);
         assert_eq!(markouts.next_due(), at(1));
         // Four half ticks above: two ticks of ten thousand.
-        markouts.look(at(1), |_| Some(20_004));
+        markouts.take_due(at(1), |_| Some(20_004));
         assert_eq!(markouts.next_due(), at(6));
-        markouts.look(at(6), |_| Some(20_008));
-        markouts.look(at(10), |_| None);
+        markouts.take_due(at(6), |_| Some(20_008));
+        markouts.take_due(at(10), |_| None);
         let report = markouts.report();
         let of = |side| {
             let found = report.iter().find(|r| r.horizon_s == 1 && r.side == side);
@@ -228,7 +228,7 @@ mod tests {
             report.iter().all(|r| r.horizon_s == 1),
             "no mid, and no time yet: {report:?}"
         );
-        markouts.look(at(15), |_| Some(20_000));
+        markouts.take_due(at(15), |_| Some(20_000));
         let ten = markouts
             .report()
             .into_iter()

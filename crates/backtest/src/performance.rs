@@ -65,12 +65,12 @@ impl Performance {
 
     /// Sets the mid of a market.
     pub fn mark(&mut self, now: Time, spec: &MarketSpec, mid: Option<u64>) {
-        let note = Notification::DepthTaken {
+        let notification = Notification::DepthTaken {
             market: spec.id,
             mid,
             timestamp: VenueTime(0),
         };
-        self.session.observe(now, &note);
+        self.session.observe(now, &notification);
     }
 
     /// Books a fill.

@@ -169,31 +169,32 @@ pub struct Source<'a> {
     pub markouts: &'a Markouts,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
+#[expect(clippy::cast_precision_loss, reason = "for display")]
 fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
 /// Builds the report.
 pub fn build(source: &Source<'_>) -> Report {
-    let actual = &source.performance.session;
+    let session = &source.performance.session;
     let engine = &source.log.session;
     let closing = Closing {
         duration_s: seconds(source.to.nanos_since(source.from).unsigned_abs() / 1_000),
         ..Closing::default()
     };
     let code = |reason: Reason| format!("{reason:?}");
-    let truth = actual.summary(source.end, &closing, code);
+    let actual = session.summary(source.end, &closing, code);
     let polled = engine.summary(source.end, &closing, code);
     let quote = source.markets[0].quote.id;
-    let whole = |units: Amount| actual.whole(quote, i128::try_from(units).unwrap_or(i128::MAX), 30);
+    let whole =
+        |units: Amount| session.whole(quote, i128::try_from(units).unwrap_or(i128::MAX), 30);
     let curve = &source.performance.equity;
     let volumes = |of: fn(&cambist_report::summary::MarketRow) -> u128, base: bool| {
-        let rows = truth.markets.iter().zip(source.markets);
+        let rows = actual.markets.iter().zip(source.markets);
         let each = rows.map(|(row, spec)| {
             let token = if base { spec.base.id } else { spec.quote.id };
             let units = i128::try_from(of(row)).unwrap_or(i128::MAX);
-            (spec.name.clone(), actual.whole(token, units, 30))
+            (spec.name.clone(), session.whole(token, units, 30))
         });
         each.collect()
     };
@@ -209,11 +210,11 @@ pub fn build(source: &Source<'_>) -> Report {
             .sentences(source.feeds.iter().any(Feed::is_snapshots)),
         quote: source.markets[0].quote.symbol.clone(),
         opening: tokens(
-            actual,
+            session,
             source.opening.iter().map(|(token, units)| (*token, *units)),
         ),
         closing: tokens(
-            actual,
+            session,
             source
                 .opening
                 .keys()
@@ -225,9 +226,9 @@ pub fn build(source: &Source<'_>) -> Report {
             drawdown_max: whole(curve.drawdown_max),
             drawdown_at: curve.drawdown_at.map(|at| at.to_string()),
         },
-        pnl: truth.pnl.into_iter().next(),
+        pnl: actual.pnl.into_iter().next(),
         pnl_as_polled: polled.pnl.into_iter().next(),
-        fills: truth.fills,
+        fills: actual.fills,
         maker_fills: source.performance.maker_fills,
         taker_fills: source.performance.taker_fills,
         base_volume: volumes(|row| row.base_volume, true),
@@ -290,7 +291,7 @@ fn detection(log: &EngineLog) -> Detection {
         p50_ms: ms(log.detection.value_at_quantile(0.5)),
         p99_ms: ms(log.detection.value_at_quantile(0.99)),
         max_ms: ms(log.detection.max()),
-        unlearnt: log.unlearnt(),
+        unlearnt: log.undetected(),
     }
 }
 

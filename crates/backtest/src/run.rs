@@ -9,7 +9,7 @@ use cambist_market_data::{Recording, Timestamp};
 
 use crate::assumptions::Assumptions;
 use crate::curves::Curves;
-use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Wanted};
+use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output};
 use crate::error::BacktestError;
 use crate::exchange::{Execution, SimulatedExchange, venue_time};
 use crate::feed::{Feed, NEVER, Row};
@@ -94,7 +94,7 @@ pub struct Backtest {
     curves: Curves,
     opening: Amounts,
     executions: Vec<Execution>,
-    wanted: Vec<Wanted>,
+    outputs: Vec<Output>,
 }
 
 impl Backtest {
@@ -105,18 +105,18 @@ impl Backtest {
         let unsupported = |what: &str| Err(BacktestError::Unsupported(what.to_owned()));
         if !setup.engine.pools.is_empty() {
             return unsupported(
-                "pools are not recorded: take market.pool and strategies of pools out",
+                "pools are not recorded: remove market.pool and the strategies that use pools",
             );
         }
         if setup.markets.is_empty() || setup.data.len() != setup.markets.len() {
-            return unsupported("every market needs data of its own");
+            return unsupported("every market needs its own data");
         }
         let quote = setup.markets[0].quote.id;
         if setup.markets.iter().any(|spec| spec.quote.id != quote) {
             return unsupported("all markets of a backtest must have one quote token");
         }
         if setup.sample_ms == 0 {
-            return unsupported("samples must be one millisecond apart at least");
+            return unsupported("samples must be at least one millisecond apart");
         }
         let mut feeds = Vec::new();
         for (data, spec) in setup.data.into_iter().zip(&setup.markets) {
@@ -176,7 +176,7 @@ impl Backtest {
             curves: Curves::new(kinds.len()),
             opening: setup.opening,
             executions: Vec::new(),
-            wanted: Vec::new(),
+            outputs: Vec::new(),
         })
     }
 
@@ -311,7 +311,7 @@ impl Backtest {
         self.exchange.expire(self.now);
         let exchange = &self.exchange;
         self.markouts
-            .look(self.now, |market| mid(exchange, usize::from(market.0)));
+            .take_due(self.now, |market| mid(exchange, usize::from(market.0)));
         while let Some(planned) = self.schedule.pop_due(self.now) {
             match planned {
                 Planned::Arrival(id, sent, request) => self.arrive(id, sent, request),
@@ -337,22 +337,22 @@ impl Backtest {
         let Some(engine) = &mut self.engine else {
             return;
         };
-        let mut wanted = std::mem::take(&mut self.wanted);
-        engine.handle(now, input, &mut wanted);
+        let mut outputs = std::mem::take(&mut self.outputs);
+        engine.handle(now, input, &mut outputs);
         let wake = engine.next_wakeup();
         self.wake_at = wake.map_or(NEVER, |at| self.world_time(at).max(self.now));
-        for wanted in wanted.drain(..) {
-            match wanted {
-                Wanted::Send(id, request) => {
+        for outputs in outputs.drain(..) {
+            match outputs {
+                Output::Send(id, request) => {
                     let latency = self.random.latency_nanos(self.assumptions.request_latency);
                     let arrival = Planned::Arrival(id, self.now, request);
                     self.schedule.plan(self.now.plus_nanos(latency), arrival);
                 }
-                Wanted::Store(input) => {
+                Output::Store(input) => {
                     let at = self.now.plus_nanos(nanos(self.assumptions.seal_us));
                     self.schedule.plan(at, Planned::Input(input));
                 }
-                Wanted::Finished => {
+                Output::Finished => {
                     self.wake_at = NEVER;
                     if let Some(engine) = self.engine.take() {
                         self.ended = Some((self.now, engine));
@@ -360,7 +360,7 @@ impl Backtest {
                 }
             }
         }
-        self.wanted = wanted;
+        self.outputs = outputs;
     }
 
     /// A request arrives at the exchange.
@@ -457,7 +457,7 @@ impl Backtest {
             (Some((at, engine)), _) => (Some(at), Some(engine)),
             (None, engine) => (None, engine),
         };
-        let mut engine = engine.expect("the engine starts with the run");
+        let mut engine = engine.expect("the run starts the engine");
         engine.log.close(end);
         let report = build(&Source {
             markets: &self.markets,

@@ -1,6 +1,6 @@
 //! Whole runs: fills, exact accounts, and the effects of assumptions.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod common;
 
@@ -59,7 +59,7 @@ fn check_books(report: &Report, kept: &Kept) {
 /// A fill moves both quotes of glft away from the side that filled: with high risk aversion holdings stay smaller than
 /// with nearly none, in the same market.
 #[test]
-fn glft_fills_and_leans_against_what_it_holds() {
+fn glft_fills_and_skews_against_inventory() {
     let assumptions = Assumptions {
         maker_fee_bips: 2,
         ..fast()
@@ -84,7 +84,7 @@ fn glft_fills_and_leans_against_what_it_holds() {
 }
 
 #[test]
-fn a_swinging_market_fills_and_the_books_are_right() {
+fn a_swinging_market_fills_and_the_accounts_are_correct() {
     let assumptions = Assumptions {
         maker_fee_bips: 2,
         ..fast()
@@ -109,7 +109,7 @@ fn a_swinging_market_fills_and_the_books_are_right() {
             Side::Buy => 2 * fill.price.0 > mid,
             Side::Sell => 2 * fill.price.0 < mid,
         };
-        assert!(against, "the market has gone through it: {fill:?}");
+        assert!(against, "the market has traded through it: {fill:?}");
     }
     // With one poll a second the mean delay is half a second, and the maximum two polls and the latency.
     let late = &report.detection;
@@ -120,7 +120,7 @@ fn a_swinging_market_fills_and_the_books_are_right() {
 }
 
 #[test]
-fn a_quiet_market_fills_nothing_and_holdings_make_the_result() {
+fn a_quiet_market_fills_nothing_and_the_result_comes_from_holdings() {
     let (report, kept) = run(setup(snapshots(swinging(400, 100)), fast()));
     assert_eq!(report.fills, 0);
     check_books(&report, &kept);
@@ -172,7 +172,7 @@ fn ticks(seconds: i64) -> Vec<Event> {
 }
 
 #[test]
-fn trades_of_ticks_fill_at_our_prices_and_earn_the_spread() {
+fn recorded_trades_fill_at_our_prices_and_earn_the_spread() {
     let (report, kept) = run(setup(events(ticks(600)), fast()));
     assert!(report.fills > 50, "{}", report.fills);
     check_books(&report, &kept);
@@ -180,7 +180,7 @@ fn trades_of_ticks_fill_at_our_prices_and_earn_the_spread() {
     assert!(number(&pnl.spread) > 0.0, "{pnl:?}");
     assert_eq!(pnl.holdings, "0", "the mid never moved");
     for fill in &kept.fills {
-        assert!(fill.lots <= 3_000, "no more than was traded: {fill:?}");
+        assert!(fill.lots <= 3_000, "at most the traded quantity: {fill:?}");
         assert_eq!(fill.mid, Some(500_000));
     }
 }
@@ -210,7 +210,7 @@ fn equal_inputs_give_equal_results_and_other_seeds_others() {
 }
 
 #[test]
-fn a_visibility_lag_delays_what_the_engine_knows_and_nothing_else() {
+fn a_visibility_lag_delays_detection_only() {
     let lagging = Assumptions {
         visibility_lag_us: 3_000_000,
         ..fast()
@@ -222,7 +222,7 @@ fn a_visibility_lag_delays_what_the_engine_knows_and_nothing_else() {
 }
 
 #[test]
-fn answers_that_come_too_late_leave_the_books_right() {
+fn late_answers_leave_the_accounts_correct() {
     // The engine's time-out is three seconds; some answers take longer.
     let slow = Assumptions {
         response_latency: LatencyRange {
@@ -247,16 +247,16 @@ fn the_exchange_refuses_requests_beyond_its_limit() {
         check_books(&report, &kept);
         (report.rate_limited, report.requests.http_429)
     };
-    let (refused, told) = limited(1, 1);
+    let (refused, estimate) = limited(1, 1);
     assert!(
-        refused > 0 && told > 0 && told <= refused,
-        "{refused} {told}"
+        refused > 0 && estimate > 0 && estimate <= refused,
+        "{refused} {estimate}"
     );
     assert_eq!(limited(100, 100), (0, 0));
 }
 
 #[test]
-fn a_run_begins_and_ends_where_it_is_told() {
+fn a_run_has_the_configured_start_and_end() {
     let at = |second: i64| Timestamp(BEGIN + second * SECOND);
     let mut part = setup(snapshots(swinging(600, 3_000)), fast());
     (part.from, part.to) = (Some(at(100)), Some(at(300)));
@@ -277,13 +277,13 @@ fn a_run_begins_and_ends_where_it_is_told() {
     let mut outside = setup(snapshots(swinging(600, 3_000)), fast());
     outside.from = Some(at(700));
     let Err(error) = Backtest::new(outside).unwrap().run(&mut ()) else {
-        panic!("there is nothing to run on");
+        panic!("there are no rows");
     };
     assert!(matches!(error, BacktestError::Empty { .. }), "{error}");
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_at_once() {
+fn unsupported_setups_are_refused_at_once() {
     let refused = |setup| match Backtest::new(setup) {
         Ok(_) => panic!("it must be refused"),
         Err(error) => error.to_string(),
@@ -311,17 +311,17 @@ fn what_cannot_be_simulated_is_refused_at_once() {
     assert!(refused(setup(snapshots(Vec::new()), fast())).contains("AAA-QQQ"));
     let mut missing = setup(data(), fast());
     missing.data.clear();
-    assert!(refused(missing).contains("data of its own"));
+    assert!(refused(missing).contains("its own data"));
     // The data have ticks of 0.01; a market with whole units cannot represent them.
     let mut coarse = setup(data(), fast());
     let spec = market();
     coarse.markets[0] =
         cambist_core::MarketSpec::new(spec.id, &spec.name, spec.base, spec.quote, 0, true).unwrap();
-    assert!(refused(coarse).contains("the data's tick 0.01 is no multiple of the market's 1"));
+    assert!(refused(coarse).contains("the data's tick 0.01 is not a multiple of the market's 1"));
 }
 
 #[test]
-fn orders_never_cost_more_than_the_account_holds() {
+fn orders_never_cost_more_than_the_balance() {
     let mut poor = setup(snapshots(swinging(600, 3_000)), fast());
     poor.opening = [(BASE, ONE / 2), (QUOTE, 1_000 * UNIT)].into();
     let (report, kept) = run(poor);
@@ -334,7 +334,7 @@ fn orders_never_cost_more_than_the_account_holds() {
 }
 
 #[test]
-fn the_page_is_whole_and_shows_what_was_escaped() {
+fn the_page_is_complete_and_escapes_text() {
     let outcome = Backtest::new(setup(snapshots(swinging(1_800, 3_000)), fast()))
         .unwrap()
         .run(&mut ())
@@ -346,7 +346,7 @@ fn the_page_is_whole_and_shows_what_was_escaped() {
     );
     assert!(
         !page.contains("<script") && !page.contains("http"),
-        "it opens offline"
+        "the page must not load external resources"
     );
     assert_eq!(page.matches("<svg").count(), 3);
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
@@ -368,18 +368,18 @@ fn the_page_is_whole_and_shows_what_was_escaped() {
         report
             .advice
             .iter()
-            .any(|said| said.contains("10 s markout")),
+            .any(|advises| advises.contains("10 s markout")),
         "{:?}",
         report.advice
     );
 }
 
 #[test]
-fn few_fills_prove_nothing() {
+fn few_fills_give_no_conclusion() {
     let (report, _) = run(setup(snapshots(swinging(100, 100)), fast()));
-    let said = |words: &str| report.advice.iter().any(|said| said.contains(words));
+    let advises = |words: &str| report.advice.iter().any(|advises| advises.contains(words));
     assert!(
-        said("too few to conclude") && said("covers 0.0 hours"),
+        advises("too few for a conclusion") && advises("covers 0.0 hours"),
         "{:?}",
         report.advice
     );

@@ -10,15 +10,15 @@ use stateright::{Checker, Model};
 fn main() -> ExitCode {
     let mut all_hold = true;
     println!("crashes  wrong pages     states  transitions");
-    for (crashes, lies) in [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)] {
+    for (crashes, wrong_pages) in [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)] {
         let fence = Fence {
             crashes,
-            lies,
+            wrong_pages,
             ..Fence::with(None)
         };
         let checker = fence.checker().threads(2).spawn_bfs().join();
         println!(
-            "{crashes:7}  {lies:11}  {:9}  {:11}",
+            "{crashes:7}  {wrong_pages:11}  {:9}  {:11}",
             checker.unique_state_count(),
             checker.state_count()
         );

@@ -53,11 +53,11 @@ pub struct Tracked {
     /// Number of transmissions that are disproved.
     pub disproved: u8,
     /// The venue's evidence of its existence.
-    pub word: VenueEvidence,
+    pub evidence: VenueEvidence,
     /// A cancel was decided.
     pub cancel_decided: bool,
     /// The answer to the cancel is outstanding.
-    pub cancel_waits: bool,
+    pub cancel_outstanding: bool,
     /// Its funds are reserved.
     pub reserved: bool,
     /// Its fill is booked.
@@ -111,7 +111,7 @@ pub struct Engine {
     /// By number.
     pub orders: [Tracked; ORDERS],
     /// The list that is being scanned.
-    pub pass: Option<ListScan>,
+    pub scan: Option<ListScan>,
     /// Orders in the round that is being read.
     round: [bool; ORDERS],
     /// Rounds read so far.
@@ -123,8 +123,8 @@ pub struct Engine {
 impl Engine {
     /// The number of the order that may be created, if no order occupies the quote.
     pub fn may_seal(&self) -> Option<usize> {
-        let stands = |order: &Tracked| order.is_tracked() && !order.replaced;
-        if self.orders.iter().any(stands) {
+        let occupies_quote = |order: &Tracked| order.is_tracked() && !order.replaced;
+        if self.orders.iter().any(occupies_quote) {
             return None;
         }
         self.orders
@@ -180,7 +180,7 @@ impl Engine {
         let order = &mut self.orders[number];
         order.transmissions += 1;
         order.disproved += 1;
-        if wrong == Some(Wrong::NotSentIsDeath) {
+        if wrong == Some(Wrong::NotSentEnds) {
             order.end();
         } else if fence::are_all_disproved(order.transmissions, order.disproved) {
             order.phase = Phase::Sealed;
@@ -203,15 +203,15 @@ impl Engine {
     }
 
     /// Handles the answer to a transmission.
-    pub fn hear(&mut self, number: usize, wrong: Option<Wrong>) {
+    pub fn handle_answer(&mut self, number: usize, wrong: Option<Wrong>) {
         let order = &mut self.orders[number];
         let Some(answer) = order.answer.take() else {
             return;
         };
         match answer {
-            Answer::Taken => {
+            Answer::Accepted => {
                 order.phase = Phase::Live;
-                order.word = VenueEvidence::Seen;
+                order.evidence = VenueEvidence::Seen;
             }
             Answer::Refused(reason) => {
                 let resent = order.transmissions > 1;
@@ -219,9 +219,9 @@ impl Engine {
                 order.disproved += u8::from(definitive);
                 let all = fence::are_all_disproved(order.transmissions, order.disproved);
                 let ends = match wrong {
-                    Some(Wrong::AnyRefusalIsDeath) => true,
-                    Some(Wrong::RefusedResendIsDeath) => resent || definitive && all,
-                    Some(Wrong::OneRefusalIsEnough) => definitive,
+                    Some(Wrong::AnyRefusalEnds) => true,
+                    Some(Wrong::RefusedResendEnds) => resent || definitive && all,
+                    Some(Wrong::OneRefusalEnds) => definitive,
                     _ => definitive && all,
                 };
                 if ends {
@@ -243,17 +243,17 @@ impl Engine {
     pub fn cancel(&mut self, number: usize) {
         let order = &mut self.orders[number];
         order.cancel_decided = true;
-        order.cancel_waits = true;
+        order.cancel_outstanding = true;
     }
 
     /// Handles the answer to a cancel.
-    pub fn hear_cancel(&mut self, number: usize, taken: bool, wrong: Option<Wrong>) {
+    pub fn handle_cancel_answer(&mut self, number: usize, accepted: bool, wrong: Option<Wrong>) {
         let order = &mut self.orders[number];
-        order.cancel_waits = false;
-        if taken && wrong == Some(Wrong::CancelTakenFrees) {
+        order.cancel_outstanding = false;
+        if accepted && wrong == Some(Wrong::AcceptedCancelReleases) {
             order.reserved = false;
         }
-        if !taken && wrong == Some(Wrong::NothingToCancelIsDeath) {
+        if !accepted && wrong == Some(Wrong::NothingToCancelEnds) {
             order.end();
         }
     }
@@ -267,7 +267,7 @@ impl Engine {
         if !order.is_tracked() {
             return;
         }
-        order.word = VenueEvidence::Seen;
+        order.evidence = VenueEvidence::Seen;
         order.phase = Phase::Live;
         order.answer = None;
         order.not_found = 0;
@@ -278,22 +278,22 @@ impl Engine {
     }
 
     /// Handles the answer to a query by hash.
-    pub fn hear_read(
+    pub fn handle_read(
         &mut self,
         number: usize,
         report: Option<&OrderReport>,
         clock: u8,
         wrong: Option<Wrong>,
     ) {
-        let asked_at = now(wrong, clock);
+        let requested_at = now(wrong, clock);
         if let Some(report) = report {
             self.observe(report);
         } else {
             let order = &mut self.orders[number];
-            if fence::is_behind(asked_at, ticks(order.until), grace_ms(wrong)) {
-                order.word = VenueEvidence::Denied;
+            if fence::is_behind(requested_at, ticks(order.until), grace_ms(wrong)) {
+                order.evidence = VenueEvidence::Denied;
             }
-            if wrong == Some(Wrong::NotFoundThrice) {
+            if wrong == Some(Wrong::NotFoundThreeTimes) {
                 order.not_found += 1;
                 if order.not_found == 3 {
                     order.end();
@@ -303,36 +303,36 @@ impl Engine {
     }
 
     /// Whether a scan may be started: the fence of an order is near.
-    pub fn may_begin_pass(&self, clock: u8, wrong: Option<Wrong>) -> bool {
+    pub fn may_begin_scan(&self, clock: u8, wrong: Option<Wrong>) -> bool {
         let near = |order: &Tracked| {
             order.may_have_left()
-                && (wrong == Some(Wrong::AbsenceIsEnough)
+                && (wrong == Some(Wrong::AbsenceEnds)
                     || now(wrong, clock).0 + grace_ms(None) >= ticks(order.until + GRACE).0)
         };
-        self.pass.is_none() && self.orders.iter().any(near)
+        self.scan.is_none() && self.orders.iter().any(near)
     }
 
     /// Starts a scan: a closed window, page by page.
-    pub fn begin_pass(&mut self, clock: u8, wrong: Option<Wrong>) {
-        self.pass = Some(ListScan::proof(Time(0), now(wrong, clock), VenueTime(0), 1));
+    pub fn begin_scan(&mut self, clock: u8, wrong: Option<Wrong>) {
+        self.scan = Some(ListScan::proof(Time(0), now(wrong, clock), VenueTime(0), 1));
         self.round = [false; ORDERS];
     }
 
     /// Handles a page of the scan.
-    pub fn hear_page(&mut self, reports: &[OrderReport], total: u32, wrong: Option<Wrong>) {
-        let Some(mut pass) = self.pass.take() else {
+    pub fn handle_page(&mut self, reports: &[OrderReport], total: u32, wrong: Option<Wrong>) {
+        let Some(mut scan) = self.scan.take() else {
             return;
         };
         for report in reports {
             self.observe(report);
         }
-        let offset = pass.page().offset;
+        let offset = scan.page().offset;
         if offset == 0 {
             self.round = [false; ORDERS];
         }
         for report in reports {
-            for (number, shown) in self.round.iter_mut().enumerate() {
-                *shown |= hash(number) == report.hash;
+            for (number, listed) in self.round.iter_mut().enumerate() {
+                *listed |= hash(number) == report.hash;
             }
         }
         let read = u32::try_from(reports.len()).unwrap_or(u32::MAX);
@@ -340,16 +340,16 @@ impl Engine {
             Some(Wrong::FirstPageOnly) => offset + read,
             _ => total,
         };
-        let progress = pass.take(reports, total);
+        let progress = scan.take(reports, total);
         let one_round = wrong == Some(Wrong::OneRound) && offset + read >= total;
         match progress {
-            Progress::Complete => self.apply_fence(&pass, wrong),
-            Progress::More if one_round => self.apply_fence(&pass, wrong),
+            Progress::Complete => self.apply_fence(&scan, wrong),
+            Progress::More if one_round => self.apply_fence(&scan, wrong),
             Progress::More => {
-                self.rounds += u8::from(pass.page().offset == 0);
+                self.rounds += u8::from(scan.page().offset == 0);
                 // The model stops a scan earlier than the engine does: the same facts can be learnt from another scan.
                 if self.rounds < ROUNDS {
-                    self.pass = Some(pass);
+                    self.scan = Some(scan);
                 } else {
                     self.end_pass();
                 }
@@ -359,26 +359,26 @@ impl Engine {
     }
 
     /// Ends the orders that the list proves dead.
-    fn apply_fence(&mut self, pass: &ListScan, wrong: Option<Wrong>) {
+    fn apply_fence(&mut self, scan: &ListScan, wrong: Option<Wrong>) {
         let round = self.round;
         self.end_pass();
         for (number, order) in self.orders.iter_mut().enumerate() {
             if !order.may_have_left() {
                 continue;
             }
-            let shown = pass.shows(hash(number)) || round[number];
+            let listed = scan.shows(hash(number)) || round[number];
             let until = ticks(order.until);
-            let dead = match wrong {
-                Some(Wrong::AbsenceIsEnough) => !shown,
+            let proven_dead = match wrong {
+                Some(Wrong::AbsenceEnds) => !listed,
                 _ => fence::is_proven_dead(
-                    pass.begun_venue(),
+                    scan.begun_venue(),
                     until,
                     grace_ms(wrong),
-                    shown,
-                    order.word,
+                    listed,
+                    order.evidence,
                 ),
             };
-            if dead {
+            if proven_dead {
                 order.end();
             }
         }
@@ -407,11 +407,11 @@ impl Engine {
                 *order = Tracked::default();
                 continue;
             }
-            if wrong != Some(Wrong::IdsBeginAnew) {
+            if wrong != Some(Wrong::IdsRestart) {
                 self.next_id = self.next_id.max(order.storage_id + 1);
             }
             let ended = order.phase == Phase::Ended && keeps_ends;
-            if ended || wrong == Some(Wrong::OpenIsNotRead) {
+            if ended || wrong == Some(Wrong::OpenOrdersNotRead) {
                 order.end();
                 continue;
             }
@@ -430,7 +430,7 @@ impl Engine {
     }
 
     fn end_pass(&mut self) {
-        (self.pass, self.round, self.rounds) = (None, [false; ORDERS], 0);
+        (self.scan, self.round, self.rounds) = (None, [false; ORDERS], 0);
     }
 }
 

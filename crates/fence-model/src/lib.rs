@@ -23,7 +23,7 @@ pub const COPIES: usize = 2;
 /// Most crashes.
 pub const CRASHES: u8 = 2;
 /// Most wrong pages of lists.
-pub const LIES: u8 = 1;
+pub const WRONG_PAGES: u8 = 1;
 /// Most rounds of one scan.
 pub const ROUNDS: u8 = 3;
 /// Life of an order in ticks of the venue's clock.

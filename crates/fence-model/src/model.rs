@@ -3,8 +3,8 @@
 use stateright::{Model, Property};
 
 use crate::engine::{Engine, Phase, Tracked};
-use crate::venue::{Copy, End, Fate, Order, Venue, Verdict};
-use crate::{COPIES, CRASHES, HORIZON, LIES, ORDERS, Wrong};
+use crate::venue::{Copy, Decision, End, Order, OrderState, Venue};
+use crate::{COPIES, CRASHES, HORIZON, ORDERS, WRONG_PAGES, Wrong};
 
 /// The state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,12 +18,12 @@ pub struct World {
     /// Crashes so far.
     pub crashes: u8,
     /// Wrong pages so far.
-    pub lies: u8,
+    pub wrong_pages: u8,
 }
 
 /// A possible next event. Orders are given by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "what each does stands in `next_state`")]
+#[expect(missing_docs, reason = "`next_state` documents them")]
 pub enum Action {
     Tick,
     Seal(usize),
@@ -31,22 +31,22 @@ pub enum Action {
     Transmit(usize),
     NotSent(usize),
     DropUnsent(usize),
-    Deliver(usize, usize, Verdict),
-    Hear(usize),
+    Deliver(usize, usize, Decision),
+    Answer(usize),
     TimeOut(usize),
     Cancel(usize),
-    HearCancel(usize),
-    Show(usize),
+    CancelAnswer(usize),
+    List(usize),
     Finish(usize, End),
     Read(usize),
-    BeginPass,
+    BeginScan,
     Page(Page),
     Crash(Ends),
 }
 
 /// Whether a crash keeps the ends that were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "they say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Ends {
     Kept,
     Lost,
@@ -54,7 +54,7 @@ pub enum Ends {
 
 /// Whether a page is what the venue has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "they say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Page {
     True,
     Empty,
@@ -68,7 +68,7 @@ pub struct Fence {
     /// Most crashes.
     pub crashes: u8,
     /// Most wrong pages of lists.
-    pub lies: u8,
+    pub wrong_pages: u8,
     /// Orders below this may be cancelled. A cancel only removes possible events.
     pub cancels: usize,
 }
@@ -79,7 +79,7 @@ impl Fence {
         Self {
             wrong,
             crashes: CRASHES,
-            lies: LIES,
+            wrong_pages: WRONG_PAGES,
             cancels: 1,
         }
     }
@@ -87,29 +87,29 @@ impl Fence {
 
 /// Properties that hold in every state.
 pub const ALWAYS: [&str; 4] = [
-    "nothing is forgotten",
-    "nothing is doubled",
-    "what may fill is reserved",
-    "no storage id names two orders",
+    "every open order is tracked and every fill is booked or tracked",
+    "at most one order is open",
+    "every order that may fill is reserved",
+    "no storage id belongs to two orders",
 ];
 
 /// Properties that hold in at least one state; otherwise the model would prove nothing.
 pub const SOMETIMES: [&str; 5] = [
-    "an order that was never taken ends behind the fence",
-    "a second order lives after two crashes",
-    "an order fills after its cancel was taken",
+    "an order that was never accepted ends after the fence",
+    "a second order is live after two crashes",
+    "an order fills after its cancel was accepted",
     "an order is found by a list after a crash",
     "an order ends because every transmission was refused",
 ];
 
-fn is_forgotten(world: &World) -> bool {
+fn is_lost(world: &World) -> bool {
     (0..ORDERS).any(|number| {
-        let (ours, theirs) = (&world.engine.orders[number], &world.venue.orders[number]);
-        match theirs.fate {
-            Fate::Absent => false,
-            Fate::Open => !ours.is_tracked(),
-            Fate::Done(End::Filled) => !ours.is_tracked() && !ours.booked,
-            Fate::Done(End::Over) => ours.phase == Phase::None,
+        let (ours, at_venue) = (&world.engine.orders[number], &world.venue.orders[number]);
+        match at_venue.state {
+            OrderState::Absent => false,
+            OrderState::Open => !ours.is_tracked(),
+            OrderState::Done(End::Filled) => !ours.is_tracked() && !ours.booked,
+            OrderState::Done(End::Ended) => ours.phase == Phase::None,
         }
     })
 }
@@ -125,13 +125,13 @@ impl Model for Fence {
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
         let engine = &world.engine;
         // Time matters only to orders that are not settled.
-        let busy = engine.orders.iter().any(Tracked::is_tracked)
+        let unsettled = engine.orders.iter().any(Tracked::is_tracked)
             || world
                 .venue
                 .orders
                 .iter()
                 .any(|order| !order.is_settled(world.clock));
-        if busy && world.clock < HORIZON && world.venue.lets_pass(world.clock) {
+        if unsettled && world.clock < HORIZON && world.venue.allows_tick(world.clock) {
             actions.push(Action::Tick);
         }
         if let Some(number) = engine.may_seal() {
@@ -143,13 +143,13 @@ impl Model for Fence {
         for number in 0..ORDERS {
             self.actions_of(world, number, actions);
         }
-        if engine.pass.is_some() {
+        if engine.scan.is_some() {
             actions.push(Action::Page(Page::True));
-            if world.lies < self.lies {
+            if world.wrong_pages < self.wrong_pages {
                 actions.push(Action::Page(Page::Empty));
             }
-        } else if engine.may_begin_pass(world.clock, self.wrong) {
-            actions.push(Action::BeginPass);
+        } else if engine.may_begin_scan(world.clock, self.wrong) {
+            actions.push(Action::BeginScan);
         }
         if world.crashes < self.crashes {
             actions.push(Action::Crash(Ends::Kept));
@@ -170,7 +170,7 @@ impl Model for Fence {
             engine,
             venue,
             crashes,
-            lies,
+            wrong_pages,
         } = &mut world;
         let wrong = self.wrong;
         match action {
@@ -179,51 +179,55 @@ impl Model for Fence {
             Action::Sync => engine.sync(),
             Action::Transmit(number) => {
                 let copy = engine.transmit(number);
-                let (ours, theirs) = (&engine.orders[number], &mut venue.orders[number]);
-                theirs.copies[copy] = Copy::Sent;
-                theirs.until = ours.until;
-                theirs.storage_id = ours.storage_id;
+                let (ours, at_venue) = (&engine.orders[number], &mut venue.orders[number]);
+                at_venue.copies[copy] = Copy::Sent;
+                at_venue.until = ours.until;
+                at_venue.storage_id = ours.storage_id;
             }
             Action::NotSent(number) => engine.not_sent(number, wrong),
             Action::DropUnsent(number) => engine.drop_unsent(number),
-            Action::Deliver(number, copy, verdict) => {
-                let answer = venue.deliver(number, copy, verdict, *clock);
+            Action::Deliver(number, copy, decision) => {
+                let answer = venue.deliver(number, copy, decision, *clock);
                 let ours = &mut engine.orders[number];
                 if ours.phase == Phase::InFlight(copy) {
                     ours.answer.get_or_insert(answer);
                 }
             }
-            Action::Hear(number) => engine.hear(number, wrong),
+            Action::Answer(number) => engine.handle_answer(number, wrong),
             Action::TimeOut(number) => engine.time_out(number, wrong),
             Action::Cancel(number) => engine.cancel(number),
-            Action::HearCancel(number) => {
-                engine.hear_cancel(number, venue.cancel(number), wrong);
+            Action::CancelAnswer(number) => {
+                engine.handle_cancel_answer(number, venue.cancel(number), wrong);
             }
-            Action::Show(number) => venue.orders[number].shown = true,
-            Action::Finish(number, end) => venue.orders[number].fate = Fate::Done(end),
+            Action::List(number) => venue.orders[number].listed = true,
+            Action::Finish(number, end) => venue.orders[number].state = OrderState::Done(end),
             Action::Read(number) => {
-                engine.hear_read(number, venue.report(number).as_ref(), *clock, wrong);
+                engine.handle_read(number, venue.report(number).as_ref(), *clock, wrong);
             }
-            Action::BeginPass => engine.begin_pass(*clock, wrong),
+            Action::BeginScan => engine.begin_scan(*clock, wrong),
             Action::Page(page) => {
-                let asked = engine.pass.as_ref()?.page();
+                let page_request = engine.scan.as_ref()?.page();
                 let (reports, total) = match page {
-                    Page::True => venue.page((asked.from, asked.to), asked.offset, asked.limit),
+                    Page::True => venue.page(
+                        (page_request.from, page_request.to),
+                        page_request.offset,
+                        page_request.limit,
+                    ),
                     Page::Empty => {
-                        *lies += 1;
+                        *wrong_pages += 1;
                         (Vec::new(), 0)
                     }
                 };
-                engine.hear_page(&reports, total, wrong);
+                engine.handle_page(&reports, total, wrong);
             }
             Action::Crash(ends) => {
                 *crashes += 1;
                 engine.crash(ends == Ends::Kept, wrong);
             }
         }
-        for (ours, theirs) in engine.orders.iter().zip(&mut venue.orders) {
+        for (ours, at_venue) in engine.orders.iter().zip(&mut venue.orders) {
             if ours.phase == Phase::Ended {
-                theirs.settle(*clock);
+                at_venue.settle(*clock);
             }
         }
         (world != *before).then_some(world)
@@ -231,14 +235,14 @@ impl Model for Fence {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(ALWAYS[0], |_, world: &World| !is_forgotten(world)),
+            Property::always(ALWAYS[0], |_, world: &World| !is_lost(world)),
             Property::always(ALWAYS[1], |_, world: &World| {
                 world.venue.orders.iter().filter(|o| o.is_open()).count() <= 1
             }),
             Property::always(ALWAYS[2], |_, world: &World| {
                 let both = world.venue.orders.iter().zip(&world.engine.orders);
                 both.into_iter()
-                    .all(|(theirs, ours)| !theirs.is_open() || ours.reserved)
+                    .all(|(at_venue, ours)| !at_venue.is_open() || ours.reserved)
             }),
             Property::always(ALWAYS[3], |_, world: &World| {
                 let [first, second] = &world.venue.orders;
@@ -246,8 +250,10 @@ impl Model for Fence {
                 !both || first.storage_id != second.storage_id
             }),
             Property::sometimes(SOMETIMES[0], |_, world: &World| {
-                ended(world).any(|(ours, theirs)| {
-                    theirs.fate == Fate::Absent && theirs.has_left() && ours.disproved == 0
+                ended(world).any(|(ours, at_venue)| {
+                    at_venue.state == OrderState::Absent
+                        && at_venue.has_left()
+                        && ours.disproved == 0
                 })
             }),
             Property::sometimes(SOMETIMES[1], |_, world: &World| {
@@ -259,8 +265,8 @@ impl Model for Fence {
                     .orders
                     .iter()
                     .zip(&world.venue.orders)
-                    .any(|(ours, theirs)| {
-                        ours.cancel_decided && theirs.fate == Fate::Done(End::Filled)
+                    .any(|(ours, at_venue)| {
+                        ours.cancel_decided && at_venue.state == OrderState::Done(End::Filled)
                     })
             }),
             Property::sometimes(SOMETIMES[3], |_, world: &World| {
@@ -289,7 +295,7 @@ fn ended(world: &World) -> impl Iterator<Item = (&Tracked, &Order)> {
 impl Fence {
     /// The possible events of one order.
     fn actions_of(self, world: &World, number: usize, actions: &mut Vec<Action>) {
-        let (engine, theirs) = (&world.engine, &world.venue.orders[number]);
+        let (engine, at_venue) = (&world.engine, &world.venue.orders[number]);
         let ours = &engine.orders[number];
         if engine.may_transmit(number, world.clock, self.wrong) {
             actions.push(Action::Transmit(number));
@@ -298,30 +304,30 @@ impl Fence {
         if ours.phase == Phase::Sealed {
             actions.push(Action::DropUnsent(number));
         }
-        for copy in (0..COPIES).filter(|copy| theirs.copies[*copy] != Copy::Unsent) {
-            for verdict in [Verdict::Take, Verdict::RefuseBytes, Verdict::RefuseNow] {
-                actions.push(Action::Deliver(number, copy, verdict));
+        for copy in (0..COPIES).filter(|copy| at_venue.copies[*copy] != Copy::Unsent) {
+            for decision in [Decision::Accept, Decision::RefuseBytes, Decision::RefuseNow] {
+                actions.push(Action::Deliver(number, copy, decision));
             }
         }
         if matches!(ours.phase, Phase::InFlight(_)) {
             actions.push(Action::TimeOut(number));
             if ours.answer.is_some() {
-                actions.push(Action::Hear(number));
+                actions.push(Action::Answer(number));
             }
         }
         if number < self.cancels && engine.may_cancel(number) {
             actions.push(Action::Cancel(number));
         }
-        if ours.cancel_waits {
+        if ours.cancel_outstanding {
             // A cancel whose answer is lost changes nothing: an order may end at any time anyway.
-            actions.push(Action::HearCancel(number));
+            actions.push(Action::CancelAnswer(number));
         }
-        if theirs.fate != Fate::Absent && !theirs.shown {
-            actions.push(Action::Show(number));
+        if at_venue.state != OrderState::Absent && !at_venue.listed {
+            actions.push(Action::List(number));
         }
-        if theirs.is_open() {
+        if at_venue.is_open() {
             actions.push(Action::Finish(number, End::Filled));
-            actions.push(Action::Finish(number, End::Over));
+            actions.push(Action::Finish(number, End::Ended));
         }
         if matches!(ours.phase, Phase::Unknown | Phase::Live) {
             actions.push(Action::Read(number));

@@ -24,12 +24,12 @@ pub enum End {
     /// Filled.
     Filled,
     /// Cancelled, expired or failed after acceptance: no balance changed.
-    Over,
+    Ended,
 }
 
 /// The state of an order at the venue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum OrderState {
     /// Never accepted.
     #[default]
     Absent,
@@ -45,9 +45,9 @@ pub struct Order {
     /// The bytes in transit.
     pub copies: [Copy; COPIES],
     /// State.
-    pub fate: Fate,
+    pub state: OrderState,
     /// Listed, and found by hash.
-    pub shown: bool,
+    pub listed: bool,
     /// Time of acceptance.
     pub created: u8,
     /// Expiry in its bytes.
@@ -59,7 +59,7 @@ pub struct Order {
 impl Order {
     /// Whether it can fill.
     pub const fn is_open(&self) -> bool {
-        matches!(self.fate, Fate::Open)
+        matches!(self.state, OrderState::Open)
     }
 
     /// Whether any of its bytes were ever sent.
@@ -69,10 +69,10 @@ impl Order {
 
     /// Whether nothing about the order can change any more.
     pub fn is_settled(&self, clock: u8) -> bool {
-        match self.fate {
-            Fate::Absent => clock > self.until || !self.has_left(),
-            Fate::Open => false,
-            Fate::Done(_) => self.shown,
+        match self.state {
+            OrderState::Absent => clock > self.until || !self.has_left(),
+            OrderState::Open => false,
+            OrderState::Done(_) => self.listed,
         }
     }
 
@@ -81,8 +81,8 @@ impl Order {
         if self.is_settled(clock) && self.has_left() {
             *self = Self {
                 copies: [Copy::Sent, Copy::Unsent],
-                fate: self.fate,
-                shown: self.shown,
+                state: self.state,
+                listed: self.listed,
                 storage_id: self.storage_id,
                 ..Self::default()
             };
@@ -90,11 +90,11 @@ impl Order {
     }
 
     /// Whether the clock may advance past `clock`: after expiry and grace nothing is open or hidden.
-    fn lets_pass(self, clock: u8) -> bool {
-        let settled = match self.fate {
-            Fate::Absent => true,
-            Fate::Open => false,
-            Fate::Done(_) => self.shown,
+    fn allows_tick(self, clock: u8) -> bool {
+        let settled = match self.state {
+            OrderState::Absent => true,
+            OrderState::Open => false,
+            OrderState::Done(_) => self.listed,
         };
         settled || clock < self.until + GRACE
     }
@@ -102,9 +102,9 @@ impl Order {
 
 /// The venue's decision about bytes that it could accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum Decision {
     /// Accepts them.
-    Take,
+    Accept,
     /// Refuses them for a reason that follows from the bytes.
     RefuseBytes,
     /// Refuses them for a temporary reason.
@@ -115,7 +115,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// Accepted.
-    Taken,
+    Accepted,
     /// Refused.
     Refused(Reason),
 }
@@ -129,35 +129,35 @@ pub struct Venue {
 
 impl Venue {
     /// Whether the clock may advance.
-    pub fn lets_pass(&self, clock: u8) -> bool {
-        self.orders.iter().all(|order| order.lets_pass(clock))
+    pub fn allows_tick(&self, clock: u8) -> bool {
+        self.orders.iter().all(|order| order.allows_tick(clock))
     }
 
     /// Delivers bytes.
-    pub fn deliver(&mut self, number: usize, copy: usize, verdict: Verdict, clock: u8) -> Answer {
+    pub fn deliver(&mut self, number: usize, copy: usize, decision: Decision, clock: u8) -> Answer {
         let order = &mut self.orders[number];
         if order.copies[copy] == Copy::Refused {
             return Answer::Refused(Reason::InvalidArgument);
         }
-        if order.fate != Fate::Absent {
+        if order.state != OrderState::Absent {
             // The other order has locked the balance.
             return Answer::Refused(Reason::InsufficientBalance);
         }
         if clock > order.until {
             return Answer::Refused(Reason::OrderExpired);
         }
-        match verdict {
-            Verdict::Take => {
-                order.fate = Fate::Open;
+        match decision {
+            Decision::Accept => {
+                order.state = OrderState::Open;
                 order.created = clock;
-                Answer::Taken
+                Answer::Accepted
             }
-            Verdict::RefuseBytes => {
+            Decision::RefuseBytes => {
                 order.copies[copy] = Copy::Refused;
                 Answer::Refused(Reason::InvalidArgument)
             }
             // The worst case: the market is listed again when the same copy arrives once more.
-            Verdict::RefuseNow => Answer::Refused(Reason::UnsupportedMarket),
+            Decision::RefuseNow => Answer::Refused(Reason::UnsupportedMarket),
         }
     }
 
@@ -170,14 +170,14 @@ impl Venue {
     /// The report of a listed order.
     pub fn report(&self, number: usize) -> Option<OrderReport> {
         let order = self.orders[number];
-        if !order.shown {
+        if !order.listed {
             return None;
         }
-        let (status, filled) = match order.fate {
-            Fate::Absent => return None,
-            Fate::Open => (OrderStatus::Processing, 0),
-            Fate::Done(End::Filled) => (OrderStatus::Processed, 1),
-            Fate::Done(End::Over) => (OrderStatus::Cancelled, 0),
+        let (status, filled) = match order.state {
+            OrderState::Absent => return None,
+            OrderState::Open => (OrderStatus::Processing, 0),
+            OrderState::Done(End::Filled) => (OrderStatus::Processed, 1),
+            OrderState::Done(End::Ended) => (OrderStatus::Cancelled, 0),
         };
         Some(OrderReport {
             hash: hash(number),

@@ -4,23 +4,23 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wrong {
     /// Three "not found" answers by hash in a row end the order as failed.
-    NotFoundThrice,
+    NotFoundThreeTimes,
     /// Any refusal of a resend ends the order.
-    RefusedResendIsDeath,
+    RefusedResendEnds,
     /// Any refusal of a submit ends the order.
-    AnyRefusalIsDeath,
+    AnyRefusalEnds,
     /// One definitive refusal ends the order, whatever the result of its other transmissions.
-    OneRefusalIsEnough,
+    OneRefusalEnds,
     /// A transmission that provably never left ends the order, whatever the result of the others.
-    NotSentIsDeath,
+    NotSentEnds,
     /// "No orders to cancel" ends the order.
-    NothingToCancelIsDeath,
+    NothingToCancelEnds,
     /// An acknowledged cancel releases the reservation.
-    CancelTakenFrees,
+    AcceptedCancelReleases,
     /// After a time-out a new order with a new id is sent.
     NewIdOnRetry,
     /// An order that a complete list leaves out is dead at any time.
-    AbsenceIsEnough,
+    AbsenceEnds,
     /// The fence is at the expiry: no grace.
     NoGrace,
     /// The fence is compared with the local clock.
@@ -32,29 +32,29 @@ pub enum Wrong {
     /// Bytes are sent before they are synced.
     SyncSkipped,
     /// A restart does not read which orders were open.
-    OpenIsNotRead,
+    OpenOrdersNotRead,
     /// Storage ids start again after a restart.
-    IdsBeginAnew,
+    IdsRestart,
 }
 
 impl Wrong {
     /// All wrong rules.
     pub const ALL: [Self; 16] = [
-        Self::NotFoundThrice,
-        Self::RefusedResendIsDeath,
-        Self::AnyRefusalIsDeath,
-        Self::OneRefusalIsEnough,
-        Self::NotSentIsDeath,
-        Self::NothingToCancelIsDeath,
-        Self::CancelTakenFrees,
+        Self::NotFoundThreeTimes,
+        Self::RefusedResendEnds,
+        Self::AnyRefusalEnds,
+        Self::OneRefusalEnds,
+        Self::NotSentEnds,
+        Self::NothingToCancelEnds,
+        Self::AcceptedCancelReleases,
         Self::NewIdOnRetry,
-        Self::AbsenceIsEnough,
+        Self::AbsenceEnds,
         Self::NoGrace,
         Self::WallClock,
         Self::FirstPageOnly,
         Self::OneRound,
         Self::SyncSkipped,
-        Self::OpenIsNotRead,
-        Self::IdsBeginAnew,
+        Self::OpenOrdersNotRead,
+        Self::IdsRestart,
     ];
 }

@@ -12,7 +12,7 @@ const THREADS: usize = 2;
 #[test]
 fn the_rules_hold_in_every_state() {
     let fence = Fence {
-        lies: 0,
+        wrong_pages: 0,
         ..Fence::with(None)
     };
     let checker = fence.checker().threads(THREADS).spawn_bfs().join();
@@ -23,7 +23,7 @@ fn the_rules_hold_in_every_state() {
             panic!("not true: {name}: {:?}", history.into_actions());
         }
     }
-    // Otherwise nothing was shown.
+    // Otherwise the run would prove nothing.
     for name in SOMETIMES {
         assert!(checker.discovery(name).is_some(), "never: {name}");
     }

@@ -15,7 +15,7 @@ pub enum QueueModel {
 }
 
 impl QueueModel {
-    /// Reads a model as it is written in files and arguments: `risk-averse`, `power:3`, `fifo`. The error says what
+    /// Reads a model as it is written in files and arguments: `risk-averse`, `power:3`, `fifo`. The error names what
     /// there is.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, exponent) = match text.split_once(':') {
@@ -113,7 +113,7 @@ pub enum OptionsError {
     TradedShare,
     /// Exact queues with snapshots.
     #[error(
-        "queues are known exactly only where a recording names every order: choose another queue model"
+        "exact queue positions need a recording that names every order: choose another queue model"
     )]
     FifoNeedsOrders,
 }

@@ -278,7 +278,7 @@ impl FillSimulator {
         }
     }
 
-    /// Writes the recorded market as the exchange shows it now: the best levels, without our orders and without the
+    /// Writes the recorded market as the exchange lists it now: the best levels, without our orders and without the
     /// liquidity they took.
     pub fn write_snapshot(&self, depth: usize, snapshot: &mut Snapshot) {
         snapshot.exchange_time = self.time;

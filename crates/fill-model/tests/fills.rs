@@ -10,7 +10,7 @@ use cambist_fill_model::{
     TimeInForce,
 };
 use cambist_quant::queue::Model;
-use common::{Market, Seen, maker, order};
+use common::{Market, Observed, maker, order};
 
 fn whole() -> Options {
     Options {
@@ -36,45 +36,57 @@ fn trades_through_a_price_fill_without_a_queue_up_to_their_size() {
     market.submit(maker(2, Side::Buy, 99, 5));
     assert_eq!(
         market.trade(Side::Sell, 98, 7),
-        [Seen::Filled(1, 100, 5), Seen::Filled(2, 99, 2),]
+        [Observed::Filled(1, 100, 5), Observed::Filled(2, 99, 2),]
     );
     assert_eq!(market.trade(Side::Buy, 99, 9), [], "the other side's trade");
     assert_eq!(market.trade(Side::Sell, 101, 9), [], "above our price");
 }
 
 #[test]
-fn the_other_side_reaching_a_price_fills_by_what_came_there() {
+fn an_opposite_level_that_reaches_a_price_fills_by_its_quantity() {
     let mut market = market(Options::careful());
     market.submit(maker(1, Side::Buy, 100, 5));
     market.level(Side::Buy, 100, 0);
     assert_eq!(market.level(Side::Sell, 101, 9), [], "not reached");
-    assert_eq!(market.level(Side::Sell, 100, 2), [Seen::Filled(1, 100, 2)]);
+    assert_eq!(
+        market.level(Side::Sell, 100, 2),
+        [Observed::Filled(1, 100, 2)]
+    );
     assert_eq!(market.level(Side::Sell, 100, 1), [], "less is nothing new");
-    assert_eq!(market.level(Side::Sell, 99, 4), [Seen::Filled(1, 100, 3)]);
+    assert_eq!(
+        market.level(Side::Sell, 99, 4),
+        [Observed::Filled(1, 100, 3)]
+    );
     assert_eq!(market.simulator.open_orders(), 0);
 }
 
 #[test]
-fn whole_orders_fill_whatever_was_traded() {
+fn whole_orders_fill_at_any_traded_quantity() {
     let mut market = market(whole());
     market.submit(maker(1, Side::Buy, 100, 50));
     assert_eq!(market.trade(Side::Sell, 100, 3), [], "in front of us");
-    assert_eq!(market.trade(Side::Sell, 100, 1), [Seen::Filled(1, 100, 50)]);
+    assert_eq!(
+        market.trade(Side::Sell, 100, 1),
+        [Observed::Filled(1, 100, 50)]
+    );
     market.submit(maker(2, Side::Sell, 101, 50));
-    assert_eq!(market.level(Side::Buy, 101, 1), [Seen::Filled(2, 101, 50)]);
+    assert_eq!(
+        market.level(Side::Buy, 101, 1),
+        [Observed::Filled(2, 101, 50)]
+    );
 }
 
 #[test]
 fn post_only_orders_that_would_take_are_rejected() {
     let mut market = market(Options::careful());
-    let rejected = |id, reason| [Seen::Other(id, Outcome::Rejected(reason))];
+    let rejected = |id, reason| [Observed::Other(id, Outcome::Rejected(reason))];
     assert_eq!(
         market.submit(maker(1, Side::Buy, 101, 1)),
         rejected(1, RejectReason::WouldTake)
     );
     assert_eq!(
         market.submit(maker(1, Side::Buy, 100, 1)),
-        [Seen::Resting(1)]
+        [Observed::Resting(1)]
     );
     assert_eq!(
         market.submit(maker(1, Side::Buy, 99, 1)),
@@ -96,29 +108,32 @@ fn post_only_orders_that_would_take_are_rejected() {
     );
     assert_eq!(
         market.cancel(1),
-        [Seen::Other(1, Outcome::Canceled(Qty(1)))]
+        [Observed::Other(1, Outcome::Canceled(Qty(1)))]
     );
-    assert_eq!(market.cancel(1), [Seen::Other(1, Outcome::CancelRejected)]);
+    assert_eq!(
+        market.cancel(1),
+        [Observed::Other(1, Outcome::CancelRejected)]
+    );
     assert_eq!(
         market.submit(maker(2, Side::Sell, 100, 1)),
-        [Seen::Resting(2)]
+        [Observed::Resting(2)]
     );
 }
 
 #[test]
-fn what_takes_walks_the_book_and_what_it_took_is_gone() {
+fn a_taking_order_walks_the_book_and_removes_what_it_took() {
     let mut market = market(Options::careful());
     let take = |id, price, qty, tif| order(id, Side::Buy, price, qty, tif);
     let ioc = TimeInForce::ImmediateOrCancel;
     assert_eq!(
         market.submit(take(1, 103, 6, ioc)),
-        [Seen::Filled(1, 101, 4), Seen::Filled(1, 103, 2),]
+        [Observed::Filled(1, 101, 4), Observed::Filled(1, 103, 2),]
     );
     assert_eq!(
         market.submit(take(2, 103, 9, ioc)),
         [
-            Seen::Filled(2, 103, 4),
-            Seen::Other(2, Outcome::Expired(Qty(5))),
+            Observed::Filled(2, 103, 4),
+            Observed::Other(2, Outcome::Expired(Qty(5))),
         ]
     );
     let fok = TimeInForce::FillOrKill;
@@ -126,22 +141,22 @@ fn what_takes_walks_the_book_and_what_it_took_is_gone() {
     market.level(Side::Sell, 101, 3);
     assert_eq!(
         market.submit(take(3, 103, 4, fok)),
-        [Seen::Other(3, Outcome::Expired(Qty(4)))]
+        [Observed::Other(3, Outcome::Expired(Qty(4)))]
     );
     assert_eq!(
         market.submit(take(4, 103, 3, fok)),
-        [Seen::Filled(4, 101, 3)]
+        [Observed::Filled(4, 101, 3)]
     );
     market.level(Side::Sell, 101, 1);
     assert_eq!(
         market.submit(take(5, 101, 2, TimeInForce::GoodTillCancel)),
-        [Seen::Filled(5, 101, 1), Seen::Resting(5)],
+        [Observed::Filled(5, 101, 1), Observed::Resting(5)],
         "the rest rests"
     );
 }
 
 #[test]
-fn what_was_taken_is_not_shown_until_the_recording_says_it_anew() {
+fn taken_quantity_is_hidden_until_the_level_changes() {
     let mut market = market(Options::careful());
     let shown = |market: &Market| {
         let mut snapshot = cambist_market_data::Snapshot::default();
@@ -203,7 +218,7 @@ fn fees_and_roles_are_reported_with_every_fill() {
 }
 
 #[test]
-fn levels_that_a_move_left_behind_give_way() {
+fn levels_crossed_by_newer_ones_are_removed() {
     let mut market = market(Options::careful());
     market.level(Side::Buy, 102, 1);
     assert_eq!(
@@ -220,62 +235,62 @@ fn levels_that_a_move_left_behind_give_way() {
 }
 
 #[test]
-fn snapshots_fill_what_the_other_side_has_reached_and_nothing_else() {
+fn snapshots_fill_only_orders_that_the_other_side_reached() {
     let mut market = Market::of_snapshots(Options::careful());
-    market.shows(&[(100, 5), (99, 5)], &[(102, 5)]);
+    market.snapshot(&[(100, 5), (99, 5)], &[(102, 5)]);
     assert_eq!(
         market.submit(maker(1, Side::Buy, 101, 4)),
-        [Seen::Resting(1)]
+        [Observed::Resting(1)]
     );
     market.submit(maker(2, Side::Buy, 100, 4));
     assert_eq!(
-        market.shows(&[(100, 1)], &[(102, 5)]),
+        market.snapshot(&[(100, 1)], &[(102, 5)]),
         [],
         "cancelled or traded: not known"
     );
     assert_eq!(
-        market.shows(&[(99, 9)], &[(101, 3)]),
-        [Seen::Filled(1, 101, 3)]
+        market.snapshot(&[(99, 9)], &[(101, 3)]),
+        [Observed::Filled(1, 101, 3)]
     );
-    assert_eq!(market.shows(&[(99, 9)], &[(101, 3)]), [], "nothing new");
+    assert_eq!(market.snapshot(&[(99, 9)], &[(101, 3)]), [], "nothing new");
     assert_eq!(
-        market.shows(&[(98, 9)], &[(99, 9), (100, 2)]),
-        [Seen::Filled(1, 101, 1), Seen::Filled(2, 100, 4),]
+        market.snapshot(&[(98, 9)], &[(99, 9), (100, 2)]),
+        [Observed::Filled(1, 101, 1), Observed::Filled(2, 100, 4),]
     );
 }
 
 #[test]
-fn a_share_of_decreases_counts_as_traded_if_asked_for() {
+fn a_share_of_decreases_counts_as_traded_if_configured() {
     for (share, fills) in [(0, 0), (499_999, 0), (500_000, 1), (1_000_000, 6)] {
         let mut market = Market::of_snapshots(Options {
             traded_share: share,
             ..Options::careful()
         });
-        market.shows(&[(100, 4)], &[(102, 5)]);
+        market.snapshot(&[(100, 4)], &[(102, 5)]);
         market.submit(maker(1, Side::Buy, 100, 9));
         // 10 of 14 are gone: half is 5, one more than the 4 in front of us.
-        market.shows(&[(100, 14)], &[(102, 5)]);
-        let seen = market.shows(&[(100, 4)], &[(102, 5)]);
-        let expected: &[Seen] = if fills == 0 {
+        market.snapshot(&[(100, 14)], &[(102, 5)]);
+        let seen = market.snapshot(&[(100, 4)], &[(102, 5)]);
+        let expected: &[Observed] = if fills == 0 {
             &[]
         } else {
-            &[Seen::Filled(1, 100, fills)]
+            &[Observed::Filled(1, 100, fills)]
         };
         assert_eq!(seen, expected, "{share}");
     }
 }
 
 #[test]
-fn a_place_beyond_what_snapshots_show_is_not_known_until_they_show_it() {
+fn a_position_beyond_the_snapshot_depth_is_unknown_until_listed() {
     let mut market = Market::of_snapshots(Options {
         snapshot_depth: 2,
         queue: QueueModel::Estimated(Model::Power(3.0)),
         ..Options::careful()
     });
-    market.shows(&[(100, 4), (99, 4)], &[(102, 5)]);
+    market.snapshot(&[(100, 4), (99, 4)], &[(102, 5)]);
     market.submit(maker(1, Side::Buy, 98, 1));
     market.submit(maker(2, Side::Sell, 104, 1));
     assert_eq!((market.in_front(1), market.in_front(2)), (None, Some(0)));
-    market.shows(&[(99, 4), (98, 7)], &[(102, 5)]);
+    market.snapshot(&[(99, 4), (98, 7)], &[(102, 5)]);
     assert_eq!(market.in_front(1), Some(7));
 }

@@ -9,7 +9,7 @@ use cambist_fill_model::FillSimulator;
 use cambist_fill_model::{FillRule, Options, OptionsError, QueueModel};
 use cambist_market_data::Update;
 use cambist_quant::queue::Model;
-use common::{Market, Seen, maker};
+use common::{Market, Observed, maker};
 use serde_json::Value;
 
 fn options(queue: QueueModel) -> Options {
@@ -58,17 +58,17 @@ fn queue_positions_are_those_of_the_published_models() {
                 _ => market.trade(Side::Sell, 100, qty),
             };
             if filled == Some(index as u64) {
-                assert_eq!(seen, [Seen::Filled(1, 100, 1)], "{id}, event {index}");
+                assert_eq!(seen, [Observed::Filled(1, 100, 1)], "{id}, event {index}");
                 break;
             }
             assert_eq!(seen, [], "{id}, event {index}");
             let front = front.as_f64().expect("a number").max(0.0);
-            let believed = market.in_front(1).expect("it rests");
+            let expected = market.in_front(1).expect("it rests");
             #[expect(clippy::cast_precision_loss, reason = "small")]
-            let apart = front - believed as f64;
+            let apart = front - expected as f64;
             assert!(
                 (-1e-9..1.0).contains(&apart),
-                "{id}, event {index}: {front} in front, not {believed}"
+                "{id}, event {index}: {front} in front, not {expected}"
             );
         }
         assert_eq!(filled.is_none(), market.in_front(1).is_some(), "{id}");
@@ -81,21 +81,27 @@ fn the_risk_averse_order_moves_forward_by_trades_alone() {
     market.level(Side::Sell, 101, 10);
     assert_eq!(
         market.submit(maker(1, Side::Sell, 101, 5)),
-        [Seen::Resting(1)]
+        [Observed::Resting(1)]
     );
     market.level(Side::Sell, 101, 14);
     market.level(Side::Sell, 101, 11);
     assert_eq!(market.in_front(1), Some(10), "14 to 11: those behind left");
     assert_eq!(market.trade(Side::Buy, 101, 9), []);
     assert_eq!(market.in_front(1), Some(1));
-    assert_eq!(market.trade(Side::Buy, 101, 3), [Seen::Filled(1, 101, 2)]);
+    assert_eq!(
+        market.trade(Side::Buy, 101, 3),
+        [Observed::Filled(1, 101, 2)]
+    );
     assert_eq!(market.in_front(1), Some(0));
-    assert_eq!(market.trade(Side::Buy, 101, 50), [Seen::Filled(1, 101, 3)]);
+    assert_eq!(
+        market.trade(Side::Buy, 101, 50),
+        [Observed::Filled(1, 101, 3)]
+    );
     assert_eq!(market.simulator.open_orders(), 0);
 }
 
 #[test]
-fn one_trade_fills_no_more_than_it_is_over_several_orders_at_a_price() {
+fn one_trade_fills_at_most_its_quantity_over_several_orders() {
     for queue in [Model::RiskAverse, Model::Power(3.0), Model::Log] {
         let mut market = Market::of_events(options(QueueModel::Estimated(queue)));
         market.level(Side::Buy, 100, 4);
@@ -105,17 +111,17 @@ fn one_trade_fills_no_more_than_it_is_over_several_orders_at_a_price() {
         // 4 in front of the first order; 2 between the two.
         assert_eq!(
             market.trade(Side::Sell, 100, 6),
-            [Seen::Filled(1, 100, 2)],
+            [Observed::Filled(1, 100, 2)],
             "{queue:?}"
         );
         assert_eq!(
             market.trade(Side::Sell, 100, 3),
-            [Seen::Filled(1, 100, 1)],
+            [Observed::Filled(1, 100, 1)],
             "{queue:?}: 1 for the first, 2 for those between"
         );
         assert_eq!(
             market.trade(Side::Sell, 100, 1),
-            [Seen::Filled(2, 100, 1)],
+            [Observed::Filled(2, 100, 1)],
             "{queue:?}"
         );
     }
@@ -123,7 +129,7 @@ fn one_trade_fills_no_more_than_it_is_over_several_orders_at_a_price() {
 
 fn add(market: &mut Market, id: u64, price: u64, qty: u64) {
     let (order, side) = (id, Side::Buy);
-    market.happens(Update::Add {
+    market.event(Update::Add {
         order,
         side,
         price: Price(price),
@@ -132,7 +138,7 @@ fn add(market: &mut Market, id: u64, price: u64, qty: u64) {
 }
 
 #[test]
-fn exact_queues_know_who_is_in_front() {
+fn exact_queues_count_the_orders_in_front() {
     let mut market = Market::of_events(options(QueueModel::Fifo));
     add(&mut market, 11, 100, 5);
     add(&mut market, 12, 100, 2);
@@ -140,23 +146,23 @@ fn exact_queues_know_who_is_in_front() {
     add(&mut market, 13, 100, 9);
     assert_eq!(market.in_front(1), Some(7));
     // Behind us: nothing changes. In front: we move forward.
-    market.happens(Update::Cancel { order: 13 });
+    market.event(Update::Cancel { order: 13 });
     assert_eq!(market.in_front(1), Some(7));
-    market.happens(Update::Cancel { order: 12 });
+    market.event(Update::Cancel { order: 12 });
     assert_eq!(market.in_front(1), Some(5));
     let smaller = Update::Modify {
         order: 11,
         price: Price(100),
         qty: Qty(4),
     };
-    market.happens(smaller);
+    market.event(smaller);
     assert_eq!(market.in_front(1), Some(4), "it keeps its place");
     let larger = Update::Modify {
         order: 11,
         price: Price(100),
         qty: Qty(6),
     };
-    market.happens(larger);
+    market.event(larger);
     assert_eq!(market.in_front(1), Some(0), "it went to the end");
     // An order behind ours trades: ours would have traded first, by at most the same quantity.
     let fill = Update::Fill {
@@ -164,9 +170,9 @@ fn exact_queues_know_who_is_in_front() {
         price: Price(100),
         qty: Qty(2),
     };
-    assert_eq!(market.happens(fill), [Seen::Filled(1, 100, 2)]);
+    assert_eq!(market.event(fill), [Observed::Filled(1, 100, 2)]);
     assert_eq!(market.simulator.unknown_orders(), 0);
-    market.happens(Update::Cancel { order: 99 });
+    market.event(Update::Cancel { order: 99 });
     assert_eq!(market.simulator.unknown_orders(), 1, "counted");
 }
 
@@ -180,8 +186,8 @@ fn a_recorded_fill_in_front_of_us_is_not_ours() {
         price: Price(100),
         qty: Qty(5),
     };
-    assert_eq!(market.happens(fill), []);
-    market.happens(Update::Cancel { order: 11 });
+    assert_eq!(market.event(fill), []);
+    market.event(Update::Cancel { order: 11 });
     assert_eq!(market.in_front(1), Some(0));
     // A fill at a worse price went through our price.
     add(&mut market, 12, 99, 7);
@@ -190,11 +196,11 @@ fn a_recorded_fill_in_front_of_us_is_not_ours() {
         price: Price(99),
         qty: Qty(1),
     };
-    assert_eq!(market.happens(fill), [Seen::Filled(1, 100, 1)]);
+    assert_eq!(market.event(fill), [Observed::Filled(1, 100, 1)]);
 }
 
 #[test]
-fn options_that_mean_nothing_are_refused() {
+fn invalid_options_are_refused() {
     let power = |n| options(QueueModel::Estimated(Model::Power(n)));
     let made = |options| FillSimulator::of_events(options).err();
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {

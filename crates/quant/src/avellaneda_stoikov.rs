@@ -113,7 +113,7 @@ pub fn intensity_from_sizes(tail: f64, impact: f64, orders_per_s: f64) -> Result
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -126,7 +126,7 @@ mod tests {
     };
 
     #[test]
-    fn the_paper_s_spread_and_skew() {
+    fn spread_and_skew_match_the_paper() {
         let flat = quotes(&MARKET, 0.0, Variant::Published2008).unwrap();
         // Page 222: the average spread over the paper's grid is 1.49; at its start it is 1.69.
         assert!((flat.half_spread - 0.845_385_211_375_711_8).abs() < 1e-15);
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn without_risk_aversion_it_is_the_limit() {
+    fn without_risk_aversion_quotes_are_the_limit() {
         let neutral = intensity_spread(0.0, 1.5).unwrap();
         let nearly = intensity_spread(1e-12, 1.5).unwrap();
         assert!((neutral - nearly).abs() < 1e-12);
     }
 
     #[test]
-    fn what_is_no_number_gives_no_quote() {
+    fn invalid_numbers_are_errors() {
         for bad in [f64::NAN, f64::INFINITY] {
             assert!(quotes(&Market { mid: bad, ..MARKET }, 0.0, Variant::Published2008).is_err());
             assert!(

@@ -227,7 +227,7 @@ impl Standardised {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -239,7 +239,7 @@ mod tests {
     /// Printed rows of BAC on 2011-03-01 in the notebook of the paper's author
     /// (sstoikov/microprice).
     #[test]
-    fn the_notebook_s_rows() {
+    fn rows_match_the_notebook() {
         for (bid, ask, imbalance, weighted) in [
             (20.0, 471.0, 0.040_733, 14.330_407),
             (25.0, 148.0, 0.144_509, 14.331_445),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_book_is_refused() {
+    fn invalid_books_are_refused() {
         let (bids, asks) = (side(&[(99.0, 2.0)]), side(&[(101.0, 1.0)]));
         assert!(Book::new(&bids, &[]).is_err() && Book::new(&[], &asks).is_err());
         assert!(Book::new(&asks, &bids).is_err());

@@ -79,7 +79,7 @@ impl Parameters {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -93,7 +93,7 @@ mod tests {
 
     /// Results of mbt_gym's agent, run unmodified.
     #[test]
-    fn the_numbers_of_another_program() {
+    fn numbers_match_mbt_gym() {
         let table = BASE.with_time_left(1.0).unwrap();
         assert!((table.bids[0].unwrap() - 0.209_511_779_251_499_77).abs() < 1e-10);
         assert!((table.asks[1].unwrap() - 1.123_821_554_081_843).abs() < 1e-10);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_the_penalty_alone_tells_and_bad_input_is_refused() {
+    fn at_the_end_only_the_terminal_penalty_counts_and_invalid_input_is_refused() {
         let end = BASE.with_time_left(0.0).unwrap();
         assert!((end.bids[8].unwrap() - (1.0 / 1.5 + 0.001)).abs() < 1e-14);
         for bad in [

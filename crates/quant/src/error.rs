@@ -14,7 +14,7 @@ pub enum Error {
         must: &'static str,
     },
     /// There are fewer observations than the result needs.
-    #[error("{name}: at least {needed} needed, {given} given")]
+    #[error("{name}: {given} given, at least {needed} are needed")]
     TooFew {
         /// The kind of observation.
         name: &'static str,
@@ -30,7 +30,7 @@ pub enum Error {
         name: &'static str,
     },
     /// The inputs would take more computation than is allowed.
-    #[error("{name} asks for too much work")]
+    #[error("{name}: the computation would need more steps than are allowed")]
     TooMuchWork {
         /// The input that causes it.
         name: &'static str,

@@ -42,7 +42,7 @@ impl Positive {
             require(
                 log.abs() < 1e12,
                 "terminal value",
-                "the logarithm of a number that can be told from others",
+                "a logarithm within the range of a float",
             )?;
             let exponent = libm::floor(log / core::f64::consts::LN_2);
             made.mantissa

@@ -111,7 +111,7 @@ pub fn is_worth_crossing(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_left_when_its_risk_costs_more() {
+    fn crossing_is_better_when_the_risk_of_waiting_costs_more() {
         let cross = |position| is_worth_crossing(position, 2.0, 0.1, 1.0, 0.5, 0.1).unwrap();
         assert!(!cross(1.4) && cross(-1.6));
         assert!(is_worth_crossing(1.0, f64::NAN, 0.1, 1.0, 0.5, 0.1).is_err());

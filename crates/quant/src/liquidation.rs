@@ -65,7 +65,7 @@ impl Liquidation {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_deadline_all_is_given_up_and_more_lots_do_not_change_fewer() {
+    fn at_the_deadline_distances_are_the_discount_and_do_not_depend_on_later_lots() {
         let end = BASE.distances(3, 0.0).unwrap();
         let spread = intensity_spread(0.05, 0.3).unwrap();
         for distance in end {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused() {
+    fn out_of_range_input_is_refused() {
         for bad in [
             Liquidation {
                 sigma: f64::NAN,

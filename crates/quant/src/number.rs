@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_has_no_whole_part() {
+    fn non_numbers_have_no_integer_part() {
         for value in [f64::NAN, f64::INFINITY, 1e300] {
             assert_eq!(value.floor_to_i64(), None);
             assert_eq!(value.round_half_even(), None);

@@ -167,7 +167,7 @@ pub fn is_traded_through(side: Side, price: i64, traded: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_filled_is_taken_once() {
+    fn a_filled_quantity_is_returned_once() {
         let mut place = Position::new(Model::RiskAverse, 10.0).unwrap();
         place.trade(10.4).unwrap();
         assert!((place.take_filled(1.0).unwrap()).abs() < 1e-12);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_own_order_took_did_not_reach_those_behind_it() {
+    fn quantity_filled_by_an_own_order_in_front_does_not_reach_orders_behind() {
         // Ten of others, five of ours, five of others, ours: seventeen are traded.
         let mut place = Position::new(Model::Log, 15.0).unwrap();
         place.trade(17.0).unwrap();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_that_are_reached_fill() {
+    fn orders_fill_when_their_price_is_reached() {
         assert!(is_crossed(Side::Bid, 100, 100) && !is_crossed(Side::Bid, 99, 100));
         assert!(is_crossed(Side::Ask, 100, 100) && !is_crossed(Side::Ask, 101, 100));
         assert!(is_traded_through(Side::Bid, 100, 99) && !is_traded_through(Side::Bid, 100, 100));

@@ -100,7 +100,7 @@ pub fn combine(sources: &[Option<Source>], rule: Rule, guards: &Guards) -> Resul
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn fresh_sources_that_agree_make_a_price() {
+    fn fresh_sources_that_agree_give_a_price() {
         let sources = [
             Some(at(101.0, 1.0, 3.0)),
             None,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_or_apart_make_none() {
+    fn too_few_or_diverging_sources_give_no_price() {
         let stale = [Some(at(100.0, 1.0, 1.0)), Some(at(100.0, 6.0, 1.0)), None];
         assert!(matches!(
             combine(&stale, Rule::Median, &GUARDS),

@@ -26,7 +26,7 @@ pub fn twap_target(total: u128, start: u64, end: u64, slices: u32, now: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 

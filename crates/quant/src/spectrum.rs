@@ -88,7 +88,7 @@ fn bisect(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     }
 }
 
-/// Whether the whole spectrum lies above `trial`: all pivots, eliminated towards `split`, are positive.
+/// Whether the whole spectrum is above `trial`: all pivots, eliminated towards `split`, are positive.
 fn above_all(diagonal: &[f64], e: f64, split: usize, trial: f64) -> bool {
     let eliminate = |pivot: f64, d: &f64| {
         let next = d - trial - e * e / pivot;
@@ -118,7 +118,7 @@ fn count_below(diagonal: &[f64], e: f64, trial: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 

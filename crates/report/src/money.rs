@@ -126,7 +126,7 @@ pub(crate) fn greatest_divisor(mut one: u128, mut two: u128) -> u128 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
 
     #[test]

@@ -229,7 +229,7 @@ impl MarketPnl {
     /// A join or an exit was booked.
     pub fn moved(&mut self, moved: &PoolTransactionSettlement) {
         if self.open {
-            self.counted &= self.try_moved(moved).is_some();
+            self.counted &= self.try_pool_transaction(moved).is_some();
         }
     }
 
@@ -257,7 +257,7 @@ impl MarketPnl {
 
     /// Value of our shares of the pool at the mark, in whole quote units; `None` if it is not known.
     pub fn pool_worth(&self) -> Option<Amount> {
-        let pool = self.pool.as_ref().filter(|pool| !pool.waits())?;
+        let pool = self.pool.as_ref().filter(|pool| !pool.has_waiting())?;
         let worth = pool.worth(self.terms, self.mark?)?;
         u128::try_from(worth.div_euclid(i128::from(self.terms.denominator))).ok()
     }
@@ -315,7 +315,7 @@ impl MarketPnl {
         if self.mark.is_some() {
             self.start = self.equity()?;
         }
-        self.shares_came(i128::try_from(shares).ok()?)
+        self.add_external_shares(i128::try_from(shares).ok()?)
     }
 
     fn try_mid(&mut self, mid: u64) -> Option<()> {
@@ -327,7 +327,7 @@ impl MarketPnl {
             self.start = self.equity()?;
             let waiting = std::mem::take(&mut self.waiting);
             self.book(waiting, mid)?;
-            return self.pool_is_known();
+            return self.value_waiting();
         };
         let terms = self.terms;
         let by_the_move = |base| {
@@ -359,16 +359,16 @@ impl MarketPnl {
         Some(())
     }
 
-    fn try_moved(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
+    fn try_pool_transaction(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         if let Some(mid) = moved.mid {
             self.try_mid(mid)?;
         }
         let pool = self.pool.as_mut()?;
-        if self.mark.is_none() || !pool.is_known() {
+        if self.mark.is_none() || !pool.is_valued() {
             // Its value is not known yet. It is booked once it is, and until then it is left out.
-            return pool.wait(moved);
+            return pool.add_waiting(moved);
         }
-        self.book_move(moved)
+        self.book_transaction(moved)
     }
 
     fn try_pool(&mut self, balances: PoolBalances) -> Option<()> {
@@ -376,42 +376,44 @@ impl MarketPnl {
         let pool = self.pool.as_mut()?;
         match mark.filter(|_| open) {
             Some(mark) => pool.changes(self.terms, mark, balances)?,
-            None => pool.learn(balances),
+            None => pool.set_balances(balances),
         }
-        if open { self.pool_is_known() } else { Some(()) }
+        if open { self.value_waiting() } else { Some(()) }
     }
 
     /// Books the waiting flows at current values, once mid and pool balances are known.
-    fn pool_is_known(&mut self) -> Option<()> {
-        let Some(pool) = self.pool.as_mut().filter(|pool| pool.is_known()) else {
+    fn value_waiting(&mut self) -> Option<()> {
+        let Some(pool) = self.pool.as_mut().filter(|pool| pool.is_valued()) else {
             return Some(());
         };
         if self.mark.is_none() {
             return Some(());
         }
         let (shares, moves) = pool.take_waiting();
-        self.shares_came(shares)?;
-        moves.iter().try_for_each(|moved| self.book_move(moved))
+        self.add_external_shares(shares)?;
+        moves
+            .iter()
+            .try_for_each(|moved| self.book_transaction(moved))
     }
 
     /// Adds shares that were not bought: their value is neither profit nor loss.
-    fn shares_came(&mut self, shares: i128) -> Option<()> {
+    fn add_external_shares(&mut self, shares: i128) -> Option<()> {
         let Some(pool) = &mut self.pool else {
             return Some(());
         };
-        match self.mark.filter(|_| pool.is_known()) {
+        match self.mark.filter(|_| pool.is_valued()) {
             Some(mark) => {
                 let worth = pool.change(self.terms, mark, shares)?;
                 self.start = self.start.checked_add(worth)?;
             }
-            None => pool.wait_for(shares)?,
+            None => pool.add_waiting_shares(shares)?,
         }
         Some(())
     }
 
     fn try_explain(&mut self, token: TokenId, amount: i128) -> Option<()> {
         if self.pool.as_ref().is_some_and(|pool| pool.lp == token) {
-            return self.shares_came(amount);
+            return self.add_external_shares(amount);
         }
         if token == self.market.base.id {
             self.base = self.base.checked_add(amount)?;
@@ -436,7 +438,7 @@ impl MarketPnl {
     }
 
     /// Books a join or an exit whose shares can be valued.
-    fn book_move(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
+    fn book_transaction(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         let (mark, postings) = (self.mark?, Postings::of_move(moved));
         let pool = self.pool.as_mut()?;
         let worth = pool.change(self.terms, mark, postings.of(pool.lp))?;

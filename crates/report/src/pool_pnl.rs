@@ -88,7 +88,7 @@ impl PoolPosition {
         self.parts
     }
 
-    pub(crate) const fn is_known(&self) -> bool {
+    pub(crate) const fn is_valued(&self) -> bool {
         self.balances.is_some()
     }
 
@@ -98,7 +98,7 @@ impl PoolPosition {
     }
 
     /// Sets the pool's balances before anything is valued. An empty pool gives shares no value.
-    pub(crate) fn learn(&mut self, balances: PoolBalances) {
+    pub(crate) fn set_balances(&mut self, balances: PoolBalances) {
         if balances.supply > 0 {
             self.balances = Some(balances);
         }
@@ -125,18 +125,18 @@ impl PoolPosition {
     }
 
     /// Whether shares, joins or exits wait to be valued.
-    pub(crate) const fn waits(&self) -> bool {
+    pub(crate) const fn has_waiting(&self) -> bool {
         self.waiting_shares != 0 || !self.waiting_moves.is_empty()
     }
 
     /// Adds shares that cannot be valued yet.
-    pub(crate) fn wait_for(&mut self, shares: i128) -> Option<()> {
+    pub(crate) fn add_waiting_shares(&mut self, shares: i128) -> Option<()> {
         self.waiting_shares = self.waiting_shares.checked_add(shares)?;
         Some(())
     }
 
     /// Adds a join or an exit that cannot be valued yet.
-    pub(crate) fn wait(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
+    pub(crate) fn add_waiting(&mut self, moved: &PoolTransactionSettlement) -> Option<()> {
         let fits = self.waiting_moves.len() < WAITING_MAX;
         fits.then(|| self.waiting_moves.push(moved.clone()))
     }
@@ -158,7 +158,7 @@ impl PoolPosition {
         balances: PoolBalances,
     ) -> Option<()> {
         let (Some(before), true) = (self.balances, balances.supply > 0) else {
-            self.learn(balances);
+            self.set_balances(balances);
             return Some(());
         };
         let then = self.worth(terms, mark)?;

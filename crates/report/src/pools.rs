@@ -40,7 +40,7 @@ impl PoolCounts {
         self.failed += u64::from(end != End::Filled && end != End::NeverSent);
     }
 
-    pub(crate) const fn told(&mut self, status: &PoolStatus) {
+    pub(crate) const fn status(&mut self, status: &PoolStatus) {
         self.held = status.held;
     }
 }

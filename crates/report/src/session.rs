@@ -1,7 +1,7 @@
 //! Adds up the engine's notifications, in bounded memory.
 
 mod counts;
-mod told;
+mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::sides::Sides;
 use counts::Counts;
 
 /// Joins and exits that are remembered, so that none is counted twice.
-const MOVES_KEPT: usize = 4_096;
+const TRANSACTIONS_KEPT: usize = 4_096;
 
 #[derive(Debug)]
 struct Market {
@@ -46,9 +46,9 @@ pub struct Session {
     markets: Vec<Market>,
     pools: Vec<PoolCounts>,
     /// Joins and exits whose end is not proven, and their expiry; at most one for each pool.
-    moving: BTreeMap<ClientOrderId, u32>,
+    open_transactions: BTreeMap<ClientOrderId, u32>,
     /// Joins and exits that were counted; the next run of the daemon may report the last one again.
-    moves_seen: BTreeSet<ClientOrderId>,
+    counted_transactions: BTreeSet<ClientOrderId>,
     tokens: BTreeMap<TokenId, TokenSpec>,
     counts: Counts,
     fills: u64,
@@ -80,8 +80,8 @@ impl Session {
         Self {
             markets: markets.collect(),
             pools: Vec::new(),
-            moving: BTreeMap::new(),
-            moves_seen: BTreeSet::new(),
+            open_transactions: BTreeMap::new(),
+            counted_transactions: BTreeSet::new(),
             tokens,
             counts: Counts::new(),
             fills: 0,
@@ -94,8 +94,8 @@ impl Session {
     }
 
     /// The daemon was not running from `now` on and starts again: later notifications add to the earlier ones, and the
-    /// time in between does not count. Recovered orders are passed to `found`.
-    pub fn next_life(&mut self, now: Time) {
+    /// time in between does not count. Recovered orders are passed to `recovered`.
+    pub fn daemon_restarted(&mut self, now: Time) {
         for market in &mut self.markets {
             market.sides.pause(now);
         }
@@ -120,25 +120,26 @@ impl Session {
     }
 
     /// A join or an exit of an earlier run that may be undecided, passed before the first notification.
-    pub fn found_move(&mut self, id: ClientOrderId, valid_until_s: u32) {
-        self.moving.insert(id, valid_until_s);
+    pub fn recovered_pool_transaction(&mut self, id: ClientOrderId, valid_until_s: u32) {
+        self.open_transactions.insert(id, valid_until_s);
     }
 
     /// An order of an earlier run that may be alive, passed before the first notification.
-    pub fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
-        self.counts.found(order, valid_until_s, has_filled);
+    pub fn recovered(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
+        self.counts.recovered(order, valid_until_s, has_filled);
     }
 
     /// Adds a notification.
-    pub fn observe(&mut self, now: Time, note: &Notification) {
-        match note {
+    pub fn observe(&mut self, now: Time, notification: &Notification) {
+        match notification {
             Notification::Ready { opening, .. } => self.open(opening),
             Notification::Submitted {
                 order,
                 valid_until_s,
                 ..
             } => self.counts.submitted(*order, *valid_until_s),
-            Notification::Acknowledged { order, .. } if self.moving.contains_key(order) => {}
+            Notification::Acknowledged { order, .. }
+                if self.open_transactions.contains_key(order) => {}
             Notification::Acknowledged { micros, .. } => self.counts.acknowledged(*micros),
             Notification::Refused {
                 endpoint, reason, ..
@@ -169,21 +170,21 @@ impl Session {
                 valid_until_s,
                 ..
             } => {
-                self.moving.insert(*order, *valid_until_s);
+                self.open_transactions.insert(*order, *valid_until_s);
             }
             Notification::PoolTransactionSettled(moved) => self.moved(moved),
             Notification::PoolTransactionEnded {
                 order, market, end, ..
             } => {
-                self.moving.remove(order);
+                self.open_transactions.remove(order);
                 self.pool(*market)
                     .into_iter()
                     .for_each(|pool| pool.ended(*end));
             }
             Notification::Status(status) => {
                 self.status.clone_from(status);
-                for told in &status.pools {
-                    self.pool_told(told);
+                for status in &status.pools {
+                    self.pool_status(status);
                 }
             }
             Notification::Reconciled { .. } => self.comparison.closed = true,
@@ -245,10 +246,10 @@ impl Session {
             .iter()
             .map(|pool| (pool.spec.market, of(pool.spec.lp.id)))
             .collect();
-        let mut given = BTreeSet::new();
+        let mut opened = BTreeSet::new();
         for market in &mut self.markets {
             let base = market.spec.base.id;
-            let units = if given.insert(base) { of(base) } else { 0 };
+            let units = if opened.insert(base) { of(base) } else { 0 };
             let shares = shares.get(&market.spec.id).copied().unwrap_or(0);
             market.pnl.open(units, shares);
         }
@@ -312,21 +313,21 @@ impl Session {
         self.pools.iter_mut().find(|pool| pool.is_of(market))
     }
 
-    fn pool_told(&mut self, told: &PoolStatus) {
-        if let Some(pool) = self.pool(told.market) {
-            pool.told(told);
+    fn pool_status(&mut self, status: &PoolStatus) {
+        if let Some(pool) = self.pool(status.market) {
+            pool.status(status);
         }
-        if let (Some(market), Some(balances)) = (self.market(told.market), told.balances) {
+        if let (Some(market), Some(balances)) = (self.market(status.market), status.balances) {
             market.pnl.pool_holds(balances);
         }
     }
 
     /// Books a join or an exit.
     fn moved(&mut self, moved: &PoolTransactionSettlement) {
-        while self.moves_seen.len() >= MOVES_KEPT {
-            self.moves_seen.pop_first();
+        while self.counted_transactions.len() >= TRANSACTIONS_KEPT {
+            self.counted_transactions.pop_first();
         }
-        if !self.moves_seen.insert(moved.order) {
+        if !self.counted_transactions.insert(moved.order) {
             return;
         }
         let Some(pool) = self.pool(moved.market) else {

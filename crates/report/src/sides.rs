@@ -61,7 +61,7 @@ impl Sides {
             return if self.since.is_some() { 1.0 } else { 0.0 };
         }
         let both_us = self.both_us.saturating_add(open_us);
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
         {
             both_us as f64 / all_us as f64
         }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn time_between_two_lives_does_not_count() {
+    fn time_between_two_runs_does_not_count() {
         let at = Time::from_ms;
         let mut sides = Sides::default();
         sides.set(at(100), true);

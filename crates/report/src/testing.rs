@@ -1,6 +1,6 @@
 //! Helpers shared by the tests of this crate.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};

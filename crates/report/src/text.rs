@@ -102,7 +102,7 @@ pub fn summary(summary: &Summary) -> String {
             "{} submitted, {} acknowledged{}",
             orders.submitted,
             orders.acknowledged,
-            some(summary.ends.recovered, "found at the start")
+            some(summary.ends.recovered, "recovered at the start")
         ),
     );
     out.put("ended", &ended(summary.ends));
@@ -126,7 +126,7 @@ pub fn summary(summary: &Summary) -> String {
     }
     for pool in &summary.pools {
         let PoolRow { joins, exits, .. } = pool;
-        let failed = some(pool.failed, "that moved nothing");
+        let failed = some(pool.failed, "without effect");
         out.put(
             "pool",
             &format!("{}: {joins} joined, {exits} left{failed}", pool.name),
@@ -136,7 +136,7 @@ pub fn summary(summary: &Summary) -> String {
         out.put("  shares", &worth);
     }
     if summary.pnl_quote.is_none() {
-        out.put("profit and loss", "cannot be counted");
+        out.put("profit and loss", "not available (an amount overflowed)");
     }
     for row in &summary.pnl {
         profit_and_loss(&mut out, row);
@@ -171,7 +171,7 @@ pub fn summary(summary: &Summary) -> String {
 /// The total, and below it the components, which sum to it as displayed.
 fn profit_and_loss(out: &mut Lines, row: &PnlRow) {
     let mut put = |label: &str, cents: i64| {
-        #[expect(clippy::cast_precision_loss, reason = "for people, two places")]
+        #[expect(clippy::cast_precision_loss, reason = "for display, two places")]
         let amount = cents as f64 / 100.0;
         out.put(label, &format!("{amount:>+10.2} {}", row.quote));
     };
@@ -200,7 +200,7 @@ fn profit_and_loss(out: &mut Lines, row: &PnlRow) {
 /// Hundredths, rounded to the nearest.
 fn cents(amount: &str) -> i64 {
     let amount: f64 = amount.parse().unwrap_or(0.0);
-    #[expect(clippy::cast_possible_truncation, reason = "for people; it saturates")]
+    #[expect(clippy::cast_possible_truncation, reason = "for display; it saturates")]
     let cents = (amount * 100.0).round() as i64;
     cents
 }
@@ -226,7 +226,7 @@ fn ended(ends: Ends) -> String {
         some(ends.expired, "expired"),
         some(ends.rejected, "rejected"),
         some(ends.failed_late, "failed late"),
-        some(ends.fenced, "never shown"),
+        some(ends.fenced, "never listed"),
         some(ends.never_sent, "never sent"),
         match ends.partly_filled {
             0 => String::new(),

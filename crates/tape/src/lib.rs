@@ -2,7 +2,7 @@
 //!
 //! A tape is enough to run the same engine again and to compare every action. This crate defines the format, writes it
 //! in bounded segments, reads tapes that a crash has cut off, and compares. It does not depend on the engine (replay
-//! takes a function) or on a clock, and knows of the file system only one folder of segments. Events and actions carry
+//! takes a function) or on a clock, and uses of the file system only one folder of segments. Events and actions carry
 //! no secrets, so a tape holds none.
 
 pub mod reader;

@@ -21,11 +21,11 @@ pub enum ReadError {
     #[error("tape cannot be read: {0}")]
     Io(#[from] io::Error),
     /// The file is not a tape.
-    #[error("not a tape: it does not begin with the mark of one")]
+    #[error("not a tape: the file does not begin with the magic bytes of a tape")]
     NotATape,
     /// Written by a later program.
     #[error(
-        "tape holds types that this program does not know (format {format}, types {types:#x}): it was written by a later one, which reads it"
+        "tape has types that this program does not know (format {format}, types {types:#x}): a later version of the program wrote it; read it with that version"
     )]
     Version {
         /// Format in the file.
@@ -57,14 +57,14 @@ pub enum ReadError {
 )]
 pub enum Entry {
     /// An event of the engine.
-    Heard {
+    Event {
         /// Time of the event.
         now: Time,
         /// The event.
         event: Event,
     },
     /// The actions that followed.
-    Did {
+    Actions {
         /// All of them, in order.
         actions: Vec<Action>,
     },
@@ -102,7 +102,7 @@ pub struct Reader<R: Read> {
     /// An entry that was read while looking for a snapshot.
     ahead: Option<Entry>,
     tail: Option<Tail>,
-    after_heard: bool,
+    after_event: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -144,14 +144,14 @@ impl<R: Read> Reader<R> {
             snapshot: None,
             ahead: None,
             tail: None,
-            after_heard: false,
+            after_event: false,
         };
         let begin = reader.offset;
         reader.header = match reader.record()? {
             Found::Record(record) => match *record {
                 Record::Header(header) => header,
-                Record::Snapshot(_) | Record::Heard { .. } | Record::Did { .. } => {
-                    return Err(reader.damaged(begin, "it does not begin with a header"));
+                Record::Snapshot(_) | Record::Event { .. } | Record::Actions { .. } => {
+                    return Err(reader.damaged(begin, "the first record is not a header"));
                 }
             },
             Found::End(_) => {
@@ -164,7 +164,7 @@ impl<R: Read> Reader<R> {
         match reader.record()? {
             Found::Record(record) => match *record {
                 Record::Snapshot(state) => reader.snapshot = Some(state),
-                other @ (Record::Header(_) | Record::Heard { .. } | Record::Did { .. }) => {
+                other @ (Record::Header(_) | Record::Event { .. } | Record::Actions { .. }) => {
                     reader.ahead = Some(reader.entry(at, other)?);
                 }
             },
@@ -183,7 +183,7 @@ impl<R: Read> Reader<R> {
         self.snapshot.as_deref()
     }
 
-    /// The next entry; `None` at the end, of which [`Self::tail`] tells the kind.
+    /// The next entry; `None` at the end, and [`Self::tail`] then has its kind.
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         if let Some(entry) = self.ahead.take() {
             return Ok(Some(entry));
@@ -218,19 +218,19 @@ impl<R: Read> Reader<R> {
 
     fn entry(&mut self, at: u64, record: Record) -> Result<Entry, ReadError> {
         match record {
-            Record::Heard { now, event } if !self.after_heard => {
-                self.after_heard = true;
-                Ok(Entry::Heard { now, event })
+            Record::Event { now, event } if !self.after_event => {
+                self.after_event = true;
+                Ok(Entry::Event { now, event })
             }
-            Record::Did { actions } if self.after_heard => {
-                self.after_heard = false;
-                Ok(Entry::Did { actions })
+            Record::Actions { actions } if self.after_event => {
+                self.after_event = false;
+                Ok(Entry::Actions { actions })
             }
-            Record::Heard { .. } | Record::Did { .. } => {
-                Err(self.damaged(at, "heard and done do not take turns"))
+            Record::Event { .. } | Record::Actions { .. } => {
+                Err(self.damaged(at, "events and actions do not alternate"))
             }
             Record::Header(_) | Record::Snapshot(_) => {
-                Err(self.damaged(at, "an opening record in the middle"))
+                Err(self.damaged(at, "a header or snapshot record after the first event"))
             }
         }
     }
@@ -255,7 +255,7 @@ impl<R: Read> Reader<R> {
             if self.only_zeros_follow()? {
                 return Ok(torn);
             }
-            return Err(self.damaged(start, "the length of a record does not check"));
+            return Err(self.damaged(start, "the check of a record's length failed"));
         };
         let mut payload = Vec::new();
         let length = u64::from(frame.length);
@@ -268,12 +268,15 @@ impl<R: Read> Reader<R> {
             if self.only_zeros_follow()? {
                 return Ok(torn);
             }
-            return Err(self.damaged(start, "the content of a record does not check"));
+            return Err(self.damaged(start, "the check of a record's content failed"));
         }
         let mut rest = payload.as_slice();
         let record = versions::history().read(RECORD, self.version, &mut rest);
         let (Ok(record), []) = (record, rest) else {
-            return Err(self.damaged(start, "a record is none of the tape's version"));
+            return Err(self.damaged(
+                start,
+                "a record cannot be decoded with the types of the tape's version",
+            ));
         };
         self.offset = start + FRAME_BYTES as u64 + length;
         Ok(Found::Record(Box::new(record)))

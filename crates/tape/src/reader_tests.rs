@@ -1,6 +1,6 @@
 //! Round trips, and every kind of damage to a file.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn entries(turns: &[Turn]) -> Vec<Entry> {
         .iter()
         .flat_map(|(now, event, actions)| {
             let (now, event, actions) = (*now, event.clone(), actions.clone());
-            [Entry::Heard { now, event }, Entry::Did { actions }]
+            [Entry::Event { now, event }, Entry::Actions { actions }]
         })
         .collect()
 }
@@ -45,7 +45,7 @@ fn read(tape: &[u8]) -> (Vec<Entry>, Result<Tail, ReadError>) {
 }
 
 #[test]
-fn every_event_and_action_comes_back() {
+fn every_event_and_action_is_read_back() {
     let mut seen = BTreeSet::new();
     for seed in 0..320 {
         let turns = turns(&mut Random(seed), 60);
@@ -90,7 +90,7 @@ fn a_tape_may_end_after_any_byte() {
 }
 
 #[test]
-fn a_file_that_had_grown_before_its_content_came_is_torn() {
+fn a_file_extended_before_its_content_is_torn() {
     let turns = turns(&mut Random(12), 3);
     let all = entries(&turns);
     let tape = written(&turns, None);
@@ -112,7 +112,7 @@ fn a_file_that_had_grown_before_its_content_came_is_torn() {
 }
 
 #[test]
-fn no_changed_bit_goes_unseen() {
+fn every_changed_bit_is_detected() {
     let turns = turns(&mut Random(13), 3);
     let all = entries(&turns);
     let tape = written(&turns, Some(b"state"));
@@ -145,7 +145,7 @@ fn no_changed_bit_goes_unseen() {
 }
 
 #[test]
-fn what_is_no_record_of_ours_is_refused() {
+fn invalid_records_are_refused() {
     let opening = written(&[], None);
     let with = |payload: &[u8]| {
         let mut tape = opening.clone();
@@ -157,19 +157,22 @@ fn what_is_no_record_of_ours_is_refused() {
         read(&tape).1.unwrap_err().to_string()
     };
     let at = opening.len();
-    let unknown = format!("tape is damaged at byte {at}: a record is none of the tape's version");
+    let unknown = format!(
+        "tape is damaged at byte {at}: a record cannot be decoded with the types of the tape's version"
+    );
     assert_eq!(with(&[200]), unknown);
     assert_eq!(with(&[]), unknown);
-    let turn_missing = format!("tape is damaged at byte {at}: heard and done do not take turns");
+    let turn_missing = format!("tape is damaged at byte {at}: events and actions do not alternate");
     assert_eq!(with(&[3, 0]), turn_missing);
     assert_eq!(with(&[3, 0, 0]), unknown, "bytes left over");
     let second = postcard::to_stdvec(&Record::Header(header())).unwrap();
-    let misplaced = format!("tape is damaged at byte {at}: an opening record in the middle");
+    let misplaced =
+        format!("tape is damaged at byte {at}: a header or snapshot record after the first event");
     assert_eq!(with(&second), misplaced);
     for (text, message) in [
         (
             "#!/bin/sh\nexit\n",
-            "not a tape: it does not begin with the mark of one",
+            "not a tape: the file does not begin with the magic bytes of a tape",
         ),
         ("", "tape ends before its header is complete, at byte 0"),
     ] {
@@ -196,8 +199,11 @@ fn nothing_is_written_after_a_record_that_failed() {
     let detail = "x".repeat(RECORD_MAX_BYTES);
     let name = String::new();
     let long = Action::Notify(Notification::InvariantFailed { name, detail });
-    assert!(matches!(writer.did(&[long]), Err(WriteError::TooLong)));
-    assert!(matches!(writer.did(&[]), Err(WriteError::Ended)));
+    assert!(matches!(
+        writer.write_actions(&[long]),
+        Err(WriteError::TooLong)
+    ));
+    assert!(matches!(writer.write_actions(&[]), Err(WriteError::Ended)));
     assert_eq!(writer.written(), before);
 }
 
@@ -253,12 +259,12 @@ fn action_kind(action: &Action) -> &'static str {
         Action::Transmit { .. } => "transmit",
         Action::StoreRestrictions { .. } => "store level",
         Action::Book(_) => "book",
-        Action::Notify(note) => note_kind(note),
+        Action::Notify(note) => notification_kind(note),
         Action::Finished { .. } => "finished",
     }
 }
 
-fn note_kind(note: &Notification) -> &'static str {
+fn notification_kind(note: &Notification) -> &'static str {
     match note {
         Notification::Ready { .. } => "ready",
         Notification::Submitted { .. } => "submitted",
@@ -290,7 +296,7 @@ fn note_kind(note: &Notification) -> &'static str {
         Notification::TradingStateChanged { .. } => "level changed",
         Notification::Paused(_) => "paused",
         Notification::Unpaused { .. } => "unpaused",
-        Notification::RestrictionsNotStored => "level not stored",
+        Notification::RestrictionsNotStored => "restrictions not stored",
         Notification::CommandTaken { .. } => "command taken",
         Notification::CommandRefused { .. } => "command refused",
         Notification::Adopted { .. } => "adopted",

@@ -34,8 +34,15 @@ pub struct Header {
 pub(crate) enum Record {
     Header(Header),
     Snapshot(Vec<u8>),
-    Heard { now: Time, event: Event },
-    Did { actions: Vec<Action> },
+    #[serde(rename = "Heard")]
+    Event {
+        now: Time,
+        event: Event,
+    },
+    #[serde(rename = "Did")]
+    Actions {
+        actions: Vec<Action>,
+    },
 }
 
 /// A record as it is written: the same encoding, borrowed.
@@ -43,6 +50,13 @@ pub(crate) enum Record {
 pub(crate) enum RecordRef<'a> {
     Header(&'a Header),
     Snapshot(&'a [u8]),
-    Heard { now: Time, event: &'a Event },
-    Did { actions: &'a [Action] },
+    #[serde(rename = "Heard")]
+    Event {
+        now: Time,
+        event: &'a Event,
+    },
+    #[serde(rename = "Did")]
+    Actions {
+        actions: &'a [Action],
+    },
 }

@@ -36,7 +36,7 @@ impl fmt::Display for Difference {
             "event {} at {} us, action {}:",
             self.event_number, self.now.0, self.action_number
         )?;
-        writeln!(f, "  heard    {}", self.event)?;
+        writeln!(f, "  event    {}", self.event)?;
         writeln!(f, "  on tape  {}", self.expected)?;
         write!(f, "  now      {}", self.got)
     }
@@ -76,19 +76,19 @@ pub fn compare<R: Read>(
         first_difference: None,
         tail: None,
     };
-    let mut heard = None;
+    let mut recorded = None;
     let mut got = Vec::new();
     while let Some(entry) = reader.next_entry()? {
         match entry {
-            Entry::Heard { now, event } => heard = Some((now, event)),
-            Entry::Did { actions } => {
-                let Some((now, event)) = heard.take() else {
+            Entry::Event { now, event } => recorded = Some((now, event)),
+            Entry::Actions { actions } => {
+                let Some((now, event)) = recorded.take() else {
                     continue;
                 };
                 got.clear();
                 engine(now, &event, &mut got);
-                let heard = (now, &event);
-                replay.first_difference = first_difference(replay.events, heard, &actions, &got);
+                let recorded = (now, &event);
+                replay.first_difference = first_difference(replay.events, recorded, &actions, &got);
                 if replay.first_difference.is_some() {
                     return Ok(replay);
                 }
@@ -134,7 +134,7 @@ fn capped(value: &impl fmt::Debug) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use cambist_core::event::TradingState;
     use cambist_core::notification::Notification;
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_action_is_found_where_it_is() {
+    fn a_changed_action_is_reported_at_its_place() {
         let mut turns = turns(&mut Random(4), 10);
         let raised = |level| {
             let cause = "test".to_owned();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_of_any_size_is_shown_in_bounds() {
+    fn differences_of_any_size_have_a_bounded_text() {
         assert!(capped(&"ä".repeat(10_000)).chars().count() <= TEXT_MAX + 1);
     }
 }

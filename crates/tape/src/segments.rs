@@ -118,8 +118,8 @@ impl<S: Shelf> Segments<S> {
         Ok(segments)
     }
 
-    /// As [`Writer::heard`].
-    pub fn heard(&mut self, now: Time, event: &Event) -> Result<(), SegmentError> {
+    /// As [`Writer::write_event`].
+    pub fn write_event(&mut self, now: Time, event: &Event) -> Result<(), SegmentError> {
         if self.writer.written() >= self.limits.total_bytes {
             return Err(SegmentError::Full {
                 number: self.number,
@@ -128,12 +128,12 @@ impl<S: Shelf> Segments<S> {
         }
         let begin = self.span.map_or(now, |(begin, _)| begin);
         self.span = Some((begin, now));
-        Ok(self.writer.heard(now, event)?)
+        Ok(self.writer.write_event(now, event)?)
     }
 
-    /// As [`Writer::did`].
-    pub fn did(&mut self, actions: &[Action]) -> Result<(), SegmentError> {
-        Ok(self.writer.did(actions)?)
+    /// As [`Writer::write_actions`].
+    pub fn write_actions(&mut self, actions: &[Action]) -> Result<(), SegmentError> {
+        Ok(self.writer.write_actions(actions)?)
     }
 
     /// As [`Writer::flush`].

@@ -1,7 +1,7 @@
 //! Arbitrary events and actions, generated without naming a field: small random bytes are decoded as the wanted type
 //! until they are valid. Fields that core adds later are covered without a change.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Time;
 use cambist_core::action::Action;
@@ -120,8 +120,8 @@ pub fn header() -> Header {
 pub fn written(turns: &[Turn], snapshot: Option<&[u8]>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &header(), snapshot).unwrap();
     for (now, event, actions) in turns {
-        writer.heard(*now, event).unwrap();
-        writer.did(actions).unwrap();
+        writer.write_event(*now, event).unwrap();
+        writer.write_actions(actions).unwrap();
     }
     let length = writer.written();
     let tape = writer.finish().unwrap();

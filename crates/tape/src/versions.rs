@@ -312,7 +312,7 @@ fn take(value: &mut Value, name: &str) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use std::path::Path;
 
     use cambist_schema::{Check, describe};

@@ -56,13 +56,13 @@ impl<W: Write> Writer<W> {
 
     /// Writes an event. To be called before the engine handles it, so that a crash in the engine leaves its cause on
     /// tape.
-    pub fn heard(&mut self, now: Time, event: &Event) -> Result<(), WriteError> {
-        self.record(RecordRef::Heard { now, event })
+    pub fn write_event(&mut self, now: Time, event: &Event) -> Result<(), WriteError> {
+        self.record(RecordRef::Event { now, event })
     }
 
     /// Writes the actions of the last event, also if there are none.
-    pub fn did(&mut self, actions: &[Action]) -> Result<(), WriteError> {
-        self.record(RecordRef::Did { actions })
+    pub fn write_actions(&mut self, actions: &[Action]) -> Result<(), WriteError> {
+        self.record(RecordRef::Actions { actions })
     }
 
     /// Passes everything to the output.

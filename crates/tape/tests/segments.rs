@@ -1,6 +1,6 @@
 //! Segments on disk: numbering across runs, snapshots, and the limit of their total size.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -30,8 +30,8 @@ fn folder(name: &str) -> PathBuf {
 
 fn record(segments: &mut Segments<Folder>, turns: u64) {
     for number in 0..turns {
-        segments.heard(Time(number), &Event::Wake).unwrap();
-        segments.did(&[]).unwrap();
+        segments.write_event(Time(number), &Event::Wake).unwrap();
+        segments.write_actions(&[]).unwrap();
         if segments.is_due() {
             let snapshot = segments.number().to_le_bytes();
             segments.rotate(&snapshot, EARLY).unwrap();
@@ -40,7 +40,7 @@ fn record(segments: &mut Segments<Folder>, turns: u64) {
 }
 
 #[test]
-fn the_oldest_go_and_what_stays_can_be_read() {
+fn the_oldest_are_removed_and_the_rest_is_readable() {
     let path = folder("segments-rotate");
     let mut segments =
         Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
@@ -60,7 +60,7 @@ fn the_oldest_go_and_what_stays_can_be_read() {
         let mut reader = Reader::open(BufReader::new(file)).unwrap();
         assert_eq!(reader.snapshot(), Some(&(number - 1).to_le_bytes()[..]));
         while let Some(entry) = reader.next_entry().unwrap() {
-            if let cambist_tape::Entry::Heard { now, .. } = entry {
+            if let cambist_tape::Entry::Event { now, .. } = entry {
                 assert!(
                     next.is_none_or(|next| next == now),
                     "nothing between segments is lost"
@@ -73,7 +73,7 @@ fn the_oldest_go_and_what_stays_can_be_read() {
 }
 
 #[test]
-fn a_second_run_goes_on_with_the_numbers_and_leaves_other_files_alone() {
+fn a_second_run_continues_the_numbers_and_keeps_other_files() {
     let path = folder("segments-again");
     fs::write(path.join("notes.tape"), "not ours").unwrap();
     for run in 1..=3 {
@@ -106,9 +106,9 @@ fn a_segment_that_is_never_rotated_ends_at_the_limit() {
     let mut segments =
         Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
     let full = (0..1_000).find_map(|number| {
-        let heard = segments.heard(Time(number), &Event::Wake);
-        let did = heard.and_then(|()| segments.did(&[]));
-        did.err()
+        let written = segments.write_event(Time(number), &Event::Wake);
+        let written = written.and_then(|()| segments.write_actions(&[]));
+        written.err()
     });
     assert!(
         matches!(full, Some(SegmentError::Full { number: 1, .. })),
@@ -122,8 +122,10 @@ fn a_segment_ends_when_it_spans_long_enough() {
     let mut segments =
         Segments::begin(Folder::new(&path), Header::default(), LIMITS, EARLY).unwrap();
     let mut turn = |ms| {
-        segments.heard(Time::from_ms(ms), &Event::Wake).unwrap();
-        segments.did(&[]).unwrap();
+        segments
+            .write_event(Time::from_ms(ms), &Event::Wake)
+            .unwrap();
+        segments.write_actions(&[]).unwrap();
         segments.is_due()
     };
     // The first event need not be at zero.
@@ -132,7 +134,7 @@ fn a_segment_ends_when_it_spans_long_enough() {
     assert!(turn(3_605_000));
     segments.rotate(&[], EARLY).unwrap();
     segments
-        .heard(Time::from_ms(3_700_000), &Event::Wake)
+        .write_event(Time::from_ms(3_700_000), &Event::Wake)
         .unwrap();
     assert!(
         !segments.is_due(),
@@ -141,7 +143,7 @@ fn a_segment_ends_when_it_spans_long_enough() {
 }
 
 #[test]
-fn what_was_written_too_long_ago_is_removed() {
+fn segments_written_too_long_ago_are_removed() {
     let path = folder("segments-age");
     let numbers = || {
         let kept = Folder::new(&path).list().unwrap();

@@ -141,7 +141,7 @@ impl Estimators {
         };
         self.last = Some(view.now);
         if elapsed_ms <= GAP_MS {
-            self.fills.forget(seconds(elapsed_ms))?;
+            self.fills.decay_by(seconds(elapsed_ms))?;
         }
         for own in view.own {
             match self.orders.iter().find(|order| order.id == own.id) {
@@ -149,13 +149,13 @@ impl Estimators {
                     self.fills.rested(order.distance, seconds(elapsed_ms))?;
                 }
                 Some(_) => {}
-                None => self.remember(own, view.mid),
+                None => self.add_quoted(own, view.mid),
             }
         }
         Ok(())
     }
 
-    fn remember(&mut self, own: &OwnOrder, mid: u64) {
+    fn add_quoted(&mut self, own: &OwnOrder, mid: u64) {
         if self.orders.len() == ORDERS_MAX {
             self.orders.pop_front();
         }

@@ -67,7 +67,7 @@ pub fn ratios(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::testing::market;
 
@@ -76,7 +76,7 @@ mod tests {
     /// Base, quote, price, target share, range; and the published factors, in millionths. The cases are those in
     /// hummingbot's documentation of its calculator.
     #[test]
-    fn the_factors_are_those_users_know() {
+    fn factors_match_hummingbots_cases() {
         // Prices in units of 0.0001 of the case's price unit; whole tokens elsewhere.
         let cases: [Case; 12] = [
             (85_000, 10_000, 36, 300, 20_000, Some((1_044_166, 955_833))),

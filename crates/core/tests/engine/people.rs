@@ -174,7 +174,7 @@ fn a_second_pause_keeps_both_reasons() {
     );
     let second = tell(&mut desk, pause("lunch")).unwrap();
     assert!(
-        second.contains("already (news)") && second.contains("kept beside"),
+        second.contains("already (news)") && second.contains("recorded as well"),
         "{second}"
     );
     let third = tell(&mut desk, pause("news")).unwrap();

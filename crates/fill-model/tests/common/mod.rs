@@ -16,18 +16,18 @@ pub struct Market {
 
 /// The part of a report that tests compare.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Observed {
     Resting(u64),
     /// Order, price, quantity.
     Filled(u64, u64, u64),
     Other(u64, Outcome),
 }
 
-fn seen(reports: &[ExecutionReport]) -> Vec<Seen> {
+fn seen(reports: &[ExecutionReport]) -> Vec<Observed> {
     let one = |report: &ExecutionReport| match report.outcome {
-        Outcome::Resting => Seen::Resting(report.order.0),
-        Outcome::Filled(fill) => Seen::Filled(report.order.0, fill.price.0, fill.qty.0),
-        other => Seen::Other(report.order.0, other),
+        Outcome::Resting => Observed::Resting(report.order.0),
+        Outcome::Filled(fill) => Observed::Filled(report.order.0, fill.price.0, fill.qty.0),
+        other => Observed::Other(report.order.0, other),
     };
     reports.iter().map(one).collect()
 }
@@ -44,7 +44,7 @@ impl Market {
     }
 
     /// Applies an event of the recorded market.
-    pub fn happens(&mut self, update: Update) -> Vec<Seen> {
+    pub fn event(&mut self, update: Update) -> Vec<Observed> {
         self.time += 1;
         let mut reports = Vec::new();
         let event = Event {
@@ -57,13 +57,13 @@ impl Market {
         seen(&reports)
     }
 
-    pub fn level(&mut self, side: Side, price: u64, qty: u64) -> Vec<Seen> {
+    pub fn level(&mut self, side: Side, price: u64, qty: u64) -> Vec<Observed> {
         let (price, qty) = (Price(price), Qty(qty));
-        self.happens(Update::Level { side, price, qty })
+        self.event(Update::Level { side, price, qty })
     }
 
-    pub fn trade(&mut self, aggressor: Side, price: u64, qty: u64) -> Vec<Seen> {
-        self.happens(Update::Trade {
+    pub fn trade(&mut self, aggressor: Side, price: u64, qty: u64) -> Vec<Observed> {
+        self.event(Update::Trade {
             aggressor,
             price: Price(price),
             qty: Qty(qty),
@@ -71,7 +71,7 @@ impl Market {
     }
 
     /// Applies the next snapshot, of prices and quantities, best first.
-    pub fn shows(&mut self, bids: &[(u64, u64)], asks: &[(u64, u64)]) -> Vec<Seen> {
+    pub fn snapshot(&mut self, bids: &[(u64, u64)], asks: &[(u64, u64)]) -> Vec<Observed> {
         self.time += 1;
         let levels = |levels: &[(u64, u64)]| {
             let level = |(price, qty): &(u64, u64)| Level {
@@ -92,7 +92,7 @@ impl Market {
         seen(&reports)
     }
 
-    pub fn submit(&mut self, order: NewOrder) -> Vec<Seen> {
+    pub fn submit(&mut self, order: NewOrder) -> Vec<Observed> {
         seen(&self.reports_of(order))
     }
 
@@ -103,7 +103,7 @@ impl Market {
         reports
     }
 
-    pub fn cancel(&mut self, id: u64) -> Vec<Seen> {
+    pub fn cancel(&mut self, id: u64) -> Vec<Observed> {
         let mut reports = Vec::new();
         self.simulator
             .cancel(Timestamp(self.time), OrderId(id), &mut reports);

@@ -1,7 +1,7 @@
 //! The quotes against results of other programs, against independent computations, and against
 //! their limits.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn ten_minutes_before_the_end() {
 
 /// A general eigensolver in double precision is 2,141 ticks off here.
 #[test]
-fn the_steep_tail_is_as_good_as_the_middle() {
+fn steep_tails_are_as_accurate_as_the_middle() {
     let steep = Parameters {
         sigma: 1.0,
         intensity: 0.2,
@@ -136,7 +136,7 @@ fn the_value_is_the_same_from_both_sides_of_the_limit() {
 }
 
 #[test]
-fn a_path_gives_what_each_time_gives_alone() {
+fn a_path_equals_separate_solutions_at_each_time() {
     let parameters = Parameters {
         drift: -0.02,
         bound: 8,
@@ -174,7 +174,7 @@ fn beyond_the_bound_it_quotes_as_at_the_bound() {
 
 /// A risk-neutral quoter quotes 1/k wherever the bound is far, and its value is constant there.
 #[test]
-fn without_risk_aversion_the_bound_alone_moves_the_quotes() {
+fn without_risk_aversion_only_the_bound_moves_quotes() {
     let table = Parameters {
         risk_aversion: 0.0,
         ..FIGURE
@@ -238,7 +238,7 @@ fn the_closed_form_is_close_where_inventory_is_small() {
 }
 
 #[test]
-fn what_is_out_of_range_is_refused_by_name() {
+fn out_of_range_input_is_refused_by_name() {
     let refused = |parameters: Parameters| parameters.asymptotic().unwrap_err().to_string();
     let cases = [
         (

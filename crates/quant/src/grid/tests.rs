@@ -1,6 +1,6 @@
 //! Grids: rounding, bounds, and which levels are kept from one grid to the next.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 use crate::number::Exact;
@@ -22,7 +22,7 @@ fn skewed_by(position: f64) -> Skewed<f64> {
 
 /// 15.5 rounds to 16 and 22389.5 to 22390: half to even. Rust's own rounding would differ.
 #[test]
-fn levels_stand_on_the_raster() {
+fn levels_are_multiples_of_the_interval() {
     let made = skewed(TOUCH, &skewed_by(-12.0)).unwrap();
     assert_eq!(made.interval, 16);
     assert!((made.reservation - 22_405.0).abs() < 1e-12);
@@ -78,7 +78,7 @@ fn quotes_are_never_better_than_the_touch_nor_below_one_tick() {
 }
 
 #[test]
-fn what_stays_is_kept() {
+fn levels_in_both_grids_are_kept() {
     let current = Grid {
         bids: vec![100, 90, 80],
         asks: vec![110],

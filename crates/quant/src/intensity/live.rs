@@ -60,7 +60,7 @@ pub struct Estimate {
 struct Bin {
     fills: f64,
     exposure_s: f64,
-    /// Exposure times distance: its mean is the distance that the bin stands for.
+    /// Exposure times distance: its mean is the distance of the bin.
     moment: f64,
 }
 
@@ -85,7 +85,7 @@ impl Calibration {
     }
 
     /// Reduces the weight of all observations by the decay of `seconds`.
-    pub fn forget(&mut self, seconds: f64) -> Result<()> {
+    pub fn decay_by(&mut self, seconds: f64) -> Result<()> {
         let keep = libm::exp2(-non_negative("seconds", seconds)? / self.half_life_s);
         for bin in &mut self.bins {
             bin.fills *= keep;

@@ -1,6 +1,6 @@
 //! Estimates from data generated with known intensities.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::depths::{half_ticks, whole_ticks};
 use super::likelihood::{Observation, fit};
@@ -27,7 +27,7 @@ fn poisson(random: &mut Random, mean: f64) -> u32 {
 }
 
 #[test]
-fn what_fits_exactly_is_found_exactly() {
+fn exact_data_give_exact_estimates() {
     for (scale, decay) in [(1.5, 0.8), (0.01, 4.0), (3.0, -0.3), (2.0, 0.0)] {
         let at = |d: f64| seen(d, 1e4 * scale * libm::exp(-decay * d), 1e4);
         let found = fit(&[at(0.5), at(1.0), at(2.5), at(4.0)])
@@ -67,7 +67,7 @@ fn standard_errors_are_right() {
 }
 
 #[test]
-fn what_says_nothing_gives_nothing() {
+fn data_without_information_give_no_estimate() {
     for bad in [
         vec![],
         vec![seen(1.0, 0.0, 10.0)],
@@ -87,7 +87,7 @@ fn what_says_nothing_gives_nothing() {
 }
 
 #[test]
-fn arrivals_are_counted_where_they_would_have_filled() {
+fn arrivals_count_in_the_bins_they_would_have_filled() {
     // Indices 0, 1, 1 (2.5 goes to the even 2), −1, and one beyond the bins.
     let counted = half_ticks(&[0.5, 1.0, 1.25, 0.1, 99.0], 10).unwrap();
     assert_eq!(counted.counts, [2]);
@@ -117,11 +117,14 @@ fn the_prior_answers_first_then_the_fills_and_the_bounds_always_hold() {
     assert!((before.intensity.scale - 0.1).abs() < 1e-9);
     assert!((before.intensity.decay - 0.5).abs() < 1e-9);
     // A day without a fill: a lower intensity and still a decay.
-    let mut silent = live.clone();
-    silent.rested(1.0, 1e5).unwrap();
-    let silent = silent.estimate(&PRIOR, &BOUNDS).unwrap();
-    assert!(silent.intensity.scale < 1e-3 && silent.source == Source::Prior);
-    assert!((0.5..1.3).contains(&silent.intensity.decay), "{silent:?}");
+    let mut without_fills = live.clone();
+    without_fills.rested(1.0, 1e5).unwrap();
+    let without_fills = without_fills.estimate(&PRIOR, &BOUNDS).unwrap();
+    assert!(without_fills.intensity.scale < 1e-3 && without_fills.source == Source::Prior);
+    assert!(
+        (0.5..1.3).contains(&without_fills.intensity.decay),
+        "{without_fills:?}"
+    );
     for _ in 0..2_000 {
         let distance = 4.0 * random.unit();
         live.rested(distance, 30.0).unwrap();
@@ -144,9 +147,9 @@ fn the_prior_answers_first_then_the_fills_and_the_bounds_always_hold() {
     let held = live.estimate(&PRIOR, &narrow).unwrap();
     assert_eq!(held.source, Source::Bounded);
     assert!(held.intensity.decay <= 0.7);
-    live.forget(1e9).unwrap();
-    let forgotten = live.estimate(&PRIOR, &BOUNDS).unwrap();
-    assert!((forgotten.intensity.decay - 0.5).abs() < 1e-6);
+    live.decay_by(1e9).unwrap();
+    let decayed = live.estimate(&PRIOR, &BOUNDS).unwrap();
+    assert!((decayed.intensity.decay - 0.5).abs() < 1e-6);
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn bad_input_changes_nothing() {
     let mut live = Calibration::new(0.5, 20, 100.0).unwrap();
     let before = live.clone();
     assert!(live.rested(f64::NAN, 1.0).is_err() && live.rested(1.0, -1.0).is_err());
-    assert!(live.filled(f64::INFINITY).is_err() && live.forget(f64::NAN).is_err());
+    assert!(live.filled(f64::INFINITY).is_err() && live.decay_by(f64::NAN).is_err());
     live.filled(1e9).unwrap();
     assert_eq!(live, before);
     assert!(Calibration::new(0.0, 20, 1.0).is_err() && Calibration::new(1.0, 1, 1.0).is_err());

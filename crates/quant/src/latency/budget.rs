@@ -164,7 +164,7 @@ fn checked(markets: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
     use crate::simulation::Random;
@@ -218,7 +218,7 @@ mod tests {
 
     /// Simulated at small steps: the threshold's error is near h²/6 at the stated rate.
     #[test]
-    fn drift_refresh_leaves_a_third_of_the_clock_s_error() {
+    fn drift_thresholds_leave_a_third_of_the_error_of_fixed_periods() {
         let mut random = Random::new(6);
         let step = 0.002;
         let (mut off, mut square, mut refreshes) = (0.0_f64, 0.0, 0.0);

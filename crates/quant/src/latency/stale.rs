@@ -86,7 +86,7 @@ pub fn hedge_band(cost: f64, price: f64, gamma: f64, risk_aversion: f64) -> Resu
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 

@@ -103,7 +103,7 @@ pub fn half_spread_floor(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 

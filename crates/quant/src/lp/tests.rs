@@ -1,6 +1,6 @@
 //! Identities, published examples and curves.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::band_arbitrage::Pool;
 use super::curve::Curve;
@@ -92,7 +92,7 @@ fn the_table_of_trade_probabilities() {
 
 /// Blocks at Poisson times, prices that diffuse in between, arbitrage to the edge of the fee.
 #[test]
-fn simulated_arbitrage_takes_what_the_formula_says() {
+fn simulated_arbitrage_matches_the_formula() {
     let (sigma, interval, fee) = (0.05, 12.0 / 86_400.0, 0.003);
     let made = rates(sigma, interval, fee).unwrap();
     let mut random = Random::new(12);
@@ -164,7 +164,7 @@ fn a_pool_between_two_prices() {
 }
 
 #[test]
-fn holding_needs_more_than_arbitrage_takes_and_going_in_needs_more_than_staying() {
+fn holding_needs_a_positive_net_rate_and_joining_a_higher_one_than_staying() {
     let outlook = Outlook {
         sigma: 0.05,
         interval: 12.0 / 86_400.0,
@@ -197,7 +197,7 @@ fn holding_needs_more_than_arbitrage_takes_and_going_in_needs_more_than_staying(
 }
 
 #[test]
-fn rungs_sum_to_the_curve_and_are_never_better_than_it() {
+fn orders_sum_to_the_curve_and_are_never_better() {
     let curve = Curve::whole(10_000.0).unwrap();
     let asks = curve.asks(400.0, 10, 5, 0.003).unwrap();
     let sold: f64 = asks.iter().map(|rung| rung.quantity).sum();
@@ -231,7 +231,7 @@ fn rungs_sum_to_the_curve_and_are_never_better_than_it() {
 /// A pool with fees, traded to random prices: the components add up, and the fees are those the
 /// trades paid.
 #[test]
-fn the_split_of_a_position_adds_up() {
+fn components_of_a_position_sum_to_its_change() {
     let mut random = Random::new(23);
     for _ in 0..200 {
         let start = Snapshot {
@@ -297,7 +297,7 @@ fn the_split_of_a_position_adds_up() {
 
 /// Arbitrage every twelve seconds, and other volume that is known.
 #[test]
-fn flow_tells_arbitrage_from_others() {
+fn flow_separates_arbitrage_from_other_volume() {
     let mut random = Random::new(29);
     let fee = log_fee(0.003).unwrap();
     let mut flow = Flow::new(fee, 86_400.0).unwrap();

@@ -1,6 +1,6 @@
 //! A chain that can be solved by hand, and a fit of generated quotes.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 use crate::simulation::Random;
@@ -41,7 +41,7 @@ fn a_sum_that_does_not_converge_has_no_limit() {
 }
 
 #[test]
-fn what_is_no_chain_is_refused() {
+fn invalid_chains_are_refused() {
     let good = Counts {
         no_move: vec![vec![1.0]],
         jump: vec![vec![1.0]],

@@ -1,6 +1,6 @@
 //! Statistics of known curves, and of curves without skill.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::sharpe::{Moments, expected_best, variance_of};
 use super::*;
@@ -31,7 +31,7 @@ fn a_short_curve_by_hand() {
 }
 
 #[test]
-fn what_has_no_ratio_has_none() {
+fn curves_without_variation_have_no_ratio() {
     let rising = Equity::new(&times(4), &[0.0, 1.0, 2.0, 3.0]).unwrap();
     assert!(rising.sharpe(365.0).is_err() && rising.sortino(365.0).is_err());
     assert!(rising.return_over_drawdown().is_err());

@@ -1,6 +1,6 @@
 //! Identities on random histories, in exact numbers and in floats.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 use crate::number::Exact;
@@ -110,7 +110,7 @@ fn buy(time: i64, price: f64) -> Fill<f64> {
 }
 
 #[test]
-fn a_mid_at_the_time_of_a_fill_comes_first() {
+fn a_mid_at_the_time_of_a_fill_applies_to_it() {
     let mids = [(0, 100.0), (10, 104.0), (20, 101.0)];
     let mids = Mids::new(&mids).unwrap();
     let made = account(&[buy(10, 103.0)], &mids).unwrap();

@@ -1,7 +1,7 @@
 //! Policies against each other: by the equations, and by simulated paths that share no code with
 //! them.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 use crate::avellaneda_stoikov::{Market, Variant, quotes};
@@ -175,7 +175,7 @@ fn simulated_the_optimum_is_within_four_errors_of_its_value_and_above_the_others
 }
 
 #[test]
-fn what_is_out_of_range_is_refused() {
+fn out_of_range_input_is_refused() {
     let flat = |_: f64, _: i64| Ok((1.0, 1.0));
     for bad in [
         Setting {

@@ -1,6 +1,6 @@
 //! Published cases, and optima compared with exhaustive search.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::arbitrage::to_price;
 use super::ladder::{BookSide, Level, Market};
@@ -20,7 +20,7 @@ fn swap(reserve_in: u128, reserve_out: u128, fee: Fee, convention: Convention) -
 
 /// Uniswap v2-core, test/UniswapV2Pair.spec.ts, getInputPrice.
 #[test]
-fn the_contract_s_own_cases() {
+fn cases_of_the_contract() {
     const E: u128 = 1_000_000_000_000_000_000;
     for (amount, reserve_in, reserve_out, out) in [
         (1, 5, 10, 1_662_497_915_624_478_906_u128),
@@ -39,7 +39,7 @@ fn the_contract_s_own_cases() {
 
 /// Loopring/protocols, MatchingTests.cpp, RequireAMMFills.
 #[test]
-fn the_circuit_s_own_cases() {
+fn cases_of_the_circuit() {
     let fee = Fee::bips(10).unwrap();
     let pool = swap(1_000, 1_000, fee, Convention::Circuit);
     assert!(!pool.accepts(&units(1), &units(1)));
@@ -189,7 +189,7 @@ fn the_whole_optimum_is_what_exhaustion_finds() {
 /// Large amounts cannot be searched exhaustively; the stated shortfall is small compared with the
 /// turnover.
 #[test]
-fn large_amounts_come_close_and_say_how_close() {
+fn large_amounts_state_their_shortfall() {
     let mut random = Random::new(42);
     let mut earning = 0;
     for _ in 0..60 {
@@ -235,7 +235,7 @@ fn the_divisible_optimum_is_a_maximum() {
 }
 
 #[test]
-fn what_is_no_market_is_refused() {
+fn invalid_markets_are_refused() {
     let mut random = Random::new(44);
     let good = random_market(&mut random, 10_000);
     let mut empty = good.clone();
@@ -320,7 +320,7 @@ fn a_route_is_within_roundings_of_the_best_and_never_worse_than_one_venue() {
 }
 
 #[test]
-fn what_nobody_holds_has_no_route_and_legs_have_a_risk() {
+fn an_amount_beyond_both_venues_has_no_route_and_leg_risk_is_positive() {
     let mut random = Random::new(46);
     let market = Market {
         side: BookSide::Asks,

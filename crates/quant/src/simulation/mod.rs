@@ -154,7 +154,7 @@ impl Checked {
     }
 
     /// Lots that can be reached: every step fills at most one on each side.
-    fn reach(&self) -> usize {
+    fn inventory_max(&self) -> usize {
         self.steps + self.of.inventory.unsigned_abs() as usize
     }
 }

@@ -98,9 +98,10 @@ fn add(to: &mut Row, row: &Row, weight: f64) {
 /// Avellaneda & Stoikov 2008, section 3.3; the recursion is derived here.
 pub fn moments(experiment: &Experiment) -> Result<Moments> {
     let checked = Checked::new(experiment)?;
-    let reach = i32::try_from(checked.reach()).map_err(|_| Error::TooMuchWork { name: "step" })?;
-    let size = 2 * checked.reach() + 1;
-    let at = |inventory: i32| usize::try_from(inventory + reach).unwrap_or(0);
+    let inventory_max =
+        i32::try_from(checked.inventory_max()).map_err(|_| Error::TooMuchWork { name: "step" })?;
+    let size = 2 * checked.inventory_max() + 1;
+    let at = |inventory: i32| usize::try_from(inventory + inventory_max).unwrap_or(0);
     // The profit is counted from its mean so far, so that fourth powers stay small.
     let mut rows = vec![[0.0; 5]; size];
     rows[at(experiment.inventory)][0] = 1.0;
@@ -108,9 +109,9 @@ pub fn moments(experiment: &Experiment) -> Result<Moments> {
     let mut drifted = 0.0;
     for step in 0..checked.steps {
         next.fill([0.0; 5]);
-        let centre = drift(&checked, &rows, step, reach);
+        let centre = drift(&checked, &rows, step, inventory_max);
         drifted += centre;
-        for inventory in -reach..=reach {
+        for inventory in -inventory_max..=inventory_max {
             let row = &rows[at(inventory)];
             if row[0] == 0.0 {
                 continue;
@@ -125,7 +126,7 @@ pub fn moments(experiment: &Experiment) -> Result<Moments> {
             ];
             for (change, earned, probability) in outcomes {
                 let to = inventory + change;
-                if probability > 0.0 && (-reach..=reach).contains(&to) {
+                if probability > 0.0 && (-inventory_max..=inventory_max).contains(&to) {
                     let moved = spread_out(&shifted(row, earned), f64::from(to) * checked.jump);
                     add(&mut next[at(to)], &moved, probability);
                 }
@@ -133,12 +134,12 @@ pub fn moments(experiment: &Experiment) -> Result<Moments> {
         }
         core::mem::swap(&mut rows, &mut next);
     }
-    finish(&checked, &rows, reach, drifted)
+    finish(&checked, &rows, inventory_max, drifted)
 }
 
 /// The mean profit of a step.
-fn drift(checked: &Checked, rows: &[Row], step: usize, reach: i32) -> f64 {
-    (-reach..=reach)
+fn drift(checked: &Checked, rows: &[Row], step: usize, inventory_max: i32) -> f64 {
+    (-inventory_max..=inventory_max)
         .zip(rows)
         .filter(|(_, row)| row[0] > 0.0)
         .map(|(inventory, row)| {
@@ -149,10 +150,10 @@ fn drift(checked: &Checked, rows: &[Row], step: usize, reach: i32) -> f64 {
 }
 
 /// `drifted` is the mean that was subtracted from the profit.
-fn finish(checked: &Checked, rows: &[Row], reach: i32, drifted: f64) -> Result<Moments> {
+fn finish(checked: &Checked, rows: &[Row], inventory_max: i32, drifted: f64) -> Result<Moments> {
     let mut earned: Row = [0.0; 5];
     let mut held: Row = [0.0; 5];
-    for (inventory, row) in (-reach..=reach).zip(rows) {
+    for (inventory, row) in (-inventory_max..=inventory_max).zip(rows) {
         add(&mut earned, row, 1.0);
         add(
             &mut held,

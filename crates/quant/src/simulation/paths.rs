@@ -36,7 +36,7 @@ pub fn sample(experiment: &Experiment, paths: u32, seed: u64) -> Result<Sampled>
     let mut crossing = 0_u32;
     let start = experiment.cash + f64::from(experiment.inventory) * experiment.mid;
     for _ in 0..paths {
-        let end = walk(&checked, &table, &mut random);
+        let end = simulate(&checked, &table, &mut random);
         profit.add(start + end.earned);
         inventory.add(f64::from(end.inventory));
         crossing += u32::from(end.crossed);
@@ -122,7 +122,7 @@ struct End {
     crossed: bool,
 }
 
-fn walk(checked: &Checked, table: &Table, random: &mut Random) -> End {
+fn simulate(checked: &Checked, table: &Table, random: &mut Random) -> End {
     let mut end = End {
         earned: 0.0,
         inventory: checked.of.inventory,

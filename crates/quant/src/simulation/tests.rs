@@ -1,6 +1,6 @@
 //! The tables of the published paper, and sampled paths against exact moments.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use super::*;
 
@@ -50,7 +50,7 @@ const TABLES: [[f64; 4]; 6] = [
 ];
 
 #[test]
-fn all_cells_of_the_journal_lie_within_three_standard_errors() {
+fn all_published_cells_are_within_three_standard_errors() {
     for (experiment, published) in journal().iter().zip(TABLES) {
         let exact = moments(experiment).unwrap();
         let cells = [

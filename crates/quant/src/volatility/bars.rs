@@ -188,7 +188,7 @@ fn open(bar: &Bar) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
     use crate::simulation::Random;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_between_bars_are_seen_by_those_that_look_at_them() {
+    fn gaps_between_bars_count_in_the_estimators_that_use_closes() {
         let bars = bars(1_500, 0.01);
         let bars = Bars::new(&bars).unwrap();
         let both = 0.01 * libm::sqrt(2.0);

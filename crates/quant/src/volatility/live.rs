@@ -154,7 +154,7 @@ pub fn is_jump(change: f64, seconds: f64, sigma: f64, m: f64, tick: f64) -> Resu
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
     use crate::simulation::Random;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_forgets_keeps_its_length_and_starts_anew_after_a_gap() {
+    fn a_window_keeps_its_length_and_restarts_after_a_gap() {
         let mut window = Window::new(1.0, 20).unwrap();
         for i in 0..100 {
             window.push(f64::from(i), 0.5).unwrap();
@@ -189,11 +189,11 @@ mod tests {
         window.push(3.0, 11.0).unwrap();
         assert_eq!((window.len(), window.sigma(2).unwrap()), (1, None));
         window.push(4.0, 3.0).unwrap();
-        assert_eq!(window.len(), 4, "a mid stands for the intervals it covered");
+        assert_eq!(window.len(), 4, "a mid counts for the intervals it covered");
     }
 
     #[test]
-    fn a_mid_that_never_moved_has_no_volatility() {
+    fn a_constant_mid_has_no_volatility() {
         let mut weighted = Weighted::new(10.0).unwrap();
         for _ in 0..100 {
             weighted.push(5.0, 1.0).unwrap();

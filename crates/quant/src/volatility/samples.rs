@@ -167,7 +167,7 @@ fn whole<N: Number>(value: usize) -> N {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
     use crate::simulation::Random;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn short_windows_and_bad_prices_give_none() {
+    fn short_windows_and_invalid_prices_give_no_estimate() {
         let still = Samples::new(&[5.0; 30]).unwrap();
         assert_eq!(still.without_noise(3, 1.0).unwrap(), None);
         let bouncing: Vec<f64> = (0..30).map(|i| f64::from(i % 2)).collect();

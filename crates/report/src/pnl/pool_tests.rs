@@ -1,6 +1,6 @@
 //! The pool component by hand, and the whole against plain balances on random paths of all events.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::pool::PoolTransactionAmounts;
 use cambist_core::{MarketId, PoolSpec, PoolTransactionKind, Side};
@@ -74,7 +74,7 @@ fn parts(pnl: &MarketPnl) -> [String; 5] {
 }
 
 #[test]
-fn a_join_costs_its_fee_and_what_it_slipped() {
+fn a_join_costs_its_fee_and_slippage() {
     let mut pnl = books();
     pnl.open(20 * ETH, 0);
     pnl.mid(MID);
@@ -87,7 +87,7 @@ fn a_join_costs_its_fee_and_what_it_slipped() {
 }
 
 #[test]
-fn a_price_that_moves_and_comes_back_loses_nothing_but_earns_fees() {
+fn a_price_that_returns_loses_nothing_and_earns_fees() {
     let mut pnl = books();
     pnl.open(20 * ETH, 0);
     pnl.mid(MID);
@@ -112,7 +112,7 @@ fn a_price_that_moves_and_comes_back_loses_nothing_but_earns_fees() {
 }
 
 #[test]
-fn an_exit_leaves_the_parts_and_the_rest_goes_on() {
+fn an_exit_keeps_the_components_and_the_rest_continues() {
     let mut pnl = books();
     pnl.open(20 * ETH, 0);
     pnl.mid(MID);
@@ -135,7 +135,7 @@ fn an_exit_leaves_the_parts_and_the_rest_goes_on() {
 }
 
 #[test]
-fn shares_from_outside_are_no_profit_and_count_from_then_on() {
+fn external_shares_are_no_profit_and_count_from_then_on() {
     let mut pnl = books();
     pnl.open(20 * ETH, 100);
     pnl.mid(MID);

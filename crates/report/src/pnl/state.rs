@@ -249,7 +249,7 @@ impl PoolState {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use cambist_core::Side;
     use cambist_core::notification::Fill;
@@ -270,7 +270,7 @@ mod tests {
 
     /// Counting that is stopped and continued at every step gives the same result as counting without a stop.
     #[test]
-    fn counting_goes_on_from_its_state_as_if_it_had_not_stopped() {
+    fn counting_continues_from_its_state() {
         let market = testing::market();
         let steps: [fn(&mut MarketPnl); 6] = [
             |pnl| pnl.open(5_000, 0),

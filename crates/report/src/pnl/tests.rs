@@ -1,6 +1,6 @@
 //! Spread, holdings and fees by hand, and against plain balances on random paths.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 use cambist_core::{MarketId, Price, Qty, Side};
 
 use super::*;
@@ -102,7 +102,7 @@ fn the_parts_add_up_on_every_path() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_said() {
+fn overflow_gives_no_result() {
     let mut pnl = MarketPnl::new(&market());
     pnl.open(u128::MAX, 0);
     pnl.mid(500_000);

@@ -17,7 +17,7 @@ const ACK_MAX_US: u64 = 3_600_000_000;
 
 /// State of an order that may be alive.
 #[derive(Clone, Copy, Debug, Default)]
-struct Alive {
+struct OpenOrder {
     valid_until_s: u32,
     has_filled: bool,
 }
@@ -28,7 +28,7 @@ pub(super) struct Counts {
     orders: Orders,
     pub(super) ends: Ends,
     /// Orders whose end is not proven; the engine bounds how many there are.
-    alive: BTreeMap<ClientOrderId, Alive>,
+    open: BTreeMap<ClientOrderId, OpenOrder>,
     refused: BTreeMap<Reason, u64>,
     refused_other: u64,
     pub(super) http_429: u64,
@@ -40,7 +40,7 @@ impl Counts {
         Self {
             orders: Orders::default(),
             ends: Ends::default(),
-            alive: BTreeMap::new(),
+            open: BTreeMap::new(),
             refused: BTreeMap::new(),
             refused_other: 0,
             http_429: 0,
@@ -50,21 +50,21 @@ impl Counts {
     }
 
     /// An order of an earlier run that may be alive.
-    pub(super) fn found(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
-        if self.alive.contains_key(&order) {
+    pub(super) fn recovered(&mut self, order: ClientOrderId, valid_until_s: u32, has_filled: bool) {
+        if self.open.contains_key(&order) {
             return;
         }
         self.ends.recovered += 1;
-        let alive = Alive {
+        let open = OpenOrder {
             valid_until_s,
             has_filled,
         };
-        self.alive.insert(order, alive);
+        self.open.insert(order, open);
     }
 
     pub(super) fn submitted(&mut self, order: ClientOrderId, valid_until_s: u32) {
         self.orders.submitted += 1;
-        self.alive.entry(order).or_default().valid_until_s = valid_until_s;
+        self.open.entry(order).or_default().valid_until_s = valid_until_s;
     }
 
     pub(super) fn acknowledged(&mut self, micros: u64) {
@@ -73,8 +73,8 @@ impl Counts {
     }
 
     pub(super) fn filled(&mut self, order: ClientOrderId) {
-        if let Some(alive) = self.alive.get_mut(&order) {
-            alive.has_filled = true;
+        if let Some(open) = self.open.get_mut(&order) {
+            open.has_filled = true;
         }
     }
 
@@ -93,10 +93,10 @@ impl Counts {
     }
 
     pub(super) fn ended(&mut self, order: ClientOrderId, end: End) {
-        let alive = self.alive.remove(&order);
-        let was_tried = alive.is_some();
-        let alive = alive.unwrap_or_default();
-        self.ends.partly_filled += u64::from(alive.has_filled && end != End::Filled);
+        let open = self.open.remove(&order);
+        let was_tried = open.is_some();
+        let open = open.unwrap_or_default();
+        self.ends.partly_filled += u64::from(open.has_filled && end != End::Filled);
         let count = match end {
             End::Filled => {
                 self.orders.filled += 1;
@@ -133,7 +133,7 @@ impl Counts {
 
     /// Expiries of orders whose end is not proven.
     pub(super) fn expiries_s(&self) -> impl Iterator<Item = u32> + '_ {
-        self.alive.values().map(|alive| alive.valid_until_s)
+        self.open.values().map(|open| open.valid_until_s)
     }
 
     /// Acknowledgement times.

@@ -1,6 +1,6 @@
 //! A session from notifications to JSON and text.
 
-#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::notification::{End, MarketStatus};
 use cambist_core::request::{Endpoint, UnknownCause};
@@ -100,7 +100,7 @@ fn status(unknown: u32) -> Notification {
 /// A small session, each notification one second after the previous one.
 fn session() -> (Session, Time) {
     let mut session = Session::new(&[market()]);
-    let notes = [
+    let notifications = [
         depth(500_000),
         ready(),
         submitted(1),
@@ -128,8 +128,8 @@ fn session() -> (Session, Time) {
         both(true),
     ];
     let mut now = Time::from_ms(0);
-    for note in notes {
-        session.observe(now, &note);
+    for notification in notifications {
+        session.observe(now, &notification);
         now = now.plus_ms(1_000);
     }
     (session, now)
@@ -150,7 +150,7 @@ fn code(reason: Reason) -> String {
 }
 
 #[test]
-fn the_json_is_the_demo_s() {
+fn the_json_has_the_fields_of_the_demo() {
     let (session, now) = session();
     let summary = session.summary(now, &closing(), code);
     let mut json = serde_json::to_value(&summary).unwrap();
@@ -215,7 +215,7 @@ fn the_json_is_the_demo_s() {
 }
 
 #[test]
-fn a_session_without_anything_says_so() {
+fn an_empty_session_has_an_empty_summary() {
     let session = Session::new(&[market()]);
     let summary = session.summary(Time(0), &Closing::default(), code);
     let json = serde_json::to_value(&summary).unwrap();
@@ -226,26 +226,30 @@ fn a_session_without_anything_says_so() {
 }
 
 #[test]
-fn only_the_engine_says_how_many_orders_are_unknown() {
-    let left = |notes: &[Notification]| {
+fn the_number_of_unknown_orders_is_the_engines() {
+    let left = |notifications: &[Notification]| {
         let mut session = Session::new(&[market()]);
-        for note in notes {
-            session.observe(Time(0), note);
+        for notification in notifications {
+            session.observe(Time(0), notification);
         }
         let summary = session.summary(Time(0), &Closing::default(), code);
         summary.orders.unknown_left
     };
     assert_eq!(left(&[unknown(1), status(1)]), 1);
     let late = [ended(1, End::Cancelled), unknown(1), status(0)];
-    assert_eq!(left(&late), 0, "its answer was lost, but its end was seen");
-    assert_eq!(left(&[status(3)]), 3, "found in the store at start");
+    assert_eq!(
+        left(&late),
+        0,
+        "its answer was lost, but its end was listed"
+    );
+    assert_eq!(left(&[status(3)]), 3, "recovered from the store");
 }
 
 /// Recovered and submitted orders are the sum of all ends and those left, and the text shows every end.
 #[test]
 fn ends_add_up() {
     let mut session = Session::new(&[market()]);
-    session.found(order(100), 50, true);
+    session.recovered(order(100), 50, true);
     let all = (1..).zip(End::ALL);
     for (number, _) in all.clone() {
         session.observe(Time(0), &submitted(number));
@@ -262,12 +266,12 @@ fn ends_add_up() {
         session.observe(Time(0), &ended(number, end));
     }
     session.observe(Time(0), &ended(100, End::Expired));
-    let alive = MarketStatus {
+    let open = MarketStatus {
         live: [1, 0],
         ..MarketStatus::default()
     };
     let status = Status {
-        markets: vec![alive],
+        markets: vec![open],
         ..Status::default()
     };
     session.observe(Time(0), &Notification::Status(Box::new(status)));
@@ -288,9 +292,9 @@ fn ends_add_up() {
     assert_eq!(ends.partly_filled, 2);
     let shown = text::summary(&summary);
     for part in [
-        "8 submitted, 0 acknowledged, 1 found at the start",
+        "8 submitted, 0 acknowledged, 1 recovered at the start",
         "1 cancelled, 1 filled, 2 expired, 1 rejected, 1 failed late,",
-        "1 never shown, 1 never sent",
+        "1 never listed, 1 never sent",
         "2 of them filled in part",
         "not proven gone   1",
     ] {
@@ -301,7 +305,7 @@ fn ends_add_up() {
 }
 
 #[test]
-fn the_last_expiry_is_that_of_orders_that_may_be_alive() {
+fn the_last_expiry_counts_orders_that_may_be_alive() {
     let mut session = Session::new(&[market()]);
     let until = |number, valid_until_s| Notification::Submitted {
         order: order(number),
@@ -312,7 +316,7 @@ fn the_last_expiry_is_that_of_orders_that_may_be_alive() {
         valid_until_s,
     };
     assert_eq!(session.last_expiry_s(), None);
-    session.found(order(9), 20, false);
+    session.recovered(order(9), 20, false);
     session.observe(Time(0), &until(1, 30));
     session.observe(Time(0), &until(2, 40));
     session.observe(Time(0), &ended(2, End::Cancelled));
@@ -331,15 +335,15 @@ fn differences_are_those_of_the_newest_comparison() {
         venue,
     };
     let pass = Notification::Reconciled { orders: 0 };
-    for note in [&pass, &mismatch(0, 5, 7), &mismatch(1, 1, 0)] {
-        session.observe(Time(0), note);
+    for notification in [&pass, &mismatch(0, 5, 7), &mismatch(1, 1, 0)] {
+        session.observe(Time(0), notification);
     }
     assert_eq!(session.differences().len(), 2);
     session.observe(Time(0), &pass);
     assert_eq!(
         session.differences().len(),
         2,
-        "a pass without a cut says nothing"
+        "a scan without a cut has no result"
     );
     session.observe(Time(0), &mismatch(1, 3, 0));
     assert_eq!(
@@ -353,8 +357,8 @@ fn differences_are_those_of_the_newest_comparison() {
         )]
         .into()
     );
-    for note in [&pass, &Notification::Balanced] {
-        session.observe(Time(0), note);
+    for notification in [&pass, &Notification::Balanced] {
+        session.observe(Time(0), notification);
     }
     assert!(session.differences().is_empty());
     let status = Status {
@@ -370,11 +374,11 @@ fn differences_are_those_of_the_newest_comparison() {
 }
 
 #[test]
-fn invented_codes_do_not_fill_the_memory() {
+fn invented_codes_use_bounded_memory() {
     let mut session = Session::new(&[market()]);
     for number in 0..1_000 {
-        let note = refused(0, Endpoint::Submit, Reason::Unlisted(number));
-        session.observe(Time(0), &note);
+        let notification = refused(0, Endpoint::Submit, Reason::Unlisted(number));
+        session.observe(Time(0), &notification);
     }
     let summary = session.summary(Time(0), &Closing::default(), code);
     assert_eq!(summary.orders.refused.len(), REASONS_MAX + 1);
@@ -382,7 +386,7 @@ fn invented_codes_do_not_fill_the_memory() {
 }
 
 #[test]
-fn a_base_token_of_two_markets_is_owned_once() {
+fn a_base_token_of_two_markets_counts_once() {
     let first = market();
     let mut second = market();
     second.id = MarketId(1);
@@ -391,12 +395,12 @@ fn a_base_token_of_two_markets_is_owned_once() {
     session.observe(Time(0), &ready());
     let mids = |session: &mut Session, mid| {
         for market in [MarketId(0), MarketId(1)] {
-            let note = Notification::DepthTaken {
+            let notification = Notification::DepthTaken {
                 market,
                 mid: Some(mid),
                 timestamp: VenueTime(0),
             };
-            session.observe(Time(0), &note);
+            session.observe(Time(0), &notification);
         }
     };
     mids(&mut session, 500_000);
@@ -421,7 +425,7 @@ fn pooled() -> (Session, Time) {
         },
         mid: Some(500_000),
     };
-    let told = |usdc: u128, held| {
+    let status = |usdc: u128, held| {
         Notification::Status(Box::new(Status {
             pools: vec![PoolStatus {
                 market: MarketId(0),
@@ -445,17 +449,17 @@ fn pooled() -> (Session, Time) {
         amount: 10i128.pow(18),
         reason: "deposit".to_owned(),
     };
-    let notes = [
+    let notifications = [
         depth(500_000),
         ready(),
-        told(250_000, 0),
+        status(250_000, 0),
         Notification::PoolTransactionSettled(joined.clone()),
         adopted,
         depth(500_200),
-        told(260_000, 19),
+        status(260_000, 19),
     ];
-    for note in &notes {
-        session.observe(Time(0), note);
+    for notification in &notifications {
+        session.observe(Time(0), notification);
     }
     // Reported again by the next run.
     joined.mid = Some(1);
@@ -496,10 +500,7 @@ fn the_pool_is_a_part_of_profit_and_loss() {
         "    fee income",
     ] {
         let at = shown[total..].find(part);
-        assert!(
-            at.is_some(),
-            "{part} does not stand below the total:\n{shown}"
-        );
+        assert!(at.is_some(), "{part} is not below the total:\n{shown}");
     }
     // The rounded numbers add up, too: 188.21 and 1.79 of -313.
     let amount = |name: &str| -> f64 {
@@ -519,7 +520,7 @@ fn the_pool_is_a_part_of_profit_and_loss() {
 }
 
 #[test]
-fn what_one_market_pays_another_values() {
+fn payments_in_the_base_of_another_market_are_external_there() {
     let first = market();
     let mut second = market();
     (second.id, second.name) = (MarketId(1), "LRC-ETH".to_owned());

@@ -94,14 +94,14 @@ impl Session {
             let others = [market.in_flight, market.unknown, market.cancelling].map(u64::from);
             live.iter().chain(&others).sum::<u64>()
         };
-        let moving = self.status.pools.iter().filter(|pool| pool.moving).count();
+        let open_transactions = self.status.pools.iter().filter(|pool| pool.moving).count();
         let orders: u64 = self.status.markets.iter().map(of).sum();
-        orders.saturating_add(moving as u64)
+        orders.saturating_add(open_transactions as u64)
     }
 
     /// The last expiry of an order whose end is not proven, if there is one.
     pub fn last_expiry_s(&self) -> Option<u32> {
-        let moves = self.moving.values().copied();
+        let moves = self.open_transactions.values().copied();
         self.counts.expiries_s().chain(moves).max()
     }
 
@@ -164,8 +164,8 @@ impl Session {
 
     /// Profit and loss of a market so far.
     pub fn pnl_of(&self, market: MarketId) -> Option<Attribution> {
-        let found = self.markets.iter().find(|known| known.spec.id == market);
-        found?.pnl.attribution()
+        let recovered = self.markets.iter().find(|known| known.spec.id == market);
+        recovered?.pnl.attribution()
     }
 
     /// The engine's newest status.
