@@ -195,6 +195,28 @@ pub enum Command {
                       --out out/both --json | jq .pnl"
     )]
     Backtest(commands::backtest::BacktestArgs),
+    /// Run a backtest for every choice of parameters, and say what may be believed of the best.
+    #[command(
+        after_help = "The sweep file names parameters, search and windows: docs/sweep.md. An interrupted sweep \
+                      goes on with the same command. On several machines every shard has a part of the runs; \
+                      `cambist merge` joins them.\n\nExamples:\n  \
+                      cambist sweep --config config/cambist.toml --sweep config/sweeps/bands.toml --data eth.npz \
+                      --out out/sweep\n  \
+                      cambist sweep --config my.toml --sweep sweep.toml --data eth.csv --out out/sweep --dry-run\n  \
+                      cambist sweep --config my.toml --sweep sweep.toml --data eth.csv --out out/sweep --shard 2/8\n\n\
+                      Exit codes: 0 done, 1 bad data, 2 usage, 75 another process runs this sweep, 77 a file or \
+                      every run was refused, 79 an invariant of the engine failed."
+    )]
+    Sweep(commands::sweep::SweepArgs),
+    /// Join the shards of a sweep, or of a campaign of simulated worlds.
+    #[command(
+        after_help = "Gaps, overlaps, and parts with another program, configuration or data are refused (exit 1). \
+                      The result is what one machine would have written, byte for byte.\n\nExamples:\n  \
+                      cambist merge out/sweep --out out/sweep\n  \
+                      cambist merge a/shard-0001-of-0002 b/shard-0002-of-0002 --out out/both\n  \
+                      cambist merge sim.shard-*.jsonl --out sim.jsonl"
+    )]
+    Merge(commands::merge::MergeArgs),
     /// Run recordings through the engine and compare every action, or show one moment of them.
     #[command(
         after_help = "Exit 1 at the first difference from what this build recorded. A recording of another \
@@ -218,6 +240,8 @@ impl Command {
             | Self::Replay(_)
             | Self::Sim(_)
             | Self::Backtest(_)
+            | Self::Sweep(_)
+            | Self::Merge(_)
             | Self::Panic(_)
             | Self::Account(_)
             | Self::History(_)
@@ -548,6 +572,8 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Replay(args) => commands::replay::run(args, cli.json),
         Command::Sim(args) => commands::sim::run(args, cli.json),
         Command::Backtest(args) => commands::backtest::run(args, cli.json),
+        Command::Sweep(args) => commands::sweep::run(args, cli.json),
+        Command::Merge(args) => commands::merge::run(args, cli.json),
     }
 }
 

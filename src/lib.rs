@@ -14,7 +14,9 @@ pub mod panic;
 pub mod paper;
 pub mod replay;
 pub mod revision;
+pub mod shard;
 pub mod simulation;
+pub mod sweep;
 
 #[cfg(test)]
 #[path = "../crates/host/src/testing.rs"]

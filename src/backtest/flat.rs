@@ -1,6 +1,7 @@
 //! The report as CSV: one row for each number, named by its path in `report.json`, so that the rows of
 //! several runs can be compared and joined.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -39,14 +40,15 @@ fn add(text: &mut String, path: &str, value: &Value) {
 
 fn row(text: &mut String, path: &str, content: &str) {
     // Writing to a text cannot fail.
-    _ = writeln!(text, "{},{}", cell(path), cell(content));
+    _ = writeln!(text, "{},{}", quoted(path), quoted(content));
 }
 
-fn cell(content: &str) -> String {
+/// A text as a cell of CSV.
+pub fn quoted(content: &str) -> Cow<'_, str> {
     if content.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", content.replace('"', "\"\""))
+        format!("\"{}\"", content.replace('"', "\"\"")).into()
     } else {
-        content.to_owned()
+        content.into()
     }
 }
 

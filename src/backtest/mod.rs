@@ -3,7 +3,8 @@
 
 pub mod arguments;
 mod flat;
+pub mod inputs;
 pub mod prepare;
 pub mod results;
-mod table;
+pub mod table;
 pub mod text;

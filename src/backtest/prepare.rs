@@ -9,7 +9,7 @@ use cambist_core::{Amount, MarketSpec, TokenId};
 use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
-use crate::commands::backtest::BacktestArgs;
+use crate::backtest::inputs::Inputs;
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
 use cambist_daemon::config::resolve::Bound;
@@ -20,9 +20,13 @@ fn usage(what: impl Into<String>) -> Failure {
 }
 
 /// Reads the configuration and opens the data.
-pub fn prepare(args: &BacktestArgs) -> anyhow::Result<Setup> {
-    let daemon = Daemon::load_unpinned(&args.config)?;
-    let bound = bound_without_venue(&daemon)?;
+pub fn prepare(args: &Inputs) -> anyhow::Result<Setup> {
+    prepare_with(args, &Daemon::load_unpinned(&args.config)?)
+}
+
+/// As [`prepare`], with a configuration that was read before.
+pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
+    let bound = bound_without_venue(daemon)?;
     let data = recordings(args, &bound.markets)?;
     let opening = opening(args, &bound)?;
     let mut assumptions = args.assumptions();
@@ -63,7 +67,7 @@ pub fn bound_without_venue(daemon: &Daemon) -> anyhow::Result<Bound> {
 }
 
 /// Opens the data of every market.
-fn recordings(args: &BacktestArgs, markets: &[MarketSpec]) -> anyhow::Result<Vec<Recording>> {
+pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<Recording>> {
     let mut files: BTreeMap<usize, Vec<PathBuf>> = BTreeMap::new();
     for DataFile { market, path } in &args.data {
         let index = match market {
@@ -119,7 +123,7 @@ pub fn own_grid(spec: &MarketSpec) -> Option<Grid> {
 
 /// What the account holds at the beginning: as said, else the middle of every inventory band and the quote
 /// tokens that fill it at the highest price.
-fn opening(args: &BacktestArgs, bound: &Bound) -> anyhow::Result<Amounts> {
+fn opening(args: &Inputs, bound: &Bound) -> anyhow::Result<Amounts> {
     if args.balance.is_empty() {
         return usual_opening(bound).ok_or_else(|| {
             usage("the inventory bands are too large to be paid for: say --balance").into()

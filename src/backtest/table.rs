@@ -10,6 +10,8 @@ use cambist_market_data::Timestamp;
 #[cfg(feature = "parquet")]
 use cambist_market_data::parquet::{ColumnKind, TableWriter, Value};
 
+use crate::backtest::flat::quoted;
+
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -19,7 +21,7 @@ pub enum Kind {
     Whole,
     /// A decimal: exact in CSV, the nearest float in Parquet.
     Decimal,
-    /// A text without commas and quotation marks.
+    /// A text; in CSV with quotation marks where it needs them.
     Text,
 }
 
@@ -70,7 +72,7 @@ impl Table {
         let mut csv = create("csv")?;
         let mut names: Vec<String> = Vec::new();
         for (name, kind) in columns {
-            names.push((*name).to_owned());
+            names.push(quoted(name).into_owned());
             if *kind == Kind::Time {
                 names.push(format!("{name}_ns"));
             }
@@ -104,7 +106,8 @@ impl Table {
                 Cell::Missing => {}
                 Cell::Time(time) => _ = write!(line, "{time},{}", time.0),
                 Cell::Whole(number) => _ = write!(line, "{number}"),
-                Cell::Decimal(text) | Cell::Text(text) => line.push_str(text),
+                Cell::Decimal(text) => line.push_str(text),
+                Cell::Text(text) => line.push_str(&quoted(text)),
             }
         }
         line.push('\n');
@@ -129,8 +132,7 @@ impl Table {
 }
 
 /// What a build without Parquet says.
-#[cfg(not(feature = "parquet"))]
-const NO_PARQUET: &str =
+pub const NO_PARQUET: &str =
     "this build writes no Parquet: build it with --features parquet, or use a release package";
 
 #[cfg(feature = "parquet")]

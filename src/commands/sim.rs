@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cambist_sim::{Aggregate, Family, Invariant, SeedRun, WorldError, shrink};
 use clap::Args;
@@ -11,8 +11,9 @@ use serde_json::json;
 
 use super::{columns, print_json, print_text};
 use crate::exit::{self, Exit, Failure};
+use crate::shard::Shard;
 use crate::simulation::results::{self, Entry, Failed, Results};
-use crate::simulation::seeds::{Seeds, Shard};
+use crate::simulation::seeds::Seeds;
 use crate::simulation::trace;
 use crate::simulation::worker_pool;
 use crate::simulation::worker_pool::{Piece, Ran};
@@ -38,9 +39,13 @@ pub struct SimArgs {
     /// The first one.
     #[arg(long, value_name = "FIRST", default_value_t = 1)]
     pub seed: u64,
-    /// Only this part of the seeds, such as 1/4.
+    /// Only this part of the seeds, such as 1/4; by default what a Slurm array or a Kubernetes indexed job
+    /// says.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
+    /// Number of parts, where the scheduler does not say it (Kubernetes); also $CAMBIST_SHARDS.
+    #[arg(long, value_name = "N", conflicts_with = "shard")]
+    pub shards: Option<u64>,
     /// Market making of each world, in hours.
     #[arg(long, value_name = "H", default_value = "1", value_parser = duration_ms)]
     pub hours: u64,
@@ -56,7 +61,8 @@ pub struct SimArgs {
     /// Print everything the engine hears and does; one seed only.
     #[arg(long)]
     pub trace: bool,
-    /// Keep what was run in this file and do not run it again.
+    /// Keep what was run in this file and do not run it again. A shard has a file of its own, with its name
+    /// before the ending (sim.shard-0001-of-0004.jsonl); `cambist merge` joins them.
     #[arg(long, value_name = "FILE", conflicts_with = "trace")]
     pub results: Option<PathBuf>,
     /// Do not look for the smallest world that fails.
@@ -108,13 +114,12 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     if args.invariants {
         return invariants(json);
     }
-    let mut seeds = Seeds {
+    let all = Seeds {
         first: args.seed,
         count: args.seeds,
     };
-    if let Some(shard) = args.shard {
-        seeds = seeds.shard(shard);
-    }
+    let shard = Shard::choose(args.shard, args.shards)?;
+    let seeds = shard.map_or(all, |shard| all.shard(shard));
     let usage = |what: &str| Err(Failure::new(Exit::Usage, what).into());
     if args.jobs == 0 || args.jobs > 1_024 {
         return usage("--jobs must be 1 to 1024");
@@ -133,7 +138,7 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     }
     worker_pool::catch_panics();
     let clock = Clock::new();
-    let campaign = Campaign::open(args, seeds)?.run(args, &clock)?;
+    let campaign = Campaign::open(args, all, shard)?.run(args, &clock)?;
     report(args, &campaign, &clock, json)
 }
 
@@ -141,6 +146,9 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
 struct Campaign {
     build: String,
     results: Option<Results>,
+    /// Of all shards.
+    all: Seeds,
+    /// Of this one.
     seeds: Seeds,
     /// What an earlier call with the same file has run already.
     earlier: Aggregate,
@@ -150,10 +158,16 @@ struct Campaign {
 }
 
 impl Campaign {
-    fn open(args: &SimArgs, seeds: Seeds) -> anyhow::Result<Self> {
+    fn open(args: &SimArgs, all: Seeds, shard: Option<Shard>) -> anyhow::Result<Self> {
+        let seeds = shard.map_or(all, |shard| all.shard(shard));
+        let path = args.results.as_deref().map(|path| match shard {
+            None => path.to_owned(),
+            Some(shard) => of_shard(path, shard),
+        });
         let mut campaign = Self {
             build: results::build()?,
-            results: args.results.as_deref().map(Results::open).transpose()?,
+            results: path.as_deref().map(Results::open).transpose()?,
+            all,
             seeds,
             earlier: Aggregate::default(),
             tally: Aggregate::default(),
@@ -161,13 +175,21 @@ impl Campaign {
             left: vec![seeds],
         };
         if let Some(results) = &campaign.results {
-            let same = |entry: &&Entry| {
-                entry.build == campaign.build
-                    && entry.duration_ms == args.hours
-                    && entry.range.first >= seeds.first
-                    && entry.range.last() <= seeds.last()
-            };
-            let known: Vec<_> = results.entries().iter().filter(same).collect();
+            let mut known: Vec<_> = results
+                .entries()
+                .iter()
+                .filter(|entry| campaign.has(entry, args.hours))
+                .collect();
+            // A seed counts once, even if it was run again for a campaign of other seeds.
+            known.sort_by_key(|entry| (entry.range.first, std::cmp::Reverse(entry.range.count)));
+            let mut next = 0;
+            known.retain(|entry| {
+                let fresh = entry.range.first >= next;
+                if fresh {
+                    next = entry.range.last().saturating_add(1);
+                }
+                fresh
+            });
             let ranges: Vec<_> = known.iter().map(|entry| entry.range).collect();
             campaign.left = seeds.without(&ranges);
             for entry in known {
@@ -191,7 +213,20 @@ impl Campaign {
             }
             Ok(())
         })?;
+        if let Some(mut results) = self.results.take() {
+            // Lines that an earlier, smaller campaign left belong to this one.
+            results.belong(self.all, |entry| self.has(entry, args.hours));
+            results.complete(|entry| self.has(entry, args.hours))?;
+        }
         Ok(self)
+    }
+
+    /// Whether a line of results is of this campaign.
+    fn has(&self, entry: &Entry, duration_ms: u64) -> bool {
+        entry.build == self.build
+            && entry.duration_ms == duration_ms
+            && entry.range.first >= self.seeds.first
+            && entry.range.last() <= self.seeds.last()
     }
 
     fn take(&mut self, piece: Piece, duration_ms: u64) -> anyhow::Result<()> {
@@ -204,6 +239,7 @@ impl Campaign {
             results.add(Entry {
                 build: self.build.clone(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
+                campaign: Some(self.all),
                 range: piece.range,
                 duration_ms,
                 tally: piece.tally,
@@ -421,6 +457,15 @@ fn traced(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     } else {
         Exit::CheckFailed
     })
+}
+
+/// The file of a shard: its name stands before the ending.
+fn of_shard(path: &Path, shard: Shard) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map_or_else(String::new, |ending| {
+        format!(".{}", ending.to_string_lossy())
+    });
+    path.with_file_name(format!("{stem}.{}{ending}", shard.file_name()))
 }
 
 /// Reads hours, such as 1 or 0.125, as milliseconds.

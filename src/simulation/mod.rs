@@ -2,6 +2,7 @@
 //!
 //! What a world is, and what must hold in it, is in `crates/sim`; here are threads, files and people.
 
+pub mod merge;
 pub mod results;
 pub mod seeds;
 pub mod trace;

@@ -1,5 +1,6 @@
 //! The file of results: one line of JSON for each range of seeds that has been run. A campaign that was
-//! interrupted goes on where its file ends, and files of several machines are put together with `cat`.
+//! interrupted goes on where its file ends; `cambist merge` joins the files of its shards. When a campaign is
+//! complete, its lines are in the order of their seeds, and the same whoever ran which part.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +11,7 @@ use cambist_sim::Aggregate;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::seeds::Seeds;
+use super::seeds::{BLOCK, Seeds};
 
 /// A seed that broke a promise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Entry {
     pub build: String,
     /// The version of the program.
     pub version: String,
+    /// All seeds of the campaign, of which these are a part; absent in files of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<Seeds>,
     /// Which seeds.
     #[serde(flatten)]
     pub range: Seeds,
@@ -56,8 +60,20 @@ impl Results {
             .create(true)
             .open(path)
             .with_context(name)?;
+        let (entries, whole) = Self::entries_of(path, &file)?;
+        file.set_len(whole).with_context(name)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            entries,
+        })
+    }
+
+    /// The whole lines of a file, and how many bytes they are.
+    fn entries_of(path: &Path, file: &File) -> anyhow::Result<(Vec<Entry>, u64)> {
+        let name = || format!("results file {}", path.display());
         let mut entries = Vec::new();
-        let mut reader = BufReader::new(&file);
+        let mut reader = BufReader::new(file);
         let (mut whole, mut number) = (0, 0_u64);
         loop {
             let mut line = String::new();
@@ -71,12 +87,28 @@ impl Results {
                 .with_context(|| format!("{}, line {number}", path.display()))?;
             entries.push(entry);
         }
-        file.set_len(whole).with_context(name)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            entries,
-        })
+        Ok((entries, whole))
+    }
+
+    /// Reads the lines of a file and changes nothing.
+    pub fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
+        let name = || format!("results file {}", path.display());
+        let file = File::open(path).with_context(name)?;
+        Ok(Self::entries_of(path, &file)?.0)
+    }
+
+    /// Lines belong to a campaign from now on.
+    pub fn belong(&mut self, campaign: Seeds, is_own: impl Fn(&Entry) -> bool) {
+        for entry in self.entries.iter_mut().filter(|entry| is_own(entry)) {
+            entry.campaign = Some(campaign);
+        }
+    }
+
+    /// Writes the lines of a complete campaign anew: joined, in the order of their seeds, behind all others.
+    pub fn complete(self, is_own: impl Fn(&Entry) -> bool) -> anyhow::Result<()> {
+        let (own, mut all): (Vec<_>, Vec<_>) = self.entries.into_iter().partition(is_own);
+        all.extend(joined(own));
+        write(&self.path, &all)
     }
 
     /// Every line, whatever build it is from.
@@ -95,6 +127,48 @@ impl Results {
         self.entries.push(entry);
         Ok(())
     }
+}
+
+/// The same results in as few lines as there are blocks of seeds, in the order of the seeds.
+pub fn joined(mut entries: Vec<Entry>) -> Vec<Entry> {
+    entries.sort_by_key(|entry| entry.range.first);
+    let mut joined: Vec<Entry> = Vec::new();
+    for mut entry in entries {
+        let before = joined.last_mut().filter(|before| {
+            before.range.last().checked_add(1) == Some(entry.range.first)
+                && before.range.first / BLOCK == entry.range.last() / BLOCK
+        });
+        match before {
+            Some(before) => {
+                before.range.count += entry.range.count;
+                before.tally.merge(&entry.tally);
+                before.failed.append(&mut entry.failed);
+            }
+            None => joined.push(entry),
+        }
+    }
+    for entry in &mut joined {
+        entry.failed.sort_by_key(|failed| failed.seed);
+    }
+    joined
+}
+
+/// Writes a file of results whole, or leaves the one that is there.
+pub fn write(path: &Path, entries: &[Entry]) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    for entry in entries {
+        serde_json::to_writer(&mut text, entry)?;
+        text.push(b'\n');
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let written = (|| {
+        let mut file = File::create(&beside)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    })();
+    written.with_context(|| format!("results file {}", path.display()))
 }
 
 /// Names this very program: results of another one say nothing about it.
@@ -127,6 +201,10 @@ mod tests {
         Entry {
             build: "b".to_owned(),
             version: "0".to_owned(),
+            campaign: Some(Seeds {
+                first: 1,
+                count: 10,
+            }),
             range: Seeds { first, count: 5 },
             duration_ms: 60_000,
             tally: Aggregate {
@@ -158,5 +236,44 @@ mod tests {
         std::fs::write(&path, "nonsense\n").unwrap();
         let error = format!("{:#}", Results::open(&path).err().unwrap());
         assert!(error.contains("line 1"), "{error}");
+    }
+
+    /// However seeds were cut into pieces, and whoever ran them: the same lines.
+    #[test]
+    fn a_complete_file_is_the_same_however_it_was_cut() {
+        let file = |pieces: &[(u64, u64)]| {
+            let entries = pieces.iter().map(|(first, count)| {
+                let mut entry = entry(*first);
+                entry.range.count = *count;
+                entry.tally = Aggregate {
+                    seeds: *count,
+                    orders: 3 * count,
+                    ..Aggregate::default()
+                };
+                let is_own = |seed: &u64| (*first..first + count).contains(seed);
+                let failed = [149, 7, 120].into_iter().filter(is_own);
+                let violation = "double_order".to_owned();
+                entry.failed = failed
+                    .map(|seed| Failed {
+                        seed,
+                        violation: violation.clone(),
+                    })
+                    .collect();
+                entry
+            });
+            joined(entries.collect())
+        };
+        let one = file(&[(1, 99), (100, 100), (200, 11)]);
+        assert_eq!(one.len(), 3);
+        assert_eq!(
+            file(&[(200, 1), (50, 50), (201, 10), (1, 49), (150, 50), (100, 50)]),
+            one
+        );
+        assert_eq!(one.iter().map(|entry| entry.tally.seeds).sum::<u64>(), 210);
+        let failed = one.iter().flat_map(|entry| &entry.failed);
+        assert_eq!(
+            failed.map(|failed| failed.seed).collect::<Vec<_>>(),
+            [7, 120, 149]
+        );
     }
 }

@@ -1,9 +1,13 @@
 //! Ranges of seeds: shards of them, and what is left when some were run before.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::shard::Shard;
+
+/// Results of seeds are joined up to multiples of this.
+pub const BLOCK: u64 = 100;
 
 /// Seeds `first`, `first + 1`, …, `count` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,33 +17,6 @@ pub struct Seeds {
     /// How many.
     #[serde(rename = "seeds")]
     pub count: u64,
-}
-
-/// One part of several, counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    part: u64,
-    parts: u64,
-}
-
-/// A text that names no shard.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no shard; write which of how many, such as 1/4")]
-pub struct NoShard(String);
-
-impl FromStr for Shard {
-    type Err = NoShard;
-
-    fn from_str(text: &str) -> Result<Self, NoShard> {
-        let wrong = || NoShard(text.to_owned());
-        let (part, parts) = text.split_once('/').ok_or_else(wrong)?;
-        let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());
-        let (part, parts) = (number(part)?, number(parts)?);
-        if part == 0 || part > parts || parts > 10_000 {
-            return Err(wrong());
-        }
-        Ok(Self { part, parts })
-    }
 }
 
 impl fmt::Display for Seeds {
@@ -58,10 +35,10 @@ impl Seeds {
     #[must_use]
     pub fn shard(self, shard: Shard) -> Self {
         let at = |part: u64| {
-            let share = u128::from(self.count) * u128::from(part) / u128::from(shard.parts);
+            let share = u128::from(self.count) * u128::from(part) / u128::from(shard.parts());
             u64::try_from(share).unwrap_or(self.count)
         };
-        let (from, to) = (at(shard.part - 1), at(shard.part));
+        let (from, to) = (at(shard.part() - 1), at(shard.part()));
         Self {
             first: self.first.saturating_add(from),
             count: to - from,
@@ -98,12 +75,17 @@ impl Seeds {
         left
     }
 
-    /// The same seeds in pieces of at most `most`.
+    /// The same seeds in pieces of at most `most`, none of which is in two blocks.
     pub fn pieces(self, most: u64) -> impl Iterator<Item = Self> {
         let most = most.max(1);
-        (0..self.count.div_ceil(most)).map(move |piece| Self {
-            first: self.first + piece * most,
-            count: most.min(self.count - piece * most),
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let in_block = BLOCK - rest.first % BLOCK;
+            let count = most.min(rest.count).min(in_block);
+            let piece = Self { count, ..rest };
+            rest.first = rest.first.saturating_add(count);
+            rest.count -= count;
+            (count > 0).then_some(piece)
         })
     }
 }
@@ -127,9 +109,6 @@ mod tests {
             next += shard.count;
         }
         assert_eq!(next, 15);
-        for bad in ["", "1", "0/2", "3/2", "a/b", "1/0", "1/2/3"] {
-            assert!(bad.parse::<Shard>().is_err(), "{bad}");
-        }
     }
 
     #[test]
@@ -149,5 +128,8 @@ mod tests {
     fn pieces_are_the_whole() {
         let pieces: Vec<_> = seeds(1, 7).pieces(3).collect();
         assert_eq!(pieces, [seeds(1, 3), seeds(4, 3), seeds(7, 1)]);
+        let pieces: Vec<_> = seeds(98, 7).pieces(3).collect();
+        assert_eq!(pieces, [seeds(98, 2), seeds(100, 3), seeds(103, 2)]);
+        assert_eq!(seeds(5, 0).pieces(3).count(), 0);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{Folder, cambist, example, exit, json, stderr, stdout};
 
 /// The example configuration at full size from the start.
-fn config(folder: &Folder) -> String {
+pub fn config(folder: &Folder) -> String {
     let text = std::fs::read_to_string(example("cambist.toml")).unwrap();
     let full = text.replace("start_bps = 2500", "start_bps = 10000");
     assert_ne!(text, full);
@@ -16,7 +16,7 @@ fn config(folder: &Folder) -> String {
 }
 
 /// Ten minutes of a market that jumps by 60 basis points every ten seconds, to and fro.
-fn jumping() -> String {
+pub fn jumping() -> String {
     let mut text = String::from("# ETH-USDC tick=0.01 lot=0.001\n");
     text.push_str(
         "time_ms,bid_px_1,bid_qty_1,bid_px_2,bid_qty_2,ask_px_1,ask_qty_1,ask_px_2,ask_qty_2\n",

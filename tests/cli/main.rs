@@ -7,6 +7,7 @@ mod new_strategy;
 mod revision;
 mod setup;
 mod support;
+mod sweep;
 
 mod backtest;
 mod daemon;

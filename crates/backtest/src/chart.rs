@@ -1,8 +1,11 @@
 //! Line charts as SVG: fixed size, no script, colours by the page's style sheet.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use cambist_market_data::Timestamp;
+
+use crate::html::escape;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 260.0;
@@ -17,7 +20,7 @@ const LINES: f64 = 5.0;
 /// A line.
 pub struct Line {
     /// Name of the series.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its class in the style sheet.
     pub class: &'static str,
     /// Points in order of time; a missing value breaks the line.
@@ -99,7 +102,8 @@ pub fn chart(lines: &[Line], marks: &[Mark], (from, to): (Timestamp, Timestamp))
         _ = write!(
             svg,
             "<span class=\"key {}\">{}</span> ",
-            line.class, line.name
+            line.class,
+            escape(&line.name)
         );
     }
     svg.push_str("</p>\n");
@@ -211,7 +215,7 @@ mod tests {
         let at = |second: i64| Timestamp(second * 1_000_000_000);
         let span = (at(0), at(10));
         let line = |points| Line {
-            name: "mid",
+            name: "mid".into(),
             class: "mid",
             points,
             steps: false,

@@ -9,7 +9,7 @@ use crate::chart::{Line, Mark, chart};
 use crate::curves::{Curves, MarketCurves};
 use crate::report::Report;
 
-const STYLE: &str = include_str!("html.css");
+pub const STYLE: &str = include_str!("html.css");
 
 /// The contents of a page.
 pub struct Page<'a> {
@@ -30,7 +30,7 @@ pub struct Page<'a> {
 }
 
 /// Escapes text for HTML.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -89,15 +89,11 @@ impl Page<'_> {
         tiles.push(("fills", report.fills.to_string()));
         let share = report.quoted_both_sides_ratio * 100.0;
         tiles.push(("both sides quoted", format!("{share:.1} %")));
-        page.push_str("<div class=\"tiles\">");
-        for (name, value) in tiles {
-            _ = write!(
-                page,
-                "<div><b>{}</b><span>{name}</span></div>",
-                escape(&value)
-            );
-        }
-        page.push_str("</div>\n");
+        let tiles: Vec<_> = tiles
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        tile_row(page, &tiles);
     }
 
     fn charts(&self, page: &mut String) {
@@ -106,7 +102,7 @@ impl Page<'_> {
         let points =
             equity.map(|(time, equity)| (*time, equity.map(|units| float(units, decimals))));
         let line = Line {
-            name: "equity",
+            name: "equity".into(),
             class: "equity",
             points: points.collect(),
             steps: false,
@@ -126,8 +122,8 @@ impl Page<'_> {
     fn market(&self, page: &mut String, spec: &MarketSpec, curves: &MarketCurves) {
         let tick = |ticks: f64| ticks / 10_f64.powi(i32::from(spec.price_decimals));
         let points = || curves.points.kept().iter();
-        let quote = |at: usize, name, class| Line {
-            name,
+        let quote = |at: usize, name: &'static str, class| Line {
+            name: name.into(),
             class,
             points: points()
                 .map(|p| (p.time, p.quotes[at].map(|price| tick(ticks(price)))))
@@ -138,7 +134,7 @@ impl Page<'_> {
         let mid = |half_ticks: u64| tick(half_ticks as f64 / 2.0);
         let lines = [
             Line {
-                name: "mid",
+                name: "mid".into(),
                 class: "mid",
                 points: points().map(|p| (p.time, p.mid.map(mid))).collect(),
                 steps: false,
@@ -163,7 +159,7 @@ impl Page<'_> {
             );
         }
         let held = Line {
-            name: "held",
+            name: "held".into(),
             class: "base",
             points: points()
                 .map(|p| (p.time, Some(float(p.base, spec.base.decimals))))
@@ -318,7 +314,21 @@ impl Page<'_> {
     }
 }
 
-fn section(
+/// Figures that are seen first, each with its name.
+pub fn tile_row(page: &mut String, tiles: &[(String, String)]) {
+    page.push_str("<div class=\"tiles\">");
+    for (name, value) in tiles {
+        _ = write!(
+            page,
+            "<div><b>{}</b><span>{}</span></div>",
+            escape(value),
+            escape(name)
+        );
+    }
+    page.push_str("</div>\n");
+}
+
+pub fn section(
     page: &mut String,
     title: &str,
     lines: &[Line],
@@ -330,7 +340,7 @@ fn section(
     _ = write!(page, "<h2>{}</h2>\n{drawn}", escape(title));
 }
 
-fn list(page: &mut String, title: &str, items: &[String]) {
+pub fn list(page: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
@@ -342,13 +352,13 @@ fn list(page: &mut String, title: &str, items: &[String]) {
 }
 
 /// A table; left out if it has no rows.
-fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) {
+pub fn table(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) {
     if rows.is_empty() {
         return;
     }
     _ = writeln!(page, "<h2>{}</h2>\n<table><tr>", escape(title));
     for name in head {
-        _ = write!(page, "<th>{name}</th>");
+        _ = write!(page, "<th>{}</th>", escape(name));
     }
     page.push_str("</tr>\n");
     for row in rows {

@@ -1,6 +1,7 @@
 //! Statistics of an equity curve, as hftbacktest computes them (`hftbacktest/stats/metrics.py`),
 //! and how much of a Sharpe ratio is chance ([`sharpe`]).
 
+pub mod running;
 pub mod sharpe;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,191 @@
+//! Several runs on one HTML page: curves over one another, tables of figures, maps of two parameters. The page
+//! is one file without script; nothing is loaded, and it is legible in light and dark.
+
+use std::fmt::Write;
+
+use cambist_market_data::Timestamp;
+
+use crate::chart::{Line, chart};
+pub use crate::heat_map::HeatMap;
+use crate::html::{STYLE, escape, list, section, table, tile_row};
+
+/// Colours of curves; from then on the same ones are dashed.
+const CLASSES: [&str; 16] = [
+    "c0",
+    "c1",
+    "c2",
+    "c3",
+    "c4",
+    "c5",
+    "c6",
+    "c7",
+    "c0 dashed",
+    "c1 dashed",
+    "c2 dashed",
+    "c3 dashed",
+    "c4 dashed",
+    "c5 dashed",
+    "c6 dashed",
+    "c7 dashed",
+];
+
+/// Most curves of one chart that can be told apart; further ones are left out.
+pub const CURVES_MAX: usize = CLASSES.len();
+
+/// A curve of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Curve {
+    /// Which run it is of.
+    pub name: String,
+    /// Its points in order of time; where a value is missing the line is broken.
+    pub points: Vec<(Timestamp, Option<f64>)>,
+}
+
+/// Curves over one another.
+#[derive(Clone, Debug, Default)]
+pub struct Chart {
+    /// Above it.
+    pub title: String,
+    /// At most [`CURVES_MAX`] are drawn.
+    pub curves: Vec<Curve>,
+}
+
+/// A table of figures.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Above it; nothing is shown of a table without rows.
+    pub title: String,
+    /// Names of its columns.
+    pub head: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What a page shows, in the order of its fields.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Title of the page.
+    pub title: String,
+    /// Below the title.
+    pub subtitle: String,
+    /// Names and values of figures that are seen first.
+    pub tiles: Vec<(String, String)>,
+    /// What the runs prove and what they do not.
+    pub statements: Vec<String>,
+    /// Charts.
+    pub charts: Vec<Chart>,
+    /// Maps of two parameters.
+    pub heat_maps: Vec<HeatMap>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// What is assumed.
+    pub assumed: Vec<String>,
+    /// Texts that are unfolded on request, by their names.
+    pub details: Vec<(String, String)>,
+}
+
+impl Comparison {
+    /// The page.
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        let mut page = format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{}</p>\n",
+            escape(&self.subtitle)
+        );
+        tile_row(&mut page, &self.tiles);
+        list(&mut page, "What the numbers say", &self.statements);
+        for chart in &self.charts {
+            chart.add_to(&mut page);
+        }
+        for map in &self.heat_maps {
+            _ = writeln!(page, "<h2>{}</h2>\n{}", escape(&map.title), map.svg());
+        }
+        for Table { title, head, rows } in &self.tables {
+            let head: Vec<_> = head.iter().map(String::as_str).collect();
+            page.push_str("<div class=\"wide\">\n");
+            table(&mut page, title, &head, rows);
+            page.push_str("</div>\n");
+        }
+        list(&mut page, "Assumed", &self.assumed);
+        for (name, text) in &self.details {
+            _ = writeln!(
+                page,
+                "<details><summary>{}</summary><pre>{}</pre></details>",
+                escape(name),
+                escape(text)
+            );
+        }
+        page.push_str("</body></html>\n");
+        page
+    }
+}
+
+impl Chart {
+    fn add_to(&self, page: &mut String) {
+        let shown = self.curves.iter().zip(CLASSES);
+        let lines: Vec<_> = shown
+            .map(|(curve, class)| Line {
+                name: curve.name.clone().into(),
+                class,
+                points: curve.points.clone(),
+                steps: false,
+            })
+            .collect();
+        let times = || {
+            lines
+                .iter()
+                .flat_map(|line| &line.points)
+                .map(|point| point.0)
+        };
+        let span = times().min().zip(times().max());
+        let drawn = span.and_then(|span| chart(&lines, &[], span));
+        if drawn.is_some()
+            && let Some(span) = span
+        {
+            section(page, &self.title, &lines, &[], span);
+            if self.curves.len() > lines.len() {
+                _ = writeln!(
+                    page,
+                    "<p>{} of {} are drawn.</p>",
+                    lines.len(),
+                    self.curves.len()
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_they_are_and_do_nothing() {
+        let at = |second: i64| Timestamp(second * 1_000_000_000);
+        let curve = |name: String| Curve {
+            name,
+            points: vec![(at(0), Some(0.0)), (at(1), None), (at(2), Some(-1.5))],
+        };
+        let page = Comparison {
+            title: "<b>".to_owned(),
+            charts: vec![Chart {
+                title: "Equity".to_owned(),
+                curves: (0..20).map(|n| curve(format!("<i>{n}"))).collect(),
+            }],
+            tables: vec![Table {
+                title: "Runs".to_owned(),
+                head: vec!["<u>".to_owned()],
+                rows: vec![vec!["<s>".to_owned()]],
+            }],
+            ..Comparison::default()
+        }
+        .html();
+        for wrong in ["<b>", "<i>", "<u>", "<s>", "<script", "http"] {
+            // Figures of tiles are bold; there are none.
+            assert!(!page.contains(wrong), "{wrong}");
+        }
+        assert!(page.contains("&lt;i&gt;15") && !page.contains("&lt;i&gt;16"));
+        assert!(page.contains("16 of 20 are drawn"));
+        assert_eq!(page.matches("<path class=\"c0").count(), 2);
+    }
+}

@@ -1,0 +1,247 @@
+//! `cambist sweep`: a backtest for every choice of parameters.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use cambist_host::clock::Clock;
+use clap::Args;
+use serde_json::json;
+
+use super::{print_json, print_text};
+use crate::backtest::inputs::Inputs;
+use crate::exit::{Exit, Failure};
+use crate::shard::Shard;
+use crate::sweep::journal::{Header, Journal};
+use crate::sweep::outputs::{self, PAGE};
+use crate::sweep::prepare::{Prepared, prepare, weight};
+use crate::sweep::{run, worker_pool};
+
+/// Lines of progress at most every so often: on a terminal, and in a file.
+const PROGRESS_MS: [u64; 2] = [500, 10_000];
+/// Most threads.
+const JOBS_MAX: usize = 1_024;
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    /// What runs on what.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The sweep file: parameters, search, windows (docs/sweep.md).
+    #[arg(long, value_name = "FILE")]
+    pub sweep: PathBuf,
+    /// Folder of the results. A sweep that was interrupted goes on with the same command.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Replace the results of another sweep.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Write runs.parquet too; needs a build with the feature `parquet`.
+    #[arg(long)]
+    pub parquet: bool,
+    /// Threads; by default one for each core.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Only this part of the runs, into a folder of its own below --out; `cambist merge` joins the parts. By
+    /// default what a Slurm array or a Kubernetes indexed job says.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Number of parts, where the scheduler does not say it (Kubernetes); also $CAMBIST_SHARDS.
+    #[arg(long, value_name = "N", conflicts_with = "shard")]
+    pub shards: Option<u64>,
+    /// Read and check everything, say how many runs there are, and run none.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Runs a sweep, or goes on with one. Exit 77 if every run was refused, 79 if an invariant of the engine failed.
+pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
+    let clock = Clock::new();
+    let jobs = jobs(args.jobs)?;
+    outputs::check_parquet(args.parquet)?;
+    let shard = Shard::choose(args.shard, args.shards)?;
+    let prepared = prepare(&args.inputs, &args.sweep)?;
+    if args.dry_run {
+        return dry_run(&prepared, shard, json);
+    }
+    let header = Header {
+        shard,
+        ..prepared.header.clone()
+    };
+    let folder = shard.map_or_else(
+        || args.out.clone(),
+        |shard| args.out.join(shard.file_name()),
+    );
+    let mut journal = Journal::open(&folder, header, args.overwrite)?;
+    let missing = journal.missing();
+    let mut progress = Progress::new(clock, &prepared, &missing, journal.rows().len());
+    worker_pool::work(
+        &missing,
+        jobs,
+        |number| run::run(&prepared.plan, &prepared.plan.spec(number)),
+        |row| {
+            let number = row.run;
+            journal.add(&row)?;
+            progress.done(weight(&prepared, number));
+            Ok(())
+        },
+    )?;
+    progress.end();
+    let (header, rows) = journal.complete()?;
+    let took = format!(
+        "{} of {} runs were made in this call",
+        missing.len(),
+        rows.len()
+    );
+    if let Some(shard) = shard {
+        eprintln!("shard {shard} is complete in {}; {took}", folder.display());
+        if json {
+            let value = json!({"shard": shard.to_string(), "runs": rows.len(), "folder": folder.display().to_string()});
+            print_json(&value)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let written = outputs::write(&folder, &header, &rows, args.parquet)?;
+    print_text(if json { &written.json } else { &written.text })?;
+    eprintln!("{took}; page: {}", folder.join(PAGE).display());
+    Ok(outputs::exit(&written.summary))
+}
+
+fn jobs(said: Option<usize>) -> Result<usize, Failure> {
+    match said {
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        Some(jobs) if (1..=JOBS_MAX).contains(&jobs) => Ok(jobs),
+        Some(_) => Err(Failure::new(
+            Exit::Usage,
+            format!("--jobs must be 1 to {JOBS_MAX}"),
+        )),
+    }
+}
+
+fn dry_run(prepared: &Prepared, shard: Option<Shard>, json: bool) -> anyhow::Result<Exit> {
+    let header = &prepared.header;
+    let trials = prepared.plan.space.trials();
+    let own = Header {
+        shard,
+        ..header.clone()
+    };
+    let own = own.own_runs().count();
+    if json {
+        let value = json!({
+            "trials": trials,
+            "windows": header.windows,
+            "runs": header.runs,
+            "shard": shard.map(|shard| shard.to_string()),
+            "shard_runs": own,
+        });
+        print_json(&value)?;
+    } else {
+        let windows = header.windows.len();
+        let parts = match windows {
+            0 => "all of the data".to_owned(),
+            n => format!("train and test of {n} windows"),
+        };
+        let part = shard.map_or_else(String::new, |shard| {
+            format!("; {own} of them in shard {shard}")
+        });
+        print_text(&format!(
+            "{trials} trials on {parts}: {} runs{part}\n",
+            header.runs
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A line of progress with the time that is left.
+struct Progress {
+    clock: Clock,
+    is_terminal: bool,
+    shown_ms: Option<u64>,
+    earlier: usize,
+    total: usize,
+    done: usize,
+    weight_done: f64,
+    weight_total: f64,
+}
+
+impl Progress {
+    fn new(clock: Clock, prepared: &Prepared, missing: &[u64], earlier: usize) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        if earlier > 0 && !missing.is_empty() {
+            eprintln!(
+                "{earlier} runs are there already, {} are left",
+                missing.len()
+            );
+        }
+        Self {
+            clock,
+            is_terminal,
+            shown_ms: None,
+            earlier,
+            total: missing.len(),
+            done: 0,
+            weight_done: 0.0,
+            weight_total: missing.iter().map(|run| weight(prepared, *run)).sum(),
+        }
+    }
+
+    fn done(&mut self, weight: f64) {
+        self.done += 1;
+        self.weight_done += weight;
+        let now = self.clock.now().as_ms();
+        let every = PROGRESS_MS[usize::from(!self.is_terminal)];
+        if self.shown_ms.is_some_and(|shown| now < shown + every) && self.done < self.total {
+            return;
+        }
+        self.shown_ms = Some(now);
+        let left = time_left(now, self.weight_done, self.weight_total);
+        let line = format!(
+            "{} of {} runs, {left} left",
+            self.earlier + self.done,
+            self.earlier + self.total
+        );
+        let mut stderr = std::io::stderr().lock();
+        _ = if self.is_terminal {
+            write!(stderr, "\r\x1b[K{line}")
+        } else {
+            writeln!(stderr, "{line}")
+        };
+    }
+
+    fn end(&self) {
+        if self.is_terminal && self.shown_ms.is_some() {
+            _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// The time that is left, by what was done so far.
+fn time_left(passed_ms: u64, done: f64, total: f64) -> String {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate"
+    )]
+    let seconds = (passed_ms as f64 / 1_000.0 * (total - done).max(0.0)
+        / done.max(f64::MIN_POSITIVE))
+    .round() as u64;
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7_199 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_in_proportion() {
+        assert_eq!(time_left(10_000, 1.0, 4.0), "30 s");
+        assert_eq!(time_left(60_000, 1.0, 11.0), "10 min");
+        assert_eq!(time_left(600_000, 1.0, 25.5), "4 h 5 min");
+        assert_eq!(time_left(1_000, 5.0, 5.0), "0 s");
+    }
+}

@@ -1,0 +1,149 @@
+//! Files that were cut off, that are of another sweep, and that are complete.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use super::super::plan::Phase;
+use super::super::run::Outcome;
+use super::*;
+use crate::testing::private_folder;
+
+fn header(shard: Option<&str>) -> Header {
+    Header {
+        format: FORMAT,
+        program: "0".to_owned(),
+        build: "b".to_owned(),
+        config: "c".to_owned(),
+        sweep: "s".to_owned(),
+        data: Vec::new(),
+        settings: serde_json::json!({"seed": 1}),
+        windows: Vec::new(),
+        runs: 6,
+        shard: shard.map(|shard| shard.parse().unwrap()),
+    }
+}
+
+fn row(run: u64) -> Row {
+    Row {
+        run,
+        trial: run,
+        window: None,
+        phase: Phase::All,
+        values: vec![toml::Value::Float(0.1 + 0.2), toml::Value::Integer(3)],
+        outcome: Outcome::Refused("why".to_owned()),
+    }
+}
+
+#[test]
+fn a_torn_last_line_is_done_again_and_the_end_is_the_same() {
+    let folder = private_folder();
+    let path = folder.path().join(NAME);
+    let mut journal = Journal::open(folder.path(), header(None), false).unwrap();
+    for run in [3, 0, 5, 1] {
+        journal.add(&row(run)).unwrap();
+    }
+    assert_eq!(journal.missing(), [2, 4]);
+    drop(journal);
+    let cut = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &cut[..cut.len() - 7]).unwrap();
+    let mut journal = Journal::open(folder.path(), header(None), false).unwrap();
+    assert_eq!(journal.missing(), [1, 2, 4]);
+    for run in [4, 2, 1] {
+        journal.add(&row(run)).unwrap();
+    }
+    journal.complete().unwrap();
+    let complete = std::fs::read(&path).unwrap();
+    let mut whole = Journal::open(folder.path(), header(None), true).unwrap();
+    assert_eq!(whole.missing().len(), 6, "--overwrite begins again");
+    for run in 0..6 {
+        whole.add(&row(run)).unwrap();
+    }
+    let (_, rows) = whole.complete().unwrap();
+    assert_eq!(rows[&4], row(4));
+    assert_eq!(std::fs::read(&path).unwrap(), complete);
+}
+
+#[test]
+fn another_sweep_another_shard_and_another_process_are_refused() {
+    let folder = private_folder();
+    let open = |header| Journal::open(folder.path(), header, false);
+    let journal = open(header(Some("1/2"))).unwrap();
+    assert_eq!(journal.missing(), [0, 2, 4]);
+    let busy = open(header(Some("1/2"))).err().unwrap();
+    assert_eq!(crate::exit::of(&busy), Exit::AnotherInstance);
+    drop(journal);
+    for (other, words) in [
+        (header(Some("2/2")), "the shard differs"),
+        (
+            Header {
+                build: "d".to_owned(),
+                ..header(Some("1/2"))
+            },
+            "the program differs",
+        ),
+        (
+            Header {
+                config: "d".to_owned(),
+                sweep: "t".to_owned(),
+                ..header(Some("1/2"))
+            },
+            "the configuration, the sweep file differ",
+        ),
+    ] {
+        let error = open(other).err().unwrap().to_string();
+        assert!(
+            error.contains(words) && error.contains("--overwrite"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn lines_that_are_no_results_are_named() {
+    let folder = private_folder();
+    let path = folder.path().join(NAME);
+    let line = |value: &dyn erased::Line| value.line();
+    for (text, words) in [
+        ("nonsense\n".to_owned(), "line 1"),
+        (line(&header(None)) + "nonsense\n", "line 2"),
+        (
+            line(&header(None)) + &line(&row(6)),
+            "run 6 does not belong",
+        ),
+        (
+            line(&header(Some("2/2"))) + &line(&row(2)),
+            "run 2 does not belong",
+        ),
+        (
+            line(&header(None)) + &line(&row(1)) + &line(&row(1)),
+            "line 3: a run that is there already",
+        ),
+        (
+            line(&Header {
+                format: 9,
+                ..header(None)
+            }),
+            "format 9",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = format!(
+            "{:#}",
+            Journal::open(folder.path(), header(None), false)
+                .err()
+                .unwrap()
+        );
+        assert!(error.contains(words) && error.contains(NAME), "{error}");
+    }
+}
+
+mod erased {
+    pub trait Line {
+        fn line(&self) -> String;
+    }
+
+    impl<T: serde::Serialize> Line for T {
+        fn line(&self) -> String {
+            serde_json::to_string(self).unwrap() + "\n"
+        }
+    }
+}

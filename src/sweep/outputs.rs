@@ -1,0 +1,316 @@
+//! The files of a complete sweep, all of them made of `runs.jsonl` alone.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use cambist_config::Source;
+use serde_json::json;
+
+use super::journal::{Header, Rows};
+use super::page::page;
+use super::plan::Phase;
+use super::run::{Outcome, Row};
+use super::space::Space;
+use super::summary::{self, Group, Score, Summary, annual, parameters};
+use super::values::text;
+use crate::backtest::table::{Cell, Kind, Table};
+use crate::commands::columns;
+use crate::exit::Exit;
+
+/// Everything in one file: written last, so that a folder with it is complete.
+pub const REPORT: &str = "sweep.json";
+/// The page.
+pub const PAGE: &str = "sweep.html";
+/// The main figures, as printed.
+pub const TEXT: &str = "sweep.txt";
+
+/// The results as they were written.
+pub struct Written {
+    /// What they came to.
+    pub summary: Summary,
+    /// `sweep.json`.
+    pub json: String,
+    /// `sweep.txt`.
+    pub text: String,
+}
+
+/// Writes all files of a complete sweep into a folder.
+pub fn write(
+    folder: &Path,
+    header: &Header,
+    rows: &Rows,
+    parquet: bool,
+) -> anyhow::Result<Written> {
+    let space = Space::parse(&Source {
+        path: "sweep.toml".into(),
+        text: header.sweep.clone(),
+    })?;
+    let summary = summary::summary(header, &space, rows);
+    runs(folder, header, &space, rows, parquet)?;
+    let json = format!(
+        "{}\n",
+        serde_json::to_string_pretty(&report(header, &space, rows, &summary))?
+    );
+    let text = in_words(header, &space, rows, &summary);
+    let page = page(header, &space, rows, &summary);
+    for (name, content) in [(TEXT, &text), (PAGE, &page), (REPORT, &json)] {
+        let path = folder.join(name);
+        fs::write(&path, content).with_context(|| path.display().to_string())?;
+    }
+    Ok(Written {
+        summary,
+        json,
+        text,
+    })
+}
+
+/// Groups of rows that are compared with each other, in their order.
+fn groups(header: &Header, space: &Space) -> Vec<(Option<u64>, Phase)> {
+    _ = space;
+    if header.windows.is_empty() {
+        return vec![(None, Phase::All)];
+    }
+    let windows = 0..header.windows.len() as u64;
+    windows
+        .flat_map(|window| [(Some(window), Phase::Train), (Some(window), Phase::Test)])
+        .collect()
+}
+
+fn decimal(value: Option<f64>) -> Cell {
+    Cell::decimal(value.map(|value| value.to_string()))
+}
+
+/// `runs.csv`, and `runs.parquet` if asked.
+fn runs(
+    folder: &Path,
+    header: &Header,
+    space: &Space,
+    rows: &Rows,
+    parquet: bool,
+) -> anyhow::Result<()> {
+    let mut names: Vec<(&str, Kind)> = ["run", "trial", "window"]
+        .map(|name| (name, Kind::Whole))
+        .to_vec();
+    names.push(("phase", Kind::Text));
+    for (index, parameter) in space.parameters.iter().enumerate() {
+        let numeric = |row: &Row| row.values[index].is_integer() || row.values[index].is_float();
+        let kind = if rows.values().all(numeric) {
+            Kind::Decimal
+        } else {
+            Kind::Text
+        };
+        names.push((&parameter.name.value, kind));
+    }
+    names.extend([
+        ("status", Kind::Text),
+        ("from", Kind::Text),
+        ("to", Kind::Text),
+    ]);
+    names.extend(
+        [
+            "net_pnl",
+            "spread",
+            "holdings",
+            "fees",
+            "drawdown_max",
+            "sharpe",
+            "sharpe_error",
+            "deflated_sharpe",
+        ]
+        .map(|name| (name, Kind::Decimal)),
+    );
+    names.extend(
+        [
+            "trials",
+            "returns",
+            "fills",
+            "maker_fills",
+            "orders",
+            "cancelled",
+        ]
+        .map(|name| (name, Kind::Whole)),
+    );
+    names.extend(["uptime", "markout_10s_bps"].map(|name| (name, Kind::Decimal)));
+    names.extend(["quote", "refused"].map(|name| (name, Kind::Text)));
+    let mut table = Table::begin(folder, "runs", &names, parquet)?;
+    for (window, phase) in groups(header, space) {
+        let group = summary::group(rows, space, window, phase);
+        let mut scores = group.scores.iter().peekable();
+        let own = rows
+            .values()
+            .filter(|row| row.window == window && row.phase == phase);
+        for row in own {
+            let score = scores.next_if(|score| score.row.run == row.run);
+            table.write(&cells(&names, space, &group, row, score))?;
+        }
+    }
+    table.finish()?;
+    Ok(())
+}
+
+fn cells(
+    names: &[(&str, Kind)],
+    space: &Space,
+    group: &Group<'_>,
+    row: &Row,
+    score: Option<&Score<'_>>,
+) -> Vec<Cell> {
+    let mut cells = vec![
+        Cell::Whole(row.run),
+        Cell::Whole(row.trial),
+        row.window.map_or(Cell::Missing, Cell::Whole),
+        Cell::Text(row.phase.name().to_owned()),
+    ];
+    cells.extend(
+        row.values
+            .iter()
+            .zip(&names[4..])
+            .map(|(value, (_, kind))| match kind {
+                Kind::Decimal => Cell::Decimal(text(value)),
+                _ => Cell::Text(text(value)),
+            }),
+    );
+    let figures = row.figures();
+    let status = match &row.outcome {
+        Outcome::Refused(_) => "refused",
+        Outcome::Done(figures) if figures.invariants > 0 => "invariant_failed",
+        Outcome::Done(_) => "done",
+    };
+    let said = |text: Option<&String>| text.cloned().map_or(Cell::Missing, Cell::Text);
+    let amount = |text: Option<&String>| Cell::decimal(text.cloned());
+    let whole = |number: Option<u64>| number.map_or(Cell::Missing, Cell::Whole);
+    cells.push(Cell::Text(status.to_owned()));
+    cells.push(said(figures.map(|f| &f.from)));
+    cells.push(said(figures.map(|f| &f.to)));
+    cells.push(amount(figures.and_then(|f| f.net_pnl.as_ref())));
+    cells.push(amount(figures.and_then(|f| f.spread.as_ref())));
+    cells.push(amount(figures.and_then(|f| f.holdings.as_ref())));
+    cells.push(amount(figures.and_then(|f| f.fees.as_ref())));
+    cells.push(amount(figures.map(|f| &f.drawdown_max)));
+    let interval_s = space.return_interval_s;
+    let moments = score.and_then(|score| score.moments);
+    let error = moments.and_then(|moments| moments.sharpe_error_with_tails().ok());
+    let deflated = score.and_then(|score| group.deflated(score, interval_s));
+    cells.push(decimal(
+        moments.map(|moments| annual(moments.sharpe(), interval_s)),
+    ));
+    cells.push(decimal(error.map(|error| annual(error, interval_s))));
+    cells.push(decimal(deflated.and_then(|deflated| deflated.probability)));
+    cells.push(Cell::Whole(group.trials));
+    for number in [
+        figures.map(|f| f.returns.count),
+        figures.map(|f| f.fills),
+        figures.map(|f| f.maker_fills),
+        figures.map(|f| f.orders),
+        figures.map(|f| f.cancelled),
+    ] {
+        cells.push(whole(number));
+    }
+    cells.push(decimal(figures.map(|f| f.uptime)));
+    cells.push(decimal(figures.and_then(|f| f.markout_10s_bps)));
+    cells.push(said(figures.map(|f| &f.quote)));
+    cells.push(match &row.outcome {
+        Outcome::Refused(why) => Cell::Text(why.replace(['\n', '\r'], " ")),
+        Outcome::Done(_) => Cell::Missing,
+    });
+    cells
+}
+
+/// `sweep.json`.
+fn report(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> serde_json::Value {
+    let mut runs = Vec::new();
+    for (window, phase) in groups(header, space) {
+        let group = summary::group(rows, space, window, phase);
+        let mut scores = group.scores.iter().peekable();
+        for row in rows
+            .values()
+            .filter(|row| row.window == window && row.phase == phase)
+        {
+            let score = scores.next_if(|score| score.row.run == row.run);
+            let moments = score.and_then(|score| score.moments);
+            let deflated = score.and_then(|score| group.deflated(score, space.return_interval_s));
+            let (refused, mut figures) = match &row.outcome {
+                Outcome::Refused(why) => (Some(why), None),
+                Outcome::Done(figures) => (None, serde_json::to_value(figures).ok()),
+            };
+            // Curves are in runs.jsonl.
+            if let Some(figures) = figures.as_mut().and_then(serde_json::Value::as_object_mut) {
+                figures.remove("curve");
+            }
+            runs.push(json!({
+                "run": row.run,
+                "trial": row.trial,
+                "window": row.window,
+                "phase": row.phase,
+                "parameters": parameters(space, row),
+                "refused": refused,
+                "sharpe": moments.map(|moments| annual(moments.sharpe(), space.return_interval_s)),
+                "deflated_sharpe": deflated.and_then(|deflated| deflated.probability),
+                "figures": figures,
+            }));
+        }
+    }
+    json!({
+        "program": header.program,
+        "build": header.build,
+        "data": header.data,
+        "settings": header.settings,
+        "summary": summary,
+        "runs": runs,
+    })
+}
+
+/// The first rows by the metric.
+pub fn best_rows<'a>(group: &'a Group<'a>, space: &Space, most: usize) -> Vec<&'a Score<'a>> {
+    let mut scores: Vec<_> = group.scores.iter().collect();
+    scores.sort_by(|a, b| {
+        let value = |score: &Score<'_>| match space.metric {
+            super::space::Metric::Sharpe => score.moments.map(|moments| moments.sharpe()),
+            super::space::Metric::NetPnl => score.net,
+        };
+        let (a, b) = (value(a), value(b));
+        match (a, b) {
+            (Some(a), Some(b)) => b.total_cmp(&a),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    });
+    scores.truncate(most);
+    scores
+}
+
+/// `sweep.txt`.
+fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> String {
+    let mut text = String::new();
+    if header.windows.is_empty() {
+        let group = summary::group(rows, space, None, Phase::All);
+        text.push_str(&columns(&super::page::run_table(space, &group, 10)));
+    } else {
+        text.push_str(&columns(&super::page::window_table(space, summary)));
+    }
+    text.push('\n');
+    for sentence in &summary.statements {
+        text.push_str(sentence);
+        text.push('\n');
+    }
+    text
+}
+
+/// Says early that this build writes no Parquet.
+pub fn check_parquet(wanted: bool) -> anyhow::Result<()> {
+    if wanted && !cfg!(feature = "parquet") {
+        anyhow::bail!(crate::backtest::table::NO_PARQUET);
+    }
+    Ok(())
+}
+
+/// How a complete sweep ends the program.
+pub const fn exit(summary: &Summary) -> Exit {
+    if summary.invariants > 0 {
+        Exit::Invariant
+    } else if summary.refused == summary.runs {
+        Exit::Refused
+    } else {
+        Exit::Done
+    }
+}

@@ -1,0 +1,402 @@
+//! The page of a sweep: what may be believed first, then curves, maps and tables.
+
+use cambist_backtest::compare::{CURVES_MAX, Chart, Comparison, Curve, HeatMap, Table};
+use cambist_market_data::Timestamp;
+use serde_json::{Map, Value};
+
+use super::journal::{Header, Rows};
+use super::outputs::best_rows;
+use super::plan::Phase;
+use super::run::Row;
+use super::space::{Search, Space};
+use super::statements::{percent, ratio};
+use super::summary::{self, Chosen, Group, Score, Summary, annual};
+use super::values::{Choices, text};
+
+/// Curves drawn over one another.
+const CURVES: usize = 8;
+/// Rows of the table.
+const ROWS: usize = 50;
+
+/// The page of a complete sweep.
+pub fn page(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> String {
+    let names: Vec<_> = space
+        .parameters
+        .iter()
+        .map(|p| p.name.value.as_str())
+        .collect();
+    let mut page = Comparison {
+        title: format!("Sweep over {}", names.join(", ")),
+        subtitle: subtitle(header, summary),
+        statements: summary.statements.clone(),
+        assumed: assumed(header),
+        details: vec![
+            ("Sweep file".to_owned(), header.sweep.clone()),
+            ("Configuration".to_owned(), header.config.clone()),
+            (
+                "Data and assumptions".to_owned(),
+                serde_json::to_string_pretty(&header.settings).unwrap_or_default(),
+            ),
+        ],
+        ..Comparison::default()
+    };
+    if header.windows.is_empty() {
+        whole(&mut page, space, rows, summary);
+    } else {
+        walk_forward(&mut page, space, rows, summary);
+    }
+    page.html()
+}
+
+fn subtitle(header: &Header, summary: &Summary) -> String {
+    let files: Vec<_> = header.data.iter().map(|file| file.name.as_str()).collect();
+    format!(
+        "{} runs, {} trials on {}. cambist {}",
+        summary.runs,
+        summary.trials,
+        files.join(", "),
+        header.program
+    )
+}
+
+fn assumed(header: &Header) -> Vec<String> {
+    let sentences = header.settings.get("assumed").and_then(Value::as_array);
+    let sentences = sentences.into_iter().flatten().filter_map(Value::as_str);
+    sentences.map(str::to_owned).collect()
+}
+
+/// Values of a trial in a few words.
+fn named(parameters: &Map<String, Value>) -> String {
+    let each = parameters.iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        other => format!("{name} {other}"),
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn tiles_of(best: &Chosen, quote: &str) -> Vec<(String, String)> {
+    let mut tiles = vec![
+        ("best trial".to_owned(), best.trial.to_string()),
+        (
+            "its net profit and loss".to_owned(),
+            best.net_pnl
+                .as_ref()
+                .map_or_else(|| "not known".to_owned(), |net| format!("{net} {quote}")),
+        ),
+        ("Sharpe ratio a year".to_owned(), ratio(best.sharpe)),
+    ];
+    if let Some(deflated) = best.deflated {
+        tiles.push((
+            format!("expected best of {} without skill", deflated.trials),
+            ratio(Some(deflated.expected_best)),
+        ));
+        let probability = deflated
+            .probability
+            .map_or_else(|| "none".to_owned(), percent);
+        tiles.push((
+            "deflated Sharpe ratio (probability)".to_owned(),
+            probability,
+        ));
+    }
+    tiles.push((
+        "largest drawdown".to_owned(),
+        format!("{} {quote}", best.drawdown_max),
+    ));
+    tiles.push(("fills".to_owned(), best.fills.to_string()));
+    tiles.push((
+        "both sides quoted".to_owned(),
+        format!("{:.1} %", best.uptime * 100.0),
+    ));
+    tiles
+}
+
+/// All trials on all of the data.
+fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
+    let group = summary::group(rows, space, None, Phase::All);
+    if let Some(best) = &summary.best {
+        page.tiles = tiles_of(best, &summary.quote);
+    }
+    let curves = best_rows(&group, space, CURVES).into_iter().map(|score| {
+        let values = summary::parameters(space, score.row);
+        curve(
+            format!("{}: {}", score.row.trial, named(&values)),
+            score.row,
+        )
+    });
+    page.charts.push(Chart {
+        title: format!("Equity of the best trials, change in {}", summary.quote),
+        curves: curves.collect(),
+    });
+    page.heat_maps = heat_maps(space, &group, &summary.quote);
+    let mut table = run_table(space, &group, ROWS);
+    let head = table.remove(0);
+    page.tables.push(Table {
+        title: if group.scores.len() > ROWS {
+            format!(
+                "The best {ROWS} of {} trials; all are in runs.csv",
+                group.scores.len()
+            )
+        } else {
+            "Trials, the best first".to_owned()
+        },
+        head,
+        rows: table,
+    });
+}
+
+/// What was chosen in every window.
+fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
+    let Some(walk) = &summary.walk_forward else {
+        return;
+    };
+    let quote = &summary.quote;
+    let per_day =
+        |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |v| format!("{v:.2} {quote}"));
+    page.tiles = vec![
+        ("windows".to_owned(), walk.windows.len().to_string()),
+        (
+            "chosen: a day on train".to_owned(),
+            per_day(walk.train_net_per_day),
+        ),
+        (
+            "chosen: a day on test".to_owned(),
+            per_day(walk.test_net_per_day),
+        ),
+        (
+            "Sharpe ratio a year on test".to_owned(),
+            ratio(walk.test_sharpe),
+        ),
+        (
+            "probability that it is above 0".to_owned(),
+            walk.test_probability
+                .map_or_else(|| "none".to_owned(), percent),
+        ),
+        (
+            "better half of trials on test".to_owned(),
+            format!("{} of {}", walk.better_half, walk.windows.len()),
+        ),
+    ];
+    // One line through all test windows: each goes on where the one before ended.
+    let mut points = Vec::new();
+    let mut carried = 0.0;
+    for window in &walk.windows {
+        let Some(row) = window.test.as_ref().and_then(|test| rows.get(&test.run)) else {
+            continue;
+        };
+        let own = curve(String::new(), row).points;
+        let end = own
+            .iter()
+            .filter_map(|point| point.1)
+            .next_back()
+            .unwrap_or(0.0);
+        points.extend(
+            own.into_iter()
+                .map(|(time, value)| (time, value.map(|value| carried + value))),
+        );
+        carried += end;
+    }
+    let tests = walk
+        .windows
+        .iter()
+        .filter_map(|window| window.test.as_ref());
+    let best_of_test = tests
+        .filter_map(|test| rows.get(&test.run))
+        .take(CURVES_MAX);
+    let each =
+        best_of_test.map(|row| curve(format!("window {}", row.window.unwrap_or_default()), row));
+    page.charts.push(Chart {
+        title: format!("Chosen on train, on all test windows: change in {quote}"),
+        curves: vec![Curve {
+            name: "chosen on train".to_owned(),
+            points,
+        }],
+    });
+    page.charts.push(Chart {
+        title: format!("Each test window by itself, change in {quote}"),
+        curves: each.collect(),
+    });
+    let mut table = window_table(space, summary);
+    let head = table.remove(0);
+    page.tables.push(Table {
+        title: "Windows".to_owned(),
+        head,
+        rows: table,
+    });
+}
+
+/// The curve of a run, from its beginning at zero.
+fn curve(name: String, row: &Row) -> Curve {
+    let points = row.figures().and_then(|figures| {
+        let from = Timestamp::from_rfc3339(&figures.from)?;
+        let at = |ms: u64| {
+            from.plus_nanos(i64::try_from(ms.saturating_mul(1_000_000)).unwrap_or(i64::MAX))
+        };
+        Some(
+            figures
+                .curve
+                .iter()
+                .map(|(ms, value)| (at(*ms), Some(*value)))
+                .collect(),
+        )
+    });
+    Curve {
+        name,
+        points: points.unwrap_or_default(),
+    }
+}
+
+/// The best trials with their values and figures; the first row names the columns.
+pub fn run_table(space: &Space, group: &Group<'_>, most: usize) -> Vec<Vec<String>> {
+    let mut head = vec!["trial".to_owned()];
+    head.extend(
+        space
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.value.clone()),
+    );
+    head.extend(
+        [
+            "net", "spread", "holdings", "fees", "Sharpe", "deflated", "drawdown", "fills",
+            "quoted",
+        ]
+        .map(str::to_owned),
+    );
+    let mut table = vec![head];
+    for score in best_rows(group, space, most) {
+        table.push(run_cells(space, group, score));
+    }
+    table
+}
+
+fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String> {
+    let figures = score.figures;
+    let amount = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+    let sharpe = score
+        .moments
+        .map(|moments| annual(moments.sharpe(), space.return_interval_s));
+    let deflated = group.deflated(score, space.return_interval_s);
+    let deflated = deflated.and_then(|deflated| deflated.probability);
+    let mut cells = vec![score.row.trial.to_string()];
+    cells.extend(score.row.values.iter().map(text));
+    cells.extend([
+        amount(&figures.net_pnl),
+        amount(&figures.spread),
+        amount(&figures.holdings),
+        amount(&figures.fees),
+        ratio(sharpe),
+        deflated.map_or_else(|| "–".to_owned(), percent),
+        figures.drawdown_max.clone(),
+        figures.fills.to_string(),
+        format!("{:.1} %", figures.uptime * 100.0),
+    ]);
+    cells
+}
+
+/// Windows with what was chosen in them; the first row names the columns.
+pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
+    let mut head = vec![
+        "window".to_owned(),
+        "train from".to_owned(),
+        "test from".to_owned(),
+        "to".to_owned(),
+    ];
+    head.push("trial".to_owned());
+    head.extend(
+        space
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.value.clone()),
+    );
+    head.extend(
+        [
+            "train net",
+            "train Sharpe",
+            "deflated",
+            "test net",
+            "test Sharpe",
+            "test rank",
+            "test fills",
+        ]
+        .map(str::to_owned),
+    );
+    let mut table = vec![head];
+    let windows = summary.walk_forward.iter().flat_map(|walk| &walk.windows);
+    for window in windows {
+        let none = || "–".to_owned();
+        let mut cells = vec![window.window.to_string()];
+        cells.extend(window.times.iter().cloned());
+        let train = window.train.as_ref();
+        cells.push(train.map_or_else(none, |train| train.trial.to_string()));
+        for parameter in &space.parameters {
+            let value = train.and_then(|train| train.parameters.get(&parameter.name.value));
+            cells.push(value.map_or_else(none, |value| match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            }));
+        }
+        let net =
+            |chosen: Option<&Chosen>| chosen.and_then(|c| c.net_pnl.clone()).unwrap_or_else(none);
+        let deflated = train.and_then(|train| train.deflated?.probability);
+        cells.push(net(train));
+        cells.push(ratio(train.and_then(|train| train.sharpe)));
+        cells.push(deflated.map_or_else(none, percent));
+        let test = window.test.as_ref();
+        cells.push(net(test));
+        cells.push(ratio(test.and_then(|test| test.sharpe)));
+        cells.push(match (window.test_rank, window.test_trials) {
+            (Some(rank), Some(of)) => format!("{rank} of {of}"),
+            _ => none(),
+        });
+        cells.push(test.map_or_else(none, |test| test.fills.to_string()));
+        table.push(cells);
+    }
+    table
+}
+
+/// Profit and Sharpe ratio over the two parameters of a grid; none of other sweeps.
+fn heat_maps(space: &Space, group: &Group<'_>, quote: &str) -> Vec<HeatMap> {
+    let [down, across] = &space.parameters[..] else {
+        return Vec::new();
+    };
+    let (Choices::List(down_values), Choices::List(across_values)) =
+        (&down.choices, &across.choices)
+    else {
+        return Vec::new();
+    };
+    if space.search != Search::Grid {
+        return Vec::new();
+    }
+    let map = |title: String, decimals: usize, value: &dyn Fn(&Score<'_>) -> Option<f64>| {
+        let mut cells = vec![vec![None; across_values.len()]; down_values.len()];
+        for score in &group.scores {
+            let trial = usize::try_from(score.row.trial).unwrap_or_default();
+            let (y, x) = (trial / across_values.len(), trial % across_values.len());
+            if let Some(cell) = cells.get_mut(y).and_then(|row| row.get_mut(x)) {
+                *cell = value(score);
+            }
+        }
+        HeatMap {
+            title,
+            across: (
+                across.name.value.clone(),
+                across_values.iter().map(text).collect(),
+            ),
+            down: (
+                down.name.value.clone(),
+                down_values.iter().map(text).collect(),
+            ),
+            cells,
+            decimals,
+        }
+    };
+    let sharpe = |score: &Score<'_>| {
+        let moments = score.moments?;
+        Some(annual(moments.sharpe(), space.return_interval_s))
+    };
+    vec![
+        map(format!("Net profit and loss in {quote}"), 2, &|score| {
+            score.net
+        }),
+        map("Sharpe ratio a year".to_owned(), 1, &sharpe),
+    ]
+}

@@ -1,0 +1,314 @@
+//! One run: the backtest of one trial on one part of the data, and the row of figures that is kept of it.
+
+use std::io;
+
+use cambist_backtest::{Backtest, BacktestError, FillRow, Finished, SampleRow, Sink};
+use cambist_core::{Amount, MarketId};
+use cambist_market_data::Timestamp;
+use cambist_quant::performance::running::RunningMoments;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Phase, Plan, RunSpec};
+use crate::backtest::prepare::prepare_with;
+use cambist_config::ConfigError;
+
+/// Points kept of an equity curve at most.
+const POINTS_MAX: usize = 64;
+/// Seconds after a fill whose markout is kept.
+const MARKOUT_S: u32 = 10;
+
+/// Sums of returns, from which Sharpe ratios of any part of a sweep are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Returns {
+    /// Number of returns.
+    pub count: u64,
+    /// Their mean, in quote tokens.
+    pub mean: f64,
+    /// Sums of powers of distances from it.
+    pub m2: f64,
+    /// Third powers.
+    pub m3: f64,
+    /// Fourth powers.
+    pub m4: f64,
+}
+
+impl From<RunningMoments> for Returns {
+    fn from(of: RunningMoments) -> Self {
+        Self {
+            count: of.count,
+            mean: of.mean,
+            m2: of.m2,
+            m3: of.m3,
+            m4: of.m4,
+        }
+    }
+}
+
+impl From<Returns> for RunningMoments {
+    fn from(of: Returns) -> Self {
+        Self {
+            count: of.count,
+            mean: of.mean,
+            m2: of.m2,
+            m3: of.m3,
+            m4: of.m4,
+        }
+    }
+}
+
+/// What a run came to. Amounts are whole tokens of the quote token as decimals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// When the engine started.
+    pub from: String,
+    /// End of the run.
+    pub to: String,
+    /// Seconds between both.
+    pub duration_s: f64,
+    /// Symbol of the quote token.
+    pub quote: String,
+    /// Net profit and loss; missing while a mid is.
+    pub net_pnl: Option<String>,
+    /// Of it: fill prices against the mid.
+    pub spread: Option<String>,
+    /// Of it: price changes of what was held.
+    pub holdings: Option<String>,
+    /// Of it: fees.
+    pub fees: Option<String>,
+    /// Furthest below the highest equity before it.
+    pub drawdown_max: String,
+    /// Trades of own orders.
+    pub fills: u64,
+    /// Of them, orders that rested.
+    pub maker_fills: u64,
+    /// Orders submitted.
+    pub orders: u64,
+    /// Orders cancelled.
+    pub cancelled: u64,
+    /// Share of time with quotes on both sides, of the market where it was lowest.
+    pub uptime: f64,
+    /// Mean mid 10 s after a fill against its price, ten-thousandths.
+    pub markout_10s_bps: Option<f64>,
+    /// Returns at equal distances.
+    pub returns: Returns,
+    /// When the engine ended by itself, if it did before the data.
+    pub engine_ended: Option<String>,
+    /// Invariants of the engine that failed: defects of the program.
+    pub invariants: u64,
+    /// Equity less that at the beginning: milliseconds since then, and quote tokens.
+    pub curve: Vec<(u64, f64)>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The values are no configuration: they contradict each other or a limit.
+    Refused(String),
+    /// It ran.
+    Done(Box<Figures>),
+}
+
+/// A run and how it ended: a row of results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its number, from 0.
+    pub run: u64,
+    /// The trial, from 0.
+    pub trial: u64,
+    /// The window, from 0.
+    pub window: Option<u64>,
+    /// Which part of the data.
+    pub phase: Phase,
+    /// The values of the parameters, in the order of the sweep file.
+    pub values: Vec<toml::Value>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Row {
+    /// Its figures, if it ran.
+    pub fn figures(&self) -> Option<&Figures> {
+        match &self.outcome {
+            Outcome::Done(figures) => Some(figures),
+            Outcome::Refused(_) => None,
+        }
+    }
+}
+
+/// Takes the equity of a run: its returns at equal distances, and a thin curve.
+struct EquitySink {
+    /// Between two returns.
+    interval_nanos: i64,
+    /// A whole quote token in its units.
+    one: f64,
+    first: Option<(Timestamp, Amount)>,
+    /// The value that the next return is measured from.
+    before: Option<Amount>,
+    returns: RunningMoments,
+    curve: Vec<(u64, f64)>,
+    every: u64,
+    seen: u64,
+    last: Option<(u64, f64)>,
+}
+
+impl EquitySink {
+    fn new(interval_s: u64, quote_decimals: u8) -> Self {
+        Self {
+            interval_nanos: i64::try_from(interval_s.saturating_mul(1_000_000_000))
+                .unwrap_or(i64::MAX),
+            one: 10_f64.powi(i32::from(quote_decimals)),
+            first: None,
+            before: None,
+            returns: RunningMoments::default(),
+            curve: Vec::new(),
+            every: 1,
+            seen: 0,
+            last: None,
+        }
+    }
+
+    /// The difference of two amounts in whole tokens.
+    #[expect(clippy::cast_precision_loss, reason = "a statistic")]
+    fn tokens(&self, from: Amount, to: Amount) -> f64 {
+        let units = to.abs_diff(from) as f64 / self.one;
+        if to < from { -units } else { units }
+    }
+
+    fn point(&mut self, at: (u64, f64)) {
+        self.last = Some(at);
+        let wanted = self.seen.is_multiple_of(self.every);
+        self.seen += 1;
+        if !wanted {
+            return;
+        }
+        if self.curve.len() == POINTS_MAX {
+            let mut index = 0;
+            self.curve.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.every *= 2;
+            if !(self.seen - 1).is_multiple_of(self.every) {
+                return;
+            }
+        }
+        self.curve.push(at);
+    }
+
+    fn curve(&mut self) -> Vec<(u64, f64)> {
+        if let Some(last) = self.last
+            && self.curve.last() != Some(&last)
+        {
+            self.curve.push(last);
+        }
+        std::mem::take(&mut self.curve)
+    }
+}
+
+impl Sink for EquitySink {
+    fn fill(&mut self, _: &FillRow) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sample(&mut self, row: &SampleRow) -> io::Result<()> {
+        // Equity is of the account; every market's row has it.
+        let Some(equity) = row.equity.filter(|_| row.market == MarketId(0)) else {
+            return Ok(());
+        };
+        let (start, opening) = *self.first.get_or_insert((row.time, equity));
+        let passed = row.time.nanos_since(start);
+        let at = (
+            passed.unsigned_abs() / 1_000_000,
+            self.tokens(opening, equity),
+        );
+        self.point(at);
+        if passed % self.interval_nanos == 0 {
+            if let Some(before) = self.before {
+                let change = self.tokens(before, equity);
+                self.returns.add(change).map_err(io::Error::other)?;
+            }
+            self.before = Some(equity);
+        }
+        Ok(())
+    }
+}
+
+/// Runs a trial. Values that make no configuration are an outcome; bad data are an error.
+pub fn run(plan: &Plan, spec: &RunSpec) -> anyhow::Result<Row> {
+    let values = plan.space.trial(spec.trial);
+    let row = |values: Vec<toml::Value>, outcome| Row {
+        run: spec.run,
+        trial: spec.trial,
+        window: spec.window,
+        phase: spec.phase,
+        values,
+        outcome,
+    };
+    let daemon = match plan.daemon_with(&values) {
+        Ok(daemon) => daemon,
+        Err(what) => return Ok(row(values, Outcome::Refused(what))),
+    };
+    let mut inputs = plan.inputs.clone();
+    (inputs.from, inputs.to) = (spec.from, spec.to);
+    let setup = match prepare_with(&inputs, &daemon) {
+        Ok(setup) => setup,
+        Err(error) => match error.downcast_ref::<ConfigError>() {
+            Some(refused) => return Ok(row(values, Outcome::Refused(reasons(refused)))),
+            None => return Err(error),
+        },
+    };
+    let quote_decimals = setup.markets[0].quote.decimals;
+    let mut sink = EquitySink::new(plan.space.return_interval_s, quote_decimals);
+    let finished = Backtest::new(setup)
+        .and_then(|backtest| backtest.run(&mut sink))
+        .map_err(|error: BacktestError| {
+            anyhow::Error::new(error).context(format!("run {}", spec.run))
+        })?;
+    let figures = figures(&finished, &mut sink);
+    Ok(row(values, Outcome::Done(Box::new(figures))))
+}
+
+/// What is wrong, without places: they are those of a configuration that is written nowhere.
+fn reasons(error: &ConfigError) -> String {
+    match error {
+        ConfigError::Invalid { problems, .. } => {
+            let all: Vec<_> = problems
+                .iter()
+                .map(|problem| problem.what.as_str())
+                .collect();
+            all.join("; ")
+        }
+        ConfigError::Unreadable { what, .. } => what.clone(),
+    }
+}
+
+fn figures(finished: &Finished, sink: &mut EquitySink) -> Figures {
+    let report = &finished.report;
+    let pnl = report.pnl.as_ref();
+    let markout = report.markouts.iter();
+    let markout = markout
+        .into_iter()
+        .find(|m| m.horizon_s == MARKOUT_S && m.side == "all");
+    Figures {
+        from: report.from.clone(),
+        to: report.to.clone(),
+        duration_s: report.duration_s,
+        quote: report.quote.clone(),
+        net_pnl: pnl.map(|pnl| pnl.total.clone()),
+        spread: pnl.map(|pnl| pnl.spread.clone()),
+        holdings: pnl.map(|pnl| pnl.holdings.clone()),
+        fees: pnl.map(|pnl| pnl.fees.clone()),
+        drawdown_max: report.equity.drawdown_max.clone(),
+        fills: report.fills,
+        maker_fills: report.maker_fills,
+        orders: report.orders.submitted,
+        cancelled: report.orders.cancelled,
+        uptime: report.quoted_both_sides_ratio,
+        markout_10s_bps: markout.map(|m| m.mean_bps),
+        returns: sink.returns.into(),
+        engine_ended: report.engine_ended.clone(),
+        invariants: report.invariants.len() as u64,
+        curve: sink.curve(),
+    }
+}

@@ -1,0 +1,324 @@
+//! What may be believed of a sweep: its best trial, what the best of so many without skill would show, and
+//! what trials that were chosen on one part of the data earned on the next.
+
+use cambist_quant::performance::running::RunningMoments;
+use cambist_quant::performance::sharpe::{Moments, expected_best, variance_of};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::journal::{Header, Rows};
+use super::plan::Phase;
+use super::run::{Figures, Row};
+use super::space::{Metric, Space};
+use super::statements;
+
+/// Seconds of a year.
+const YEAR_S: f64 = 31_536_000.0;
+
+/// What a row is compared by.
+#[derive(Clone, Copy, Debug)]
+pub struct Score<'a> {
+    /// The row.
+    pub row: &'a Row,
+    /// Its figures.
+    pub figures: &'a Figures,
+    /// Net profit and loss, in quote tokens, for comparing.
+    pub net: Option<f64>,
+    /// Moments of its returns; none where nothing varied.
+    pub moments: Option<Moments>,
+}
+
+impl<'a> Score<'a> {
+    fn new(row: &'a Row) -> Option<Self> {
+        let figures = row.figures()?;
+        let net = figures.net_pnl.as_ref().and_then(|text| text.parse().ok());
+        let moments = RunningMoments::from(figures.returns).moments().ok();
+        Some(Self {
+            row,
+            figures,
+            net,
+            moments,
+        })
+    }
+
+    fn value(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Sharpe => self.moments.map(|moments| moments.sharpe()),
+            Metric::NetPnl => self.net,
+        }
+    }
+}
+
+/// How much of the best Sharpe ratio of a group of trials may be luck.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Deflated {
+    /// Trials that are counted: those with a Sharpe ratio, and those of earlier sweeps.
+    pub trials: u64,
+    /// What the best of them is expected to show without any skill, a year.
+    pub expected_best: f64,
+    /// The probability that the true ratio of the best is above that: the deflated Sharpe ratio.
+    pub probability: Option<f64>,
+}
+
+/// Trials on one part of the data.
+pub struct Group<'a> {
+    /// Their scores, in the order of the trials.
+    pub scores: Vec<Score<'a>>,
+    /// Trials with a Sharpe ratio, and those of earlier sweeps.
+    pub trials: u64,
+    /// Variance of their ratios, for one return each.
+    variance: f64,
+}
+
+impl<'a> Group<'a> {
+    fn new(rows: impl Iterator<Item = &'a Row>, trials_before: u64) -> Self {
+        let scores: Vec<_> = rows.filter_map(Score::new).collect();
+        let ratios = scores.iter().filter_map(|score| score.moments);
+        let ratios: Vec<_> = ratios.map(|moments| moments.sharpe()).collect();
+        Self {
+            trials: ratios.len() as u64 + trials_before,
+            variance: variance_of(&ratios).unwrap_or(0.0),
+            scores,
+        }
+    }
+
+    /// The best by a metric; of equals the first.
+    pub fn best(&self, metric: Metric) -> Option<&Score<'a>> {
+        let mut best: Option<(&Score<'a>, f64)> = None;
+        for score in &self.scores {
+            if let Some(value) = score.value(metric)
+                && best.is_none_or(|(_, highest)| value > highest)
+            {
+                best = Some((score, value));
+            }
+        }
+        best.map(|(score, _)| score)
+    }
+
+    /// How much of a score's ratio may be luck of being chosen from this group.
+    pub fn deflated(&self, score: &Score<'_>, interval_s: u64) -> Option<Deflated> {
+        let moments = score.moments?;
+        let expected = expected_best(self.trials.max(1), self.variance).ok()?;
+        Some(Deflated {
+            trials: self.trials,
+            expected_best: annual(expected, interval_s),
+            probability: moments.probability_above(expected).ok(),
+        })
+    }
+
+    /// Place of a score by a metric, 1 for the best, and of how many.
+    fn rank(&self, of: &Score<'_>, metric: Metric) -> Option<(u64, u64)> {
+        let own = of.value(metric)?;
+        let values = self.scores.iter().filter_map(|score| score.value(metric));
+        let (mut better, mut all) = (0, 0);
+        for value in values {
+            all += 1;
+            better += u64::from(value > own);
+        }
+        Some((better + 1, all))
+    }
+}
+
+/// A ratio for one return as one for a year.
+#[expect(clippy::cast_precision_loss, reason = "a statistic")]
+pub fn annual(ratio: f64, interval_s: u64) -> f64 {
+    ratio * (YEAR_S / interval_s as f64).sqrt()
+}
+
+/// The trial that was chosen, with the figures of its run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Chosen {
+    /// Number of the run.
+    pub run: u64,
+    /// Number of the trial.
+    pub trial: u64,
+    /// Its values by their names.
+    pub parameters: Map<String, Value>,
+    /// Net profit and loss.
+    pub net_pnl: Option<String>,
+    /// Sharpe ratio, a year.
+    pub sharpe: Option<f64>,
+    /// Largest drawdown.
+    pub drawdown_max: String,
+    /// Fills.
+    pub fills: u64,
+    /// Share of time with quotes on both sides.
+    pub uptime: f64,
+    /// How much of its ratio may be luck.
+    pub deflated: Option<Deflated>,
+}
+
+/// What was chosen in one window, and what it then did.
+#[derive(Clone, Debug, Serialize)]
+pub struct WindowResult {
+    /// Number of the window.
+    pub window: u64,
+    /// Begin of train, end of train and begin of test, end of test.
+    pub times: [String; 3],
+    /// The best trial on train; none where no trial could be compared.
+    pub train: Option<Chosen>,
+    /// The same trial on test.
+    pub test: Option<Chosen>,
+    /// Its place among all trials on test, 1 for the best.
+    pub test_rank: Option<u64>,
+    /// Trials that could be compared on test.
+    pub test_trials: Option<u64>,
+}
+
+/// What was chosen on train windows, together on the test windows.
+#[derive(Clone, Debug, Serialize)]
+pub struct WalkForwardResult {
+    /// Every window.
+    pub windows: Vec<WindowResult>,
+    /// Net profit and loss of the chosen on train, in quote tokens a day.
+    pub train_net_per_day: Option<f64>,
+    /// The same on test.
+    pub test_net_per_day: Option<f64>,
+    /// Net profit and loss on all test windows.
+    pub test_net: f64,
+    /// Sharpe ratio over all test windows, a year.
+    pub test_sharpe: Option<f64>,
+    /// The probability that the true one is above zero.
+    pub test_probability: Option<f64>,
+    /// Windows in which the chosen was in the better half of all trials on test.
+    pub better_half: u64,
+}
+
+/// What a sweep came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Runs.
+    pub runs: u64,
+    /// Different choices of values.
+    pub trials: u64,
+    /// Trials of earlier sweeps that are counted.
+    pub trials_before: u64,
+    /// Runs whose values are no configuration.
+    pub refused: u64,
+    /// Runs in which an invariant of the engine failed.
+    pub invariants: u64,
+    /// What trials are compared by.
+    pub metric: &'static str,
+    /// Seconds between two returns.
+    pub return_interval_s: u64,
+    /// Symbol of the quote token.
+    pub quote: String,
+    /// The best trial on all of the data; none with walk-forward.
+    pub best: Option<Chosen>,
+    /// Walk-forward, if it was asked for.
+    pub walk_forward: Option<WalkForwardResult>,
+    /// The same in sentences.
+    pub statements: Vec<String>,
+}
+
+/// All rows of a phase of a window.
+pub fn group<'a>(rows: &'a Rows, space: &Space, window: Option<u64>, phase: Phase) -> Group<'a> {
+    let all = rows.values();
+    let own = all.filter(|row| row.window == window && row.phase == phase);
+    Group::new(own, space.trials_before)
+}
+
+/// Values of a row by the names of the parameters.
+pub fn parameters(space: &Space, row: &Row) -> Map<String, Value> {
+    let each = space.parameters.iter().zip(&row.values);
+    each.map(|(parameter, value)| (parameter.name.value.clone(), json!(value)))
+        .collect()
+}
+
+/// Makes the summary of a complete sweep.
+pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
+    let interval_s = space.return_interval_s;
+    let chosen = |group: &Group<'_>, score: &Score<'_>| Chosen {
+        run: score.row.run,
+        trial: score.row.trial,
+        parameters: parameters(space, score.row),
+        net_pnl: score.figures.net_pnl.clone(),
+        sharpe: score
+            .moments
+            .map(|moments| annual(moments.sharpe(), interval_s)),
+        drawdown_max: score.figures.drawdown_max.clone(),
+        fills: score.figures.fills,
+        uptime: score.figures.uptime,
+        deflated: group.deflated(score, interval_s),
+    };
+    let figures = || rows.values().filter_map(Row::figures);
+    let mut summary = Summary {
+        runs: header.runs,
+        trials: space.trials(),
+        trials_before: space.trials_before,
+        refused: header.runs - figures().count() as u64,
+        invariants: figures().filter(|figures| figures.invariants > 0).count() as u64,
+        metric: space.metric.name(),
+        return_interval_s: interval_s,
+        quote: figures()
+            .next()
+            .map_or_else(String::new, |figures| figures.quote.clone()),
+        best: None,
+        walk_forward: None,
+        statements: Vec::new(),
+    };
+    if header.windows.is_empty() {
+        let group = group(rows, space, None, Phase::All);
+        summary.best = group.best(space.metric).map(|best| chosen(&group, best));
+    } else {
+        summary.walk_forward = Some(walk_forward(header, space, rows, &chosen));
+    }
+    summary.statements = statements::of(&summary, space);
+    summary
+}
+
+fn walk_forward(
+    header: &Header,
+    space: &Space,
+    rows: &Rows,
+    chosen: &dyn Fn(&Group<'_>, &Score<'_>) -> Chosen,
+) -> WalkForwardResult {
+    let mut pooled = RunningMoments::default();
+    let mut windows = Vec::new();
+    let (mut net, mut days, mut test_net) = ([0.0, 0.0], [0.0, 0.0], 0.0);
+    let mut better_half = 0;
+    for (window, times) in (0..).zip(&header.windows) {
+        let train = group(rows, space, Some(window), Phase::Train);
+        let test = group(rows, space, Some(window), Phase::Test);
+        let best = train.best(space.metric);
+        let then = best.and_then(|best| {
+            let same = |score: &&Score<'_>| score.row.trial == best.row.trial;
+            test.scores.iter().find(same)
+        });
+        for (at, score) in [best, then].into_iter().enumerate() {
+            if let Some(score) = score {
+                net[at] += score.net.unwrap_or(0.0);
+                days[at] += score.figures.duration_s / 86_400.0;
+            }
+        }
+        if let Some(score) = then {
+            pooled.merge(&score.figures.returns.into());
+            test_net += score.net.unwrap_or(0.0);
+        }
+        let rank = then.and_then(|score| test.rank(score, space.metric));
+        better_half += u64::from(rank.is_some_and(|(rank, of)| rank * 2 <= of));
+        windows.push(WindowResult {
+            window,
+            times: times.clone(),
+            train: best.map(|score| chosen(&train, score)),
+            // What is chosen before is no best of its group: nothing is deflated.
+            test: then.map(|score| Chosen {
+                deflated: None,
+                ..chosen(&test, score)
+            }),
+            test_rank: rank.map(|(rank, _)| rank),
+            test_trials: rank.map(|(_, of)| of),
+        });
+    }
+    let per_day = |at: usize| (days[at] > 0.0).then(|| net[at] / days[at]);
+    let moments = pooled.moments().ok();
+    WalkForwardResult {
+        windows,
+        train_net_per_day: per_day(0),
+        test_net_per_day: per_day(1),
+        test_net,
+        test_sharpe: moments.map(|moments| annual(moments.sharpe(), space.return_interval_s)),
+        test_probability: moments.and_then(|moments| moments.probability_above(0.0).ok()),
+        better_half,
+    }
+}

@@ -1,0 +1,423 @@
+//! `cambist sweep` and `merge`: whoever runs which part, the results are the same bytes.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::backtest::{config, jumping};
+use crate::support::{Folder, cambist, exit, json, stderr, stdout};
+
+/// Six trials of the example's strategy; one of them contradicts itself.
+const SWEEP: &str = "config_version = 1\nreturn_interval = \"10s\"\n\
+    [[parameter]]\nname = \"margin\"\n\
+    set = [\"buy_bands[0].avg_margin_bps\", \"sell_bands[0].avg_margin_bps\"]\nvalues = [12, 20, 45]\n\
+    [[parameter]]\nname = \"amount\"\n\
+    set = [\"buy_bands[0].avg_amount\", \"sell_bands[0].avg_amount\"]\nfrom = 0.3\nto = 0.5\nsteps = 2\n";
+
+const FILES: [&str; 5] = [
+    "runs.jsonl",
+    "runs.csv",
+    "sweep.json",
+    "sweep.txt",
+    "sweep.html",
+];
+
+struct Sweep {
+    folder: Folder,
+    fixed: Vec<String>,
+}
+
+impl Sweep {
+    fn new(name: &str, sweep: &str) -> Self {
+        let folder = Folder::new(name);
+        let config = config(&folder);
+        let data = folder.write("eth.csv", &jumping());
+        let sweep = folder.write("sweep.toml", sweep);
+        let fixed = [
+            "sweep", "--config", &config, "--sweep", &sweep, "--data", &data,
+        ]
+        .map(str::to_owned);
+        Self {
+            folder,
+            fixed: fixed.to_vec(),
+        }
+    }
+
+    fn out(&self, name: &str) -> String {
+        self.folder.0.join(name).display().to_string()
+    }
+
+    fn run(&self, out: &str, more: &[&str]) -> std::process::Output {
+        let out = self.out(out);
+        let fixed = self.fixed.iter().map(String::as_str);
+        let all: Vec<_> = fixed
+            .chain(["--out", &out])
+            .chain(more.iter().copied())
+            .collect();
+        cambist(&all)
+    }
+}
+
+fn files(folder: &str) -> Vec<Vec<u8>> {
+    let read = |name: &&str| std::fs::read(Path::new(folder).join(name)).unwrap();
+    FILES.iter().map(read).collect()
+}
+
+fn good(output: &std::process::Output) {
+    assert_eq!(exit(output), 0, "{}", stderr(output));
+}
+
+#[test]
+fn every_trial_is_a_row_and_its_figures_are_those_of_the_backtest() {
+    let sweep = Sweep::new("sweep-rows", SWEEP);
+    let output = sweep.run("out", &["--json", "--jobs", "2"]);
+    good(&output);
+    let value = json(&output);
+    let written = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.json")).unwrap();
+    assert_eq!(value, serde_json::from_str::<Value>(&written).unwrap());
+    let summary = &value["summary"];
+    assert_eq!(
+        (&summary["trials"], &summary["refused"]),
+        (&6.into(), &2.into())
+    );
+    let runs = value["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 6);
+    // The one whose mean margin lies outside its band.
+    assert!(
+        runs[4]["refused"].as_str().unwrap().contains("margin"),
+        "{}",
+        runs[4]
+    );
+    // Four trials with a ratio, and what the best of four without skill would show.
+    assert_eq!(summary["best"]["deflated"]["trials"], 4);
+    let said = summary["statements"].to_string();
+    for words in [
+        "2 of 6 runs were refused",
+        "The best of 4 trials without any skill",
+        "deflated Sharpe ratio",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+
+    // Trial 2 by hand.
+    let text = std::fs::read_to_string(&sweep.fixed[2]).unwrap();
+    let text = text.replacen(
+        "min_amount = 0.2, avg_amount = 0.4",
+        "min_amount = 0.2, avg_amount = 0.3",
+        1,
+    );
+    let sell = text.find("sell_bands").unwrap();
+    let (buy, sell) = text.split_at(sell);
+    let sell = sell.replacen(
+        "min_amount = 0.2, avg_amount = 0.4",
+        "min_amount = 0.2, avg_amount = 0.3",
+        1,
+    );
+    let by_hand = sweep.folder.write("by-hand.toml", &format!("{buy}{sell}"));
+    let out = sweep.out("one");
+    let one = cambist(&[
+        "backtest",
+        "--config",
+        &by_hand,
+        "--data",
+        &sweep.fixed[6],
+        "--out",
+        &out,
+        "--json",
+    ]);
+    good(&one);
+    let report = &json(&one)["report"];
+    let figures = &runs[2]["figures"];
+    assert_eq!(
+        runs[2]["parameters"],
+        serde_json::json!({"margin": 20, "amount": 0.3})
+    );
+    assert!(figures["fills"].as_u64().unwrap() > 0);
+    for (own, of) in [
+        (&figures["net_pnl"], &report["pnl"]["total"]),
+        (&figures["spread"], &report["pnl"]["spread"]),
+        (&figures["fills"], &report["fills"]),
+        (&figures["drawdown_max"], &report["equity"]["drawdown_max"]),
+        (&figures["uptime"], &report["quoted_both_sides_ratio"]),
+    ] {
+        assert_eq!(own, of);
+    }
+    let csv = std::fs::read_to_string(Path::new(&sweep.out("out")).join("runs.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 7);
+    assert!(
+        csv.starts_with("run,trial,window,phase,margin,amount,status,from,to,net_pnl,"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn jobs_interruptions_and_shards_leave_the_same_bytes() {
+    let sweep = Sweep::new("sweep-bytes", SWEEP);
+    good(&sweep.run("one", &["--jobs", "1"]));
+    let one = files(&sweep.out("one"));
+    good(&sweep.run("four", &["--jobs", "4"]));
+    assert_eq!(files(&sweep.out("four")), one);
+
+    // Cut off in the middle of the fourth line.
+    let cut = sweep.out("cut");
+    std::fs::create_dir(&cut).unwrap();
+    let lines: Vec<_> = one[0].split_inclusive(|byte| *byte == b'\n').collect();
+    let mut left = lines[..3].concat();
+    left.extend(&lines[3][..20]);
+    std::fs::write(Path::new(&cut).join("runs.jsonl"), left).unwrap();
+    let output = sweep.run("cut", &[]);
+    good(&output);
+    assert!(
+        stderr(&output).contains("2 runs are there already, 4 are left"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(files(&cut), one);
+    // Once more: nothing is left to do.
+    let output = sweep.run("cut", &[]);
+    assert!(
+        stderr(&output).contains("0 of 6 runs"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(files(&cut), one);
+
+    for shard in ["1/4", "2/4", "4/4"] {
+        good(&sweep.run("parts", &["--shard", shard]));
+    }
+    let parts = sweep.out("parts");
+    let merged = sweep.out("merged");
+    let output = cambist(&["merge", &parts, "--out", &merged]);
+    assert_eq!(exit(&output), 1);
+    assert!(
+        stderr(&output).contains("the first is 3/4"),
+        "{}",
+        stderr(&output)
+    );
+    good(&sweep.run("parts", &["--shard", "3/4"]));
+    good(&cambist(&["merge", &parts, "--out", &merged]));
+    assert_eq!(files(&merged), one);
+    assert_eq!(
+        exit(&cambist(&["merge", &parts, "--out", &merged])),
+        2,
+        "only with --overwrite"
+    );
+
+    // An overlap, a gap within a shard, and a part of another sweep.
+    let shard = |name: &str| Path::new(&parts).join(name).display().to_string();
+    let first = shard("shard-0001-of-0004");
+    let output = cambist(&["merge", &first, &first, "--out", &sweep.out("x")]);
+    assert!(
+        stderr(&output).contains("both shard 1/4"),
+        "{}",
+        stderr(&output)
+    );
+    let path = Path::new(&first).join("runs.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let torn: String = whole.split_inclusive('\n').take(2).collect();
+    std::fs::write(&path, torn).unwrap();
+    let output = cambist(&["merge", &parts, "--out", &sweep.out("x")]);
+    assert!(
+        stderr(&output).contains("1 of its runs are missing (4)"),
+        "{}",
+        stderr(&output)
+    );
+    std::fs::write(&path, whole.replacen("start_bps", "step_bps", 1)).unwrap();
+    let output = cambist(&["merge", &parts, "--out", &sweep.out("x")]);
+    assert!(
+        stderr(&output).contains("the configuration differs"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(exit(&output), 1);
+}
+
+#[test]
+fn walk_forward_chooses_on_train_and_reports_on_test() {
+    let text = SWEEP.replace(
+        "[[parameter]]",
+        "[walk_forward]\ntrain = \"3m\"\ntest = \"2m\"\n[[parameter]]",
+    );
+    let text = text.replacen(
+        "[walk_forward]\ntrain = \"3m\"\ntest = \"2m\"\n[[parameter]]\nname = \"amount\"",
+        "[[parameter]]\nname = \"amount\"",
+        1,
+    );
+    let sweep = Sweep::new("sweep-walk", &text);
+    let plan = sweep.run("out", &["--dry-run", "--json"]);
+    good(&plan);
+    assert_eq!(json(&plan)["runs"], 6 * 2 * 3);
+    let output = sweep.run("out", &["--json"]);
+    good(&output);
+    let value = json(&output);
+    let walk = &value["summary"]["walk_forward"];
+    let windows = walk["windows"].as_array().unwrap();
+    assert_eq!(windows.len(), 3);
+    let runs = value["runs"].as_array().unwrap();
+    for window in windows {
+        let of = |phase: &str| {
+            let number = &window["window"];
+            runs.iter()
+                .filter(|run| run["window"] == *number && run["phase"] == phase)
+                .collect::<Vec<_>>()
+        };
+        let sharpe = |run: &Value| run["sharpe"].as_f64();
+        let best = of("train").into_iter().filter(|run| sharpe(run).is_some());
+        let best = best
+            .max_by(|a, b| sharpe(a).unwrap().total_cmp(&sharpe(b).unwrap()))
+            .unwrap();
+        assert_eq!(window["train"]["run"], best["run"]);
+        assert_eq!(window["test"]["trial"], best["trial"]);
+        let test = of("test")
+            .into_iter()
+            .find(|run| run["trial"] == best["trial"])
+            .unwrap();
+        assert_eq!(window["test"]["net_pnl"], test["figures"]["net_pnl"]);
+        // Test begins where train ends.
+        assert_eq!(test["figures"]["from"], window["times"][1]);
+        assert_eq!(best["figures"]["to"], window["times"][1]);
+    }
+    let said = value["summary"]["statements"].to_string();
+    assert!(
+        said.contains("was chosen on train and reported on test"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_said_before_anything_runs() {
+    for (sweep, more, code, words) in [
+        (
+            SWEEP.replace("buy_bands[0]", "buy_bands[7]"),
+            &[][..],
+            1,
+            "has 2 entries",
+        ),
+        (
+            SWEEP.replace("buy_bands[0]", "by_bands[0]"),
+            &[],
+            77,
+            "did you mean buy_bands?",
+        ),
+        (
+            SWEEP.replace(
+                "name = \"margin\"\n",
+                "name = \"margin\"\nstrategy = \"glft\"\n",
+            ),
+            &[],
+            77,
+            "bands at ETH-USDC",
+        ),
+        (
+            format!("{SWEEP}[walk_forward]\ntrain = \"1d\"\ntest = \"1h\"\n"),
+            &[],
+            2,
+            "no window of 86400 s",
+        ),
+        (
+            SWEEP.replace("\"10s\"", "\"1s\""),
+            &["--sample", "3s"],
+            2,
+            "no multiple of --sample",
+        ),
+        (SWEEP.to_owned(), &["--jobs", "0"], 2, "--jobs"),
+        (SWEEP.to_owned(), &["--shard", "3/2"], 2, "is no shard"),
+        (SWEEP.to_owned(), &["--shards", "4"], 2, "says which"),
+        (
+            SWEEP.replace("values = [12, 20, 45]", "values = [45]"),
+            &[],
+            77,
+            "",
+        ),
+    ] {
+        let sweep = Sweep::new("sweep-wrong", &sweep);
+        let output = sweep.run("out", more);
+        assert_eq!(
+            exit(&output),
+            code,
+            "{words}: {}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(words),
+            "{words}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+/// Seeds are divided and joined like runs, and by what a scheduler says.
+#[test]
+fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
+    let folder = Folder::new("sim-shards");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let results = path("sim.jsonl");
+    let fixed = [
+        "sim",
+        "--seeds",
+        "7",
+        "--seed",
+        "98",
+        "--hours",
+        "0.02",
+        "--no-shrink",
+    ];
+    let one = path("one.jsonl");
+    good(&cambist(
+        &[&fixed[..], &["--results", &one, "--jobs", "1"]].concat(),
+    ));
+    let ran = |variables: &[(&str, &str)], more: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cambist"));
+        let all = [&fixed[..], &["--results", &results], more].concat();
+        command
+            .args(all)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+    };
+    let slurm = [
+        ("SLURM_ARRAY_TASK_ID", "4"),
+        ("SLURM_ARRAY_TASK_COUNT", "3"),
+        ("SLURM_ARRAY_TASK_MIN", "4"),
+        ("SLURM_ARRAY_TASK_MAX", "6"),
+        ("SLURM_ARRAY_TASK_STEP", "1"),
+    ];
+    good(&ran(&slurm, &[]));
+    let kubernetes = [("JOB_COMPLETION_INDEX", "1")];
+    assert_eq!(exit(&ran(&kubernetes, &[])), 2, "of how many?");
+    good(&ran(&kubernetes, &["--shards", "3"]));
+    let parts = |of: &[&str]| -> Vec<String> {
+        of.iter()
+            .map(|part| path(&format!("sim.shard-000{part}-of-0003.jsonl")))
+            .collect()
+    };
+    let merged = path("merged.jsonl");
+    let merge = |parts: &[String]| {
+        let mut all = vec!["merge", "--out", &merged];
+        all.extend(parts.iter().map(String::as_str));
+        cambist(&all)
+    };
+    let output = merge(&parts(&["1", "2"]));
+    assert_eq!(exit(&output), 1);
+    assert!(
+        stderr(&output).contains("seeds 102 to 104 are missing"),
+        "{}",
+        stderr(&output)
+    );
+    good(&ran(&[], &["--shard", "3/3"]));
+    let output = merge(&parts(&["1", "3", "2", "2"]));
+    assert!(
+        stderr(&output).contains("in another part as well"),
+        "{}",
+        stderr(&output)
+    );
+    good(&merge(&parts(&["3", "1", "2"])));
+    let [one, merged] = [one, merged].map(|path| std::fs::read(path).unwrap());
+    assert_eq!(merged, one);
+    assert_eq!(
+        one.iter().filter(|byte| **byte == b'\n').count(),
+        2,
+        "a line for each hundred"
+    );
+}
